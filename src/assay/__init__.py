@@ -1,0 +1,40 @@
+"""assay: the measuring instrument for distributed AI.
+
+    from assay import probe                       # in your training script
+    from assay import Experiment, load, run, open_record, judge
+
+Everything is imported where it is first used: `import assay` itself loads nothing heavy.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from assay.instruments import probe as probe
+    from assay.record.reader import open_record as open_record
+    from assay.runners.base import run as run
+    from assay.spec.experiment import Experiment as Experiment
+    from assay.spec.load import load as load
+    from assay.verdict.judge import judge as judge
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "probe": ("assay.instruments.probe", None),
+    "Experiment": ("assay.spec.experiment", "Experiment"),
+    "load": ("assay.spec.load", "load"),
+    "run": ("assay.runners.base", "run"),
+    "open_record": ("assay.record.reader", "open_record"),
+    "judge": ("assay.verdict.judge", "judge"),
+}
+__all__ = ["Experiment", "__version__", "judge", "load", "open_record", "probe", "run"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'assay' has no attribute {name!r}")
+    module, attribute = _HOMES[name]
+    home = importlib.import_module(module)
+    return home if attribute is None else getattr(home, attribute)

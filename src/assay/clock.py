@@ -1,0 +1,68 @@
+"""What time is it?  The only place in assay that reads a clock.
+
+Durations are monotonic integer nanoseconds (CLOCK_MONOTONIC: one clock for all processes of a host).
+Wall time is read once per process as an anchor; it is never subtracted.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """Monotonic nanoseconds, the wall clock, and waiting."""
+
+    def now_ns(self) -> int:
+        """Monotonic nanoseconds; comparable between processes of one host."""
+        ...
+
+    def utc(self) -> datetime:
+        """The wall clock in UTC, for names and anchors only."""
+        ...
+
+    def sleep(self, seconds: float) -> None:
+        """Wait."""
+        ...
+
+
+class SystemClock:
+    """The real clock."""
+
+    def now_ns(self) -> int:
+        """Monotonic nanoseconds."""
+        return time.monotonic_ns()
+
+    def utc(self) -> datetime:
+        """The wall clock in UTC."""
+        return datetime.now(UTC)
+
+    def sleep(self, seconds: float) -> None:
+        """Wait."""
+        time.sleep(seconds)
+
+
+@dataclass
+class FakeClock:
+    """A clock for tests: time passes only when somebody sleeps or calls `advance`."""
+
+    ns: int = 0
+    start: datetime = field(default_factory=lambda: datetime(2026, 1, 1, tzinfo=UTC))
+
+    def now_ns(self) -> int:
+        """The fake monotonic time."""
+        return self.ns
+
+    def utc(self) -> datetime:
+        """The start plus the fake time passed."""
+        return datetime.fromtimestamp(self.start.timestamp() + self.ns / 1e9, UTC)
+
+    def sleep(self, seconds: float) -> None:
+        """Let the time pass at once."""
+        self.advance(seconds)
+
+    def advance(self, seconds: float) -> None:
+        """Move the clock."""
+        self.ns += round(seconds * 1e9)

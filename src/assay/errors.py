@@ -1,0 +1,84 @@
+"""Which things can go wrong, and with which exit code does the command line report each of them?
+
+    AssayError
+     +-- SpecError          what was asked makes no sense; carries every problem at once       exit 2
+     +-- WorkloadError      the user's script could not be run, or no launch of it succeeded   exit 5
+     +-- RecordError        the record folder is missing, foreign, damaged, newer or unwritable exit 6
+     +-- EnvironmentLacks   something that must be installed or allowed is not there           exit 7
+     +-- Interrupted        Ctrl-C or a termination signal; what was measured is kept          exit 130
+
+Only `assay.cli` exits the process.  Exit codes 0, 1, 3 and 4 are verdicts: see `EXIT_CODES`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+EXIT_CODES: dict[int, str] = {
+    0: "the verdict is PASS, or the command did what was asked",
+    1: "a gate FAILED on admissible numbers",
+    2: "bad input: the experiment, a flag or a file makes no sense",
+    3: "INVALID: an audit found the record inadmissible",
+    4: "INCONCLUSIVE: the evidence is too small to decide",
+    5: "the workload failed: no launch of it succeeded",
+    6: "the record is missing, foreign, damaged, of a newer format, or cannot be written",
+    7: "something needed is not installed or not allowed on this machine",
+    130: "interrupted; what was measured is kept and can be resumed",
+}
+
+
+class AssayError(Exception):
+    """Base of every error that assay raises on purpose. `exit_code` is what the command line returns."""
+
+    exit_code: ClassVar[int] = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Problem:
+    """One thing wrong with an experiment: where, what was found, what is allowed, how to mend it."""
+
+    where: str  # dotted key path, for example "launches.per_configuration"; or a flag, or a file
+    found: str  # the value found, as the user wrote it
+    allowed: str  # what is allowed, in words
+    mend: str = ""  # the closest valid key, or the line or command that repairs it
+
+    def __str__(self) -> str:
+        text = f"{self.where}: found {self.found}; allowed: {self.allowed}."
+        return f"{text} {self.mend}" if self.mend else text
+
+
+class SpecError(AssayError):
+    """The experiment makes no sense. Lists all problems at once."""
+
+    exit_code: ClassVar[int] = 2
+
+    def __init__(self, problems: tuple[Problem, ...], source: str = "") -> None:
+        self.problems = problems
+        self.source = source
+        head = f"{len(problems)} problem{'s' if len(problems) != 1 else ''} in {source or 'the experiment'}:"
+        super().__init__("\n".join([head, *(f"  - {problem}" for problem in problems)]))
+
+
+class WorkloadError(AssayError):
+    """The user's script could not be run, or no launch of it succeeded."""
+
+    exit_code: ClassVar[int] = 5
+
+
+class RecordError(AssayError):
+    """The record folder is missing, foreign, damaged, of a newer format, or cannot be written."""
+
+    exit_code: ClassVar[int] = 6
+
+
+class EnvironmentLacks(AssayError):
+    """Something that must be installed or allowed on this machine is not there."""
+
+    exit_code: ClassVar[int] = 7
+
+
+class Interrupted(AssayError):
+    """Stopped by the user or by a termination signal. What was measured is kept."""
+
+    exit_code: ClassVar[int] = 130

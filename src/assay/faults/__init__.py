@@ -1,0 +1,1 @@
+"""WHAT breaks: one file per fault."""

@@ -1,0 +1,1 @@
+"""WHERE it runs: one file per launcher."""

@@ -1,0 +1,35 @@
+"""What must a metric's file declare?
+
+One file holds one `METRIC`; its stem is the metric's name.  `compute` is pure: it gets the record and the metrics
+that it comes after, and gives one value per configuration, or one under `ALL` for the whole experiment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from assay.metrics.estimate import Value
+from assay.metrics.measured import Measured
+
+Dimension = Literal["correctness", "performance", "cost", "reliability"]
+Better = Literal["higher", "lower", "neither"]
+Results = Mapping[str, Mapping[str, Value]]  # metric name -> configuration (or ALL) -> value
+
+ALL = "all"  # the key of a value that belongs to the whole experiment
+
+
+@dataclass(frozen=True, kw_only=True)
+class Metric:
+    """A metric's name, meaning and computation."""
+
+    name: str
+    title: str  # as shown to people: "Parallel efficiency"
+    unit: str
+    better: Better
+    dimension: Dimension
+    formula: str  # one line, in the terms of METRICS.md
+    compute: Callable[[Measured, Results], Mapping[str, Value]]
+    after: tuple[str, ...] = ()  # metrics that must be computed first
+    primary: bool = False  # shown in the vector table of every report

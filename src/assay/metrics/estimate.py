@@ -1,0 +1,41 @@
+"""What is a number in assay?  A value with its interval and how it was made; or a typed "not measured".
+
+A number without its interval does not exist here, and a missing number is never 0, NaN or -1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Reason = Literal["not_measured", "insufficient", "not_applicable", "undefined", "refused"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Estimate:
+    """A value, its interval, and everything that changes its meaning.
+
+    `low` and `high` may be infinite where the data bound the value on one side only (one launch: on neither).
+    """
+
+    value: float
+    low: float
+    high: float
+    unit: str
+    confidence: float
+    n_launches: int
+    n_trials: int
+    method: str  # in words: "Student t on log of 5 per-launch medians, paired by block"
+    signature: str  # "speedup|basis:step|base:workers=1|agg:median|k:5|ci:t-log-paired|v:1"
+    launch_values: tuple[float, ...] = ()  # one per launch or block, for the dots in pictures
+
+
+@dataclass(frozen=True, kw_only=True)
+class Absent:
+    """Not measured, with the reason and what would be needed."""
+
+    reason: Reason
+    detail: str  # one sentence: what is missing, and what to do to have it
+
+
+Value = Estimate | Absent

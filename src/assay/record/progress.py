@@ -1,0 +1,77 @@
+"""How far is a worker right now?  64 bytes per rank, mapped into the worker and the coordinator.
+
+The worker stores into the mapping at every step (no system call); the coordinator reads it for the live display, to
+time faults, and to learn that a worker could not write its record.  It is never part of the record's truth.
+Every field is an aligned 8-byte integer, so that a reader sees a whole value.
+"""
+
+from __future__ import annotations
+
+import mmap
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+
+_LAYOUT = struct.Struct("<8q")
+SIZE = _LAYOUT.size
+MAGIC = 0x4153534159303031  # "ASSAY001"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Progress:
+    """One rank's state as last stored by the worker."""
+
+    pid: int
+    incarnation: int
+    steps: int  # number of the last finished step + 1; 0 before the first
+    checkpoints: int  # checkpoints saved by this rank's job so far, in this incarnation
+    checkpoint_step: int  # steps finished when the last checkpoint was saved; -1 for none
+    updated_ns: int  # monotonic time of the last store
+    errno: int  # why the worker could not write its record; 0 for no error
+
+
+class ProgressWriter:
+    """The worker's side. Fields are stored one by one, without a system call."""
+
+    __slots__ = ("_file", "_map", "_view")
+
+    def __init__(self, path: Path, *, pid: int, incarnation: int) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._file = path.open("w+b")
+        self._file.truncate(SIZE)
+        self._map = mmap.mmap(self._file.fileno(), SIZE)
+        self._view = memoryview(self._map).cast("q")
+        self._view[1], self._view[2], self._view[3] = pid, incarnation, 0
+        self._view[4], self._view[5], self._view[6], self._view[7] = 0, -1, 0, 0
+        self._view[0] = MAGIC
+
+    def step(self, steps: int, now_ns: int) -> None:
+        """Store the number of finished steps."""
+        self._view[3] = steps
+        self._view[6] = now_ns
+
+    def checkpoint(self, steps: int) -> None:
+        """Store that a checkpoint was saved after so many steps."""
+        self._view[5] = steps
+        self._view[4] += 1
+
+    def error(self, number: int) -> None:
+        """Store why the record cannot be written (an errno)."""
+        self._view[7] = number
+
+
+def read_progress(path: Path) -> Progress | None:
+    """The rank's state; None while the worker has not started or the file is foreign."""
+    try:
+        raw = path.read_bytes()
+    except OSError:
+        return None
+    if len(raw) != SIZE:
+        return None
+    magic, pid, incarnation, steps, checkpoints, checkpoint_step, updated_ns, errno = _LAYOUT.unpack(raw)
+    if magic != MAGIC:
+        return None
+    return Progress(
+        pid=pid, incarnation=incarnation, steps=steps, checkpoints=checkpoints,
+        checkpoint_step=checkpoint_step, updated_ns=updated_ns, errno=errno,
+    )  # fmt: skip

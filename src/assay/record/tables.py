@@ -1,0 +1,147 @@
+"""Which tables does a record hold, and what does each column mean?
+
+The one definition: the writer, the reader, the reference page and the migrations use it.
+Times in columns that end in `_ns` are monotonic nanoseconds of the host that wrote them; durations likewise.
+A null says "not seen", never zero.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pyarrow
+
+FORMAT_VERSION = 1
+# Format history
+#   1 - (assay 0.1.0) first format: launches, steps, examples, samples, fingerprints, events, telemetry
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column: its name, its Arrow type by name, and what it means."""
+
+    name: str
+    type: str  # "int64" "int32" "float64" "string" "list<int64>"
+    meaning: str
+    nullable: bool = False
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table: its name, what one row is, its columns."""
+
+    name: str
+    row: str
+    columns: tuple[Column, ...]
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """The columns' names in order."""
+        return tuple(column.name for column in self.columns)
+
+
+_LAUNCH = Column("launch", "int32", "number of the launch in this record, from 0, in the order of starting")
+_RANK = Column("rank", "int32", "global rank of the worker")
+_INCARNATION = Column("incarnation", "int32", "0 for the first start of the workers, then one more at every restart")
+
+LAUNCHES = Table("launches", "a launch", (
+    _LAUNCH,
+    Column("slot", "int32", "place in the plan, from 0"),
+    Column("attempt", "int32", "0 for the first try of this slot, then one more for every try after an interruption"),
+    Column("configuration", "string", "name of the configuration, for example workers=2"),
+    Column("workers", "int32", "number of worker processes"),
+    Column("block", "int32", "block of the randomised complete block design"),
+    Column("order", "int32", "place inside the block"),
+    Column("role", "string", "timed or fault; a fault launch never enters a timing"),
+    Column("seed", "int64", "training seed handed to the script; equal inside a block"),
+    Column("begin_ns", "int64", "monotonic time just before the launcher was started"),
+    Column("end_ns", "int64", "monotonic time when the last process of the launch was gone"),
+    Column("begin_utc", "string", "wall clock at begin_ns, ISO 8601, UTC"),
+    Column("status", "string", "ok, failed, timeout, aborted (interrupted) or skipped (never started)"),
+    Column("reason", "string", "why the status is not ok; empty if it is ok"),
+    Column("exit_code", "int32", "exit code of the engine; null if it was killed or never started", nullable=True),
+    Column("restarts", "int32", "how often the engine restarted the workers"),
+    Column("placement", "string", "JSON: hosts, processors and devices that the launch was given"),
+))  # fmt: skip
+
+STEPS = Table("steps", "a training step on a rank", (
+    _LAUNCH, _RANK, _INCARNATION,
+    Column("step", "int64", "number of the step, from 0; a resumed run goes on from its checkpoint"),
+    Column("begin_ns", "int64", "monotonic time at which the step began, before waiting for its data"),
+    Column("end_ns", "int64", "monotonic time at which the next step could begin"),
+    Column("data_ns", "int64", "waiting for the batch", nullable=True),
+    Column("forward_ns", "int64", "forward pass and loss", nullable=True),
+    Column("backward_ns", "int64", "backward pass, with whatever communication overlaps it", nullable=True),
+    Column("optimizer_ns", "int64", "optimizer step", nullable=True),
+    Column("checkpoint_ns", "int64", "saving a checkpoint inside this step", nullable=True),
+    Column("exposed_comm_ns", "int64", "time that communication added to the step", nullable=True),
+    Column("items", "float64", "units of work done by this rank in this step", nullable=True),
+    Column("method", "string", "how phases were timed: monotonic or cuda_event"),
+))  # fmt: skip
+
+EXAMPLES = Table("examples", "a scored held-out example", (
+    _LAUNCH, _RANK, _INCARNATION,
+    Column("metric", "string", "name of the score, for example accuracy"),
+    Column("example", "string", "id of the example, the same in every launch"),
+    Column("prediction", "string", "what the model answered", nullable=True),
+    Column("target", "string", "what was right", nullable=True),
+    Column("score", "float64", "score of this example"),
+))  # fmt: skip
+
+SAMPLES = Table("samples", "the training samples that a rank used in a step", (
+    _LAUNCH, _RANK, _INCARNATION,
+    Column("epoch", "int64", "number of the epoch, from 0"),
+    Column("step", "int64", "number of the step, from 0"),
+    Column("ids", "list<int64>", "ids of the samples"),
+))  # fmt: skip
+
+FINGERPRINTS = Table("fingerprints", "a numeric fingerprint of the training state", (
+    _LAUNCH, _RANK, _INCARNATION,
+    Column("step", "int64", "steps finished when it was taken: 0 is before the first step"),
+    Column("what", "string", "loss, grad_norm, parameter_hash, parameters, dataset_size, ..."),
+    Column("value", "float64", "the value, where it is a number", nullable=True),
+    Column("text", "string", "the value, where it is a hash", nullable=True),
+))  # fmt: skip
+
+EVENTS = Table("events", "something that happened", (
+    _LAUNCH,
+    Column("ns", "int64", "monotonic time at which it began"),
+    Column("duration_ns", "int64", "how long it took; null for a point in time", nullable=True),
+    Column("host", "string", "host on which it happened"),
+    Column("rank", "int32", "global rank; null for the coordinator", nullable=True),
+    Column("incarnation", "int32", "incarnation of the worker; null for the coordinator", nullable=True),
+    Column("kind", "string", "worker_start, first_step, checkpoint_save, checkpoint_load, evaluation, useful_work, worker_end, fault, worker_gone, ..."),
+    Column("step", "int64", "step to which it belongs", nullable=True),
+    Column("value", "float64", "a number that belongs to it", nullable=True),
+    Column("detail", "string", "JSON with whatever else is known"),
+))  # fmt: skip
+
+TELEMETRY = Table("telemetry", "a counter reading", (
+    _LAUNCH,
+    Column("ns", "int64", "monotonic time of the reading"),
+    Column("host", "string", "host of the counter"),
+    Column("device", "string", "device that the counter belongs to, for example cpu or package-0"),
+    Column("counter", "string", "name of the counter, for example energy or steal"),
+    Column("value", "float64", "the reading"),
+    Column("unit", "string", "unit of the reading"),
+    Column("method", "string", "counter, sampled, modelled or self"),
+))  # fmt: skip
+
+TABLES: dict[str, Table] = {
+    table.name: table for table in (LAUNCHES, STEPS, EXAMPLES, SAMPLES, FINGERPRINTS, EVENTS, TELEMETRY)
+}
+
+
+@cache
+def arrow_schema(name: str) -> pyarrow.Schema:
+    """The Arrow schema of a table."""
+    import pyarrow as pa
+
+    types = {
+        "int32": pa.int32(), "int64": pa.int64(), "float64": pa.float64(),
+        "string": pa.string(), "list<int64>": pa.list_(pa.int64()),
+    }  # fmt: skip
+    return pa.schema([pa.field(c.name, types[c.type], nullable=c.nullable) for c in TABLES[name].columns])

@@ -1,0 +1,1 @@
+"""HOW IT IS SHOWN: one file per report; numbers are formatted in view alone."""

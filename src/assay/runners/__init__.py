@@ -1,0 +1,1 @@
+"""HOW it is driven: one file per runner."""

@@ -1,0 +1,1 @@
+"""WHAT IS ASKED: the experiment, written down before anything runs, and its plan."""

@@ -1,0 +1,28 @@
+"""In which units does assay measure, and how many of the smaller make the larger?
+
+Units are strings in records, estimates and JSON.  Formatting for people is in `assay.reports.view` alone.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+SECONDS: Final = "s"
+PER_SECOND: Final = "1/s"
+RATIO: Final = "ratio"  # 1.0 means "once"; a speedup of 1.9 is 1.9
+FRACTION: Final = "fraction"  # 0..1; shown as a percentage where that reads better
+JOULES: Final = "J"
+USD: Final = "USD"
+USD_PER_ITEM: Final = "USD/item"
+USD_PER_STEP: Final = "USD/step"
+ITEMS_PER_USD: Final = "items/USD"
+JOULES_PER_ITEM: Final = "J/item"
+WORKERS: Final = "workers"
+STEPS: Final = "steps"
+COUNT: Final = "count"
+SCORE: Final = "score"  # a quality score in the metric's own scale
+BYTES: Final = "B"
+
+NS_PER_S: Final = 1_000_000_000
+SECONDS_PER_HOUR: Final = 3600
+MIB: Final = 1024 * 1024

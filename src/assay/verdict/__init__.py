@@ -1,0 +1,1 @@
+"""SO WHAT: is the record admissible, is it good enough, and what is recommended?"""
