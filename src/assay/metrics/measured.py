@@ -1,0 +1,143 @@
+"""What do metrics look at?  The record's tables, loaded once, with the folds that several metrics share.
+
+Pure: a `Measured` is built from frames; it never opens a file.  Folds:
+* a launch is *timed* if its role is timed and its status is ok;
+* the step of a launch is its last incarnation's version of that step, and its time is the slowest rank's
+  (end - begin - checkpoint), so that a saved checkpoint is not training time (METRICS.md, `step_time`);
+* warm-up steps are recognised per launch by MSER-5 (methodology section 9.5) and left out of steady-state numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import polars as pl
+
+from assay.record.reader import Record
+from assay.spec.experiment import Experiment
+from assay.spec.plan import configuration_name
+from assay.stats.steady import SteadyState, steady_state
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One record, ready to be folded. `tables` holds one frame per table of `assay.record.tables`."""
+
+    experiment: Experiment
+    manifest: Mapping[str, Any]
+    state: str  # complete | interrupted | failed
+    sealed: bool
+    tables: Mapping[str, pl.DataFrame] = field(repr=False)
+
+    def table(self, name: str) -> pl.DataFrame:
+        """A raw table."""
+        return self.tables[name]
+
+    @property
+    def confidence(self) -> float:
+        """The confidence of every interval."""
+        return self.experiment.launches.confidence
+
+    @property
+    def levels(self) -> tuple[int, ...]:
+        """The worker counts asked for, ascending."""
+        return tuple(sorted(self.experiment.factor.levels))
+
+    @property
+    def configurations(self) -> tuple[str, ...]:
+        """The names of the configurations, by ascending worker count."""
+        return tuple(configuration_name(level) for level in self.levels)
+
+    @property
+    def base(self) -> str:
+        """The configuration that speedups are relative to."""
+        return configuration_name(self.experiment.base_level)
+
+    @cached_property
+    def timed(self) -> pl.DataFrame:
+        """The successful timed launches, in order."""
+        launches = self.tables["launches"]
+        return launches.filter((pl.col("role") == "timed") & (pl.col("status") == "ok")).sort("launch")
+
+    @cached_property
+    def global_steps(self) -> pl.DataFrame:
+        """One row per (launch, step) of every launch: slowest rank's time, phases of that slowest rank, items of all ranks.
+
+        Columns: launch, step, begin_ns, end_ns, step_s, data_s, forward_s, backward_s, optimizer_s, unknown_s,
+        items, ranks, fastest_s.  Phases that were not seen are null; `unknown_s` is the rest of the step.
+        """
+        return fold_steps(self.tables["steps"])
+
+    @cached_property
+    def steady(self) -> Mapping[int, SteadyState]:
+        """Per launch: how many steps at its beginning are warm-up, and of which class the series is."""
+        return {launch: steady_state(steps.to_numpy()) for launch, steps in self._step_series}
+
+    @property
+    def _step_series(self) -> list[tuple[int, pl.Series]]:
+        groups = self.global_steps.partition_by("launch", maintain_order=True)
+        return [(int(group["launch"][0]), group["step_s"]) for group in groups]
+
+    @cached_property
+    def steady_steps(self) -> pl.DataFrame:
+        """`global_steps` of the timed launches without their warm-up."""
+        steps = self.global_steps.join(self.timed.select("launch", "configuration", "block"), on="launch")
+        first = pl.DataFrame(
+            {"launch": list(self.steady), "_warm": [state.warmup for state in self.steady.values()]},
+            schema={"launch": pl.Int32, "_warm": pl.Int64},
+        )
+        ranked = steps.with_columns(pl.int_range(pl.len()).over("launch").alias("_i"))
+        return ranked.join(first, on="launch").filter(pl.col("_i") >= pl.col("_warm")).drop("_i", "_warm")
+
+
+def from_record(record: Record) -> Measured:
+    """Load a record's tables for judging."""
+    from assay.record.tables import TABLES
+
+    return Measured(
+        experiment=record.experiment,
+        manifest=record.manifest,
+        state=record.state,
+        sealed=record.sealed,
+        tables={name: record.table(name) for name in TABLES},
+    )
+
+
+def effective_steps(steps: pl.DataFrame) -> pl.DataFrame:
+    """Each rank's steps as they finally counted: of a step done again after a restart, the last version."""
+    if steps.height == 0 or steps["incarnation"].max() == 0:
+        return steps
+    last = pl.col("incarnation").max().over("launch", "step")
+    return steps.filter(pl.col("incarnation") == last)
+
+
+def fold_steps(steps: pl.DataFrame) -> pl.DataFrame:
+    """Ranks -> one row per (launch, step). See `Measured.global_steps`."""
+    own = pl.col("end_ns") - pl.col("begin_ns") - pl.col("checkpoint_ns").fill_null(0)
+    phases = ("data", "forward", "backward", "optimizer")
+    known = pl.sum_horizontal(*(pl.col(f"{phase}_ns").fill_null(0) for phase in phases))
+    slowest = pl.col("_own").arg_max()
+    folded = (
+        effective_steps(steps)
+        .lazy()
+        .with_columns(_own=own, _known=known)
+        .group_by("launch", "step")
+        .agg(
+            pl.col("begin_ns").min(),
+            pl.col("end_ns").max(),
+            (pl.col("_own").max() / 1e9).alias("step_s"),
+            *((pl.col(f"{phase}_ns").get(slowest) / 1e9).alias(f"{phase}_s") for phase in phases),
+            ((pl.col("_own") - pl.col("_known")).get(slowest) / 1e9).alias("unknown_s"),
+            pl.col("items").sum().alias("items"),
+            pl.col("items").null_count().alias("_no_items"),
+            pl.len().alias("ranks"),
+            (pl.col("_own").min() / 1e9).alias("fastest_s"),
+        )
+        .with_columns(pl.when(pl.col("_no_items") == 0).then(pl.col("items")).alias("items"))
+        .drop("_no_items")
+        .sort("launch", "step")
+    )
+    return folded.collect()
