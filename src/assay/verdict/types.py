@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-Severity = Literal["invalid", "warning", "note"]
+# invalid: the record or configuration is inadmissible. fail: the run is admissible and its result is wrong.
+Severity = Literal["invalid", "fail", "warning", "note"]
 Status = Literal["PASS", "FAIL", "INCONCLUSIVE", "INVALID", "NOT_MEASURED"]
 DIMENSIONS = ("correctness", "performance", "cost", "reliability")
 

@@ -1,0 +1,35 @@
+"""How fast could this work ever become, if the fitted serial fraction stays what it is?
+
+ceiling = 1/s.  A serial fraction whose interval reaches 0 bounds the ceiling from below only.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from assay.metrics.base import ALL, Metric, Results
+from assay.metrics.estimate import Absent, Value
+from assay.metrics.measured import Measured
+from assay.metrics.per_launch import transform
+from assay.units import RATIO
+
+
+def compute(_: Measured, results: Results) -> Mapping[str, Value]:
+    """One ceiling for the whole experiment."""
+    serial = results["serial_fraction"][ALL]
+    if isinstance(serial, Absent):
+        return {ALL: serial}
+    if serial.value <= 0.0:
+        return {ALL: Absent(reason="undefined", detail="the fitted serial fraction is not positive: the data show no ceiling")}
+    return {ALL: transform(serial, _ceiling, unit=RATIO, name="amdahl_ceiling", how="1/s")}
+
+
+def _ceiling(serial: float) -> float:
+    return 1.0 / serial if serial > 0.0 else math.inf
+
+
+METRIC = Metric(
+    name="amdahl_ceiling", title="Amdahl ceiling", unit=RATIO, better="higher", dimension="performance",
+    formula="1 / s", compute=compute, after=("serial_fraction",),
+)  # fmt: skip

@@ -1,0 +1,26 @@
+"""How long is the backward pass, with the communication that overlaps it?
+
+backward_time = the phase of the slowest rank of each step; a launch's value is the median over its steps after warm-up.
+Source: METRICS.md, "Time inside a training step".  Under DDP and FSDP the backward pass contains communication: this is not a communication time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from assay.metrics.base import Metric, Results
+from assay.metrics.estimate import Value
+from assay.metrics.measured import Measured
+from assay.metrics.phases import phase_time
+from assay.units import SECONDS
+
+
+def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
+    """Median of the phase per launch, then over launches."""
+    return phase_time(measured, "backward", missing="the script did not mark this phase; use: with probe.phase(\"backward\")")
+
+
+METRIC = Metric(
+    name="backward_time", title="Backward pass", unit=SECONDS, better="lower", dimension="performance",
+    formula="median over steps of the slowest rank's backward phase", compute=compute,
+)  # fmt: skip

@@ -1,0 +1,37 @@
+"""How much of each worker does useful work, compared with the base configuration?
+
+E(p) = S(p) base_workers / p.  With S per unit of work this is S/p under strong and T(1)/T(p) under weak scaling
+(METRICS.md, "Scaling").  Above 1 it points to a weak base or to caches that suddenly suffice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from assay.metrics.base import Metric, Results
+from assay.metrics.estimate import Absent, Value
+from assay.metrics.measured import Measured
+from assay.metrics.per_launch import transform
+from assay.units import FRACTION
+
+
+def compute(measured: Measured, results: Results) -> Mapping[str, Value]:
+    """Efficiency per configuration, from the speedup."""
+    base = measured.experiment.base_level
+    found: dict[str, Value] = {}
+    for level, name in zip(measured.levels, measured.configurations, strict=True):
+        speedup = results["speedup"][name]
+        if isinstance(speedup, Absent):
+            found[name] = speedup
+            continue
+        share = base / level
+        found[name] = transform(
+            speedup, lambda s, share=share: s * share, unit=FRACTION, name="efficiency", how=f"speedup x {base}/{level}"
+        )
+    return found
+
+
+METRIC = Metric(
+    name="efficiency", title="Parallel efficiency", unit=FRACTION, better="higher", dimension="performance",
+    formula="E(p) = S(p) base / p", compute=compute, after=("speedup",), primary=True,
+)  # fmt: skip

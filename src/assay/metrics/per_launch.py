@@ -1,0 +1,118 @@
+"""How do per-launch values become an estimate?  The launch is the unit of analysis.
+
+Times, rates and costs: Student t on the log of one value per launch (methodology 3.1).  Ratios between two
+configurations: Student t on the log ratios inside each block, so that a drift of the machine cancels (3.4).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import polars as pl
+
+from assay.metrics.estimate import Absent, Estimate, Value
+from assay.metrics.measured import Measured
+from assay.stats.intervals import Interval, log_t, mean_t
+
+PerLaunch = Mapping[str, Sequence[float]]  # configuration -> one value per launch, in block order
+
+
+def no_launch(configuration: str) -> Absent:
+    """No timed launch of this configuration succeeded."""
+    return Absent(
+        reason="not_measured",
+        detail=f"no timed launch of {configuration} succeeded; the launches table says why",
+    )
+
+
+def from_frame(
+    measured: Measured, values: pl.DataFrame, *, unit: str, aggregate: str, name: str, missing: str, trials: str
+) -> dict[str, Value]:
+    """One estimate per configuration from a frame (launch, value[, trials]); positive values, Student t on their logs.
+
+    `missing` completes the sentence of an absent value; `aggregate` says how a launch's value was made.
+    """
+    joined = measured.timed.join(values, on="launch", how="left").sort("block")
+    found: dict[str, Value] = {}
+    for configuration in measured.configurations:
+        rows = joined.filter(pl.col("configuration") == configuration)
+        present = rows.filter(pl.col("value").is_not_null() & pl.col("value").is_finite())
+        if rows.height == 0:
+            found[configuration] = no_launch(configuration)
+        elif present.height == 0:
+            found[configuration] = Absent(reason="not_measured", detail=missing)
+        else:
+            numbers = present["value"].to_list()
+            n_trials = int(present[trials].sum()) if trials in present.columns else len(numbers)
+            found[configuration] = positive(
+                numbers, measured.confidence, unit=unit, aggregate=aggregate, name=name, n_trials=n_trials
+            )
+    return found
+
+
+def positive(
+    values: Sequence[float], confidence: float, *, unit: str, aggregate: str, name: str, n_trials: int
+) -> Estimate:
+    """Student t on the logs of positive values. All-zero values (a price of 0) are an exact zero."""
+    if all(value == 0.0 for value in values):
+        return exact(0.0, unit=unit, name=name, n_launches=len(values), n_trials=n_trials, how=f"{aggregate}; all are 0")
+    return of_interval(
+        log_t(values, confidence), values, confidence, unit=unit, name=name, n_trials=n_trials,
+        method=f"Student t on the log of {len(values)} launch values; each is the {aggregate}",
+        tags=f"agg:{aggregate}|ci:t-log",
+    )  # fmt: skip
+
+
+def average(
+    values: Sequence[float], confidence: float, *, unit: str, aggregate: str, name: str, n_trials: int
+) -> Estimate:
+    """Student t on the values themselves, for scores and fractions."""
+    return of_interval(
+        mean_t(values, confidence), values, confidence, unit=unit, name=name, n_trials=n_trials,
+        method=f"Student t on {len(values)} launch values; each is the {aggregate}",
+        tags=f"agg:{aggregate}|ci:t",
+    )  # fmt: skip
+
+
+def of_interval(
+    interval: Interval,
+    values: Sequence[float],
+    confidence: float,
+    *,
+    unit: str,
+    name: str,
+    n_trials: int,
+    method: str,
+    tags: str,
+) -> Estimate:
+    """Dress an interval as an estimate."""
+    return Estimate(
+        value=interval.value, low=interval.low, high=interval.high, unit=unit, confidence=confidence,
+        n_launches=len(values), n_trials=n_trials, method=method,
+        signature=f"{name}|{tags}|k:{len(values)}|conf:{confidence:g}|v:1", launch_values=tuple(values),
+    )  # fmt: skip
+
+
+def exact(value: float, *, unit: str, name: str, n_launches: int, n_trials: int, how: str) -> Estimate:
+    """A count: what was looked at was looked at completely, so the interval is the value."""
+    return Estimate(
+        value=value, low=value, high=value, unit=unit, confidence=1.0, n_launches=n_launches, n_trials=n_trials,
+        method=how, signature=f"{name}|exact|k:{n_launches}|v:1",
+    )  # fmt: skip
+
+
+def transform(source: Estimate, function: Callable[[float], float], *, unit: str, name: str, how: str) -> Estimate:
+    """A monotone function of an estimate; a falling function swaps the ends of the interval."""
+    ends = sorted((function(source.low), function(source.high)))
+    return Estimate(
+        value=function(source.value), low=ends[0], high=ends[1], unit=unit, confidence=source.confidence,
+        n_launches=source.n_launches, n_trials=source.n_trials, method=f"{how}; from: {source.method}",
+        signature=f"{name}|of:{source.signature}", launch_values=tuple(function(v) for v in source.launch_values),
+    )  # fmt: skip
+
+
+def in_blocks(measured: Measured, values: pl.DataFrame, configuration: str) -> dict[int, float]:
+    """block -> value of the configuration's launch in that block, from a frame (launch, value)."""
+    rows = measured.timed.filter(pl.col("configuration") == configuration).join(values, on="launch")
+    rows = rows.filter(pl.col("value").is_not_null())
+    return dict(zip(rows["block"].to_list(), rows["value"].to_list(), strict=True))

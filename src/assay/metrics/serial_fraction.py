@@ -1,0 +1,59 @@
+"""Which part of the work does not become faster with more workers?
+
+Amdahl's s by least squares through (1/S - 1/p) = s (1 - 1/p) over all measured p, fitted per block; the interval is
+Student t over the blocks.  It lumps communication and imbalance together with serial work: see karp_flatt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from assay.metrics.base import ALL, Metric, Results
+from assay.metrics.estimate import Absent, Estimate, Value
+from assay.metrics.measured import Measured
+from assay.metrics.per_launch import in_blocks, of_interval
+from assay.metrics.speedup import seconds_per_work, time_basis
+from assay.metrics.wall_time import wall_seconds
+from assay.stats.intervals import mean_t
+from assay.stats.scaling import amdahl_fit
+from assay.units import FRACTION
+
+
+def compute(measured: Measured, results: Results) -> Mapping[str, Value]:
+    """One fraction for the whole experiment."""
+    refusal = _refusal(measured)
+    if refusal is not None:
+        return {ALL: refusal}
+    fits = _fits_per_block(measured)
+    if not fits:
+        return {ALL: Absent(reason="insufficient", detail="no block holds a launch of every configuration")}
+    levels = sum(1 for value in results["speedup"].values() if isinstance(value, Estimate))
+    return {ALL: of_interval(
+        mean_t(fits, measured.confidence), fits, measured.confidence, unit=FRACTION, name="serial_fraction",
+        n_trials=len(fits) * levels, method=f"Student t on Amdahl fits of {len(fits)} blocks",
+        tags=f"fit:least-squares|basis:{time_basis(measured)}|ci:t",
+    )}  # fmt: skip
+
+
+def _refusal(measured: Measured) -> Absent | None:
+    if measured.experiment.base_level != 1:
+        return Absent(reason="not_applicable", detail="Amdahl's law needs speedups over one worker")
+    if measured.experiment.scaling.mode == "weak":
+        return Absent(reason="not_applicable", detail="Amdahl's law describes strong scaling")
+    if len(measured.levels) < 2:
+        return Absent(reason="insufficient", detail="a fit needs at least one worker count besides the base")
+    return None
+
+
+def _fits_per_block(measured: Measured) -> list[float]:
+    values = seconds_per_work(measured) if time_basis(measured) == "step" else wall_seconds(measured)
+    times = {level: in_blocks(measured, values, name) for level, name in zip(measured.levels, measured.configurations, strict=True)}
+    blocks = sorted(set.intersection(*(set(found) for found in times.values())))
+    above = [level for level in measured.levels if level > 1]
+    return [amdahl_fit(above, [times[1][block] / times[level][block] for level in above]) for block in blocks]
+
+
+METRIC = Metric(
+    name="serial_fraction", title="Amdahl serial fraction", unit=FRACTION, better="lower", dimension="performance",
+    formula="s from (1/S - 1/p) = s (1 - 1/p)", compute=compute, after=("speedup",), primary=True,
+)  # fmt: skip

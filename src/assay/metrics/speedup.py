@@ -1,0 +1,76 @@
+"""How much faster is the same work done than by the base configuration?
+
+S(p) = T(base) / T(p), T the time per unit of work, compared inside each block (METRICS.md, "Scaling").
+With steps: T = median steady step time / items of all ranks in a step, which serves strong and weak scaling alike.
+Without: T = wall time of the launch.  The basis, the base and its absolute time are in the method and the signature
+(Hoefler & Belli rule 1).  It cannot tell whether the base was itself as fast as it could be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import polars as pl
+
+from assay.metrics.base import Metric, Results
+from assay.metrics.estimate import Absent, Value
+from assay.metrics.measured import Measured
+from assay.metrics.per_launch import in_blocks, no_launch, of_interval
+from assay.metrics.wall_time import wall_seconds
+from assay.stats.intervals import paired_log_ratio
+from assay.units import RATIO
+
+
+def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
+    """Speedup per configuration; the base has exactly 1."""
+    basis = time_basis(measured)
+    values = seconds_per_work(measured) if basis == "step" else wall_seconds(measured)
+    return {name: paired_speedup(measured, values, name, basis, "speedup") for name in measured.configurations}
+
+
+def time_basis(measured: Measured) -> str:
+    """Which time is compared: step where every configuration with launches has steps, unless the spec says wall."""
+    asked = measured.experiment.scaling.time
+    if asked != "auto":
+        return asked
+    launches = measured.timed["launch"]
+    with_steps = set(measured.global_steps["launch"].unique().to_list())
+    return "step" if len(launches) > 0 and set(launches.to_list()) <= with_steps else "wall"
+
+
+def seconds_per_work(measured: Measured) -> pl.DataFrame:
+    """(launch, value): median steady step time / items per step; per step where no launch counts items."""
+    steps = measured.steady_steps
+    per_item = steps["items"].null_count() == 0 if steps.height else False
+    work = pl.col("items").median() if per_item else pl.lit(1.0)
+    return steps.group_by("launch").agg((pl.col("step_s").median() / work).alias("value"))
+
+
+def paired_speedup(measured: Measured, values: pl.DataFrame, configuration: str, basis: str, name: str) -> Value:
+    """T(base) / T(configuration) over the blocks that hold both."""
+    base = in_blocks(measured, values, measured.base)
+    own = in_blocks(measured, values, configuration)
+    blocks = sorted(base.keys() & own.keys())
+    if not own:
+        return _no_times(measured, configuration, basis)
+    if not blocks:
+        return Absent(reason="insufficient", detail=f"no block holds a launch of both {measured.base} and {configuration}")
+    interval = paired_log_ratio([base[b] for b in blocks], [own[b] for b in blocks], measured.confidence)
+    ratios = [base[b] / own[b] for b in blocks]
+    return of_interval(
+        interval, ratios, measured.confidence, unit=RATIO, name=name, n_trials=len(blocks) * 2,
+        method=f"Student t on the log ratio of {len(blocks)} blocks, {basis} time, relative to {measured.base}",
+        tags=f"basis:{basis}|base:{measured.base}|ci:t-log-paired",
+    )  # fmt: skip
+
+
+def _no_times(measured: Measured, configuration: str, basis: str) -> Absent:
+    if measured.timed.filter(pl.col("configuration") == configuration).height == 0:
+        return no_launch(configuration)
+    return Absent(reason="not_measured", detail=f"no {basis} times of {configuration}; mark the steps or use scaling.time = \"wall\"")
+
+
+METRIC = Metric(
+    name="speedup", title="Speedup", unit=RATIO, better="higher", dimension="performance",
+    formula="S(p) = T(base) / T(p) per unit of work, paired by block", compute=compute, primary=True,
+)  # fmt: skip

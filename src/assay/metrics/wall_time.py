@@ -1,0 +1,36 @@
+"""How long does a whole run take, from the launcher's start until its last process is gone?
+
+wall_time = end - begin of the launch: imports, rendezvous, training, evaluation and checkpoints included.
+It is what a user waits for and pays for; it cannot tell how long the same run would take with more steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import polars as pl
+
+from assay.metrics.base import Metric, Results
+from assay.metrics.estimate import Value
+from assay.metrics.measured import Measured
+from assay.metrics.per_launch import from_frame
+from assay.units import SECONDS
+
+
+def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
+    """Wall time per launch, then over launches."""
+    return from_frame(
+        measured, wall_seconds(measured), unit=SECONDS, name="wall_time", missing="no launch has ended", trials="",
+        aggregate="whole launch",
+    )  # fmt: skip
+
+
+def wall_seconds(measured: Measured) -> pl.DataFrame:
+    """(launch, value in seconds) of the timed launches."""
+    return measured.timed.select("launch", ((pl.col("end_ns") - pl.col("begin_ns")) / 1e9).alias("value"))
+
+
+METRIC = Metric(
+    name="wall_time", title="Wall time of a run", unit=SECONDS, better="lower", dimension="performance",
+    formula="end - begin of the launch", compute=compute, primary=True,
+)  # fmt: skip
