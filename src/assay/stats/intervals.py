@@ -1,0 +1,173 @@
+"""How far can a value be from the truth, given a few independent repetitions of it?
+
+The values are one per independent unit (launch, block): pooling the steps inside a launch is the commonest error of the
+field, because they share their launch's luck.  Times and rates are positive and multiplicative, so their interval is a
+Student t interval on logarithms, transformed back: exp(mean(log x) -+ t[k-1] s / sqrt(k)).
+Sources: Student (1908); Hoefler & Belli, SC'15, rules 5 to 8; Kalibera & Jones, ISMM'13; for the median, the binomial
+distribution of order statistics (David & Nagaraja, "Order Statistics", 7.1).
+Cannot tell: anything about a bias that all launches share, or about launches that are not independent.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = Sequence[float] | NDArray[np.float64]
+MOST_LAUNCHES = 10_000_000  # beyond this a plan is not a plan
+
+
+@dataclass(frozen=True, kw_only=True)
+class Interval:
+    """A point value and a two-sided interval; an infinite bound means that the data do not bound that side."""
+
+    value: float
+    low: float
+    high: float
+
+
+def t_quantile(q: float, df: float) -> float:
+    """Quantile `q` (0..1) of Student's t with `df` degrees of freedom (any positive number, inf for the normal)."""
+    from scipy.special import ndtri, stdtrit
+
+    if not 0.0 < q < 1.0:
+        raise ValueError(f"the probability of a quantile must lie strictly between 0 and 1, not {q}")
+    if not df > 0.0:
+        raise ValueError(f"the degrees of freedom must be above 0, not {df}")
+    return float(ndtri(q)) if math.isinf(df) else float(stdtrit(df, q))
+
+
+def mean_t(values: Floats, confidence: float) -> Interval:
+    """Student t interval of the mean of independent `values` (shape [k]); one value bounds nothing: -inf..inf.
+
+    Equal values give an interval of width zero: the data show no variation, which is not the same as certainty.
+    """
+    data = _vector(values, "values")
+    tail = _upper_tail(confidence)
+    value = _mean(data)
+    if len(data) == 1:
+        return Interval(value=value, low=-math.inf, high=math.inf)
+    half = t_quantile(tail, len(data) - 1) * standard_deviation(data) / math.sqrt(len(data))
+    return Interval(value=value, low=value - half, high=value + half)
+
+
+def log_t(values: Floats, confidence: float) -> Interval:
+    """Interval of the geometric mean of positive `values` (shape [k]); one value v gives (v, 0, inf)."""
+    data = _positive(values, "values")
+    return _exponential(mean_t(np.log(data), confidence)) if len(data) > 1 else _one_positive(data, confidence)
+
+
+def paired_log_ratio(numerators: Floats, denominators: Floats, confidence: float) -> Interval:
+    """Interval of the geometric mean of numerators[i] / denominators[i], one pair per block (both of shape [k]).
+
+    Whatever a block shares (a slow hour, a warm machine) divides out, so the pair is the unit of analysis.
+    """
+    above, below = _positive(numerators, "numerators"), _positive(denominators, "denominators")
+    if len(above) != len(below):
+        raise ValueError(f"a paired ratio needs equally many values, not {len(above)} over {len(below)}")
+    return log_t(above / below, confidence)
+
+
+def median_interval(values: Floats, confidence: float) -> Interval | None:
+    """Exact order-statistic interval of the median of independent `values`; None where none exists (95 %: below 6).
+
+    Bounds x_(l) and x_(u), 1-based, with l the smallest j such that P(B <= j) >= (1 - confidence)/2 for B ~ Bin(n, 1/2)
+    and u = n + 1 - l.  Assumes independence only, no shape.
+    """
+    from scipy.special import bdtr
+
+    data = np.sort(_vector(values, "values"))
+    n = len(data)
+    cumulative = bdtr(np.arange(n + 1, dtype=np.float64), n, 0.5)
+    rank = int(np.argmax(cumulative >= 1.0 - _upper_tail(confidence)))
+    if rank < 1:
+        return None
+    return Interval(value=float(np.median(data)), low=float(data[rank - 1]), high=float(data[n - rank]))
+
+
+def launches_needed(cv: float, relative_half_width: float, confidence: float) -> int:
+    """Fewest launches whose t interval has at most this half-width where launches vary by `cv` (both are fractions).
+
+    t depends on k, hence the search; the true half-width of one experiment scatters about this plan.
+    """
+    tail = _upper_tail(confidence)
+    if not (math.isfinite(cv) and cv >= 0.0):
+        raise ValueError(f"the coefficient of variation must be a finite number of at least 0, not {cv}")
+    if not relative_half_width > 0.0:
+        raise ValueError(f"the wanted relative half-width must be above 0, not {relative_half_width}")
+    return smallest(2, lambda k: t_quantile(tail, k - 1) * cv / math.sqrt(k) <= relative_half_width)
+
+
+def minimum_detectable_effect(cv: float, k: int, confidence: float = 0.95, power: float = 0.8) -> float:
+    """Smallest relative difference of two sides of `k` launches each that a t test finds with this power.
+
+    (t[(1+confidence)/2] + t[power]) sqrt(2) cv / sqrt(k), both quantiles with 2(k - 1) degrees of freedom.
+    """
+    if k < 2:
+        raise ValueError(f"a comparison needs at least 2 launches on each side, not {k}")
+    if not 0.0 < power < 1.0:
+        raise ValueError(f"the power must lie strictly between 0 and 1, not {power}")
+    df = 2 * (k - 1)
+    return (t_quantile(_upper_tail(confidence), df) + t_quantile(power, df)) * math.sqrt(2.0 / k) * cv
+
+
+def smallest(first: int, enough: Callable[[int], bool]) -> int:
+    """Smallest integer from `first` on for which `enough` holds; `enough` must stay true once it is true."""
+    low, high = first - 1, first
+    while not enough(high):
+        low, high = high, 2 * high
+        if high > MOST_LAUNCHES:
+            raise ValueError(f"more than {MOST_LAUNCHES} repetitions would be needed; widen the wanted half-width")
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
+
+
+def standard_deviation(data: NDArray[np.float64]) -> float:
+    """Sample standard deviation (ddof 1), exactly 0 for equal values, where rounding would leave a trace."""
+    return 0.0 if float(np.ptp(data)) == 0.0 else float(np.std(data, ddof=1))
+
+
+def _mean(data: NDArray[np.float64]) -> float:
+    """The mean, exactly the common value of equal values."""
+    return float(data[0]) if float(np.ptp(data)) == 0.0 else float(np.mean(data))
+
+
+def _exponential(logs: Interval) -> Interval:
+    """Back from logarithms; a bound too large for a float is infinite."""
+    with np.errstate(over="ignore"):
+        value, low, high = (float(np.exp(x)) for x in (logs.value, logs.low, logs.high))
+    return Interval(value=value, low=low, high=high)
+
+
+def _one_positive(data: NDArray[np.float64], confidence: float) -> Interval:
+    _upper_tail(confidence)
+    return Interval(value=float(data[0]), low=0.0, high=math.inf)
+
+
+def _upper_tail(confidence: float) -> float:
+    """The upper quantile of a two-sided interval: 0.975 for 0.95."""
+    if not 0.0 < confidence < 1.0:
+        raise ValueError(f"the confidence must lie strictly between 0 and 1, not {confidence}")
+    return (1.0 + confidence) / 2.0
+
+
+def _vector(values: Floats, name: str) -> NDArray[np.float64]:
+    data = np.asarray(values, dtype=np.float64)
+    if data.ndim != 1 or len(data) == 0:
+        raise ValueError(f"{name} must be a list of at least one number, not an array of shape {data.shape}")
+    if not np.all(np.isfinite(data)):
+        raise ValueError(f"{name} must be finite, but {int(np.sum(~np.isfinite(data)))} of {len(data)} are not")
+    return data
+
+
+def _positive(values: Floats, name: str) -> NDArray[np.float64]:
+    data = _vector(values, name)
+    if float(data.min()) <= 0.0:
+        raise ValueError(f"{name} must be above 0 to be put on a logarithmic scale; the smallest is {data.min()}")
+    return data
