@@ -1,0 +1,57 @@
+"""Does the first loss equal that of the base's launch with the same seed?
+
+loss_deviation = |loss(p) - loss(base)| / |loss(base)| at the first common step of a block, loss(p) the mean over ranks
+weighted by items; the value is the largest of all blocks.  With the same seed and the same global batch it is rounding
+(about 1e-7 in float32).  Later steps are advice only: rounding grows, and equal loss curves hide scaled gradients
+(quality.md fact 8).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import polars as pl
+
+from assay.metrics.base import Metric, Results
+from assay.metrics.estimate import Absent, Value
+from assay.metrics.measured import Measured, effective_steps
+from assay.metrics.per_launch import exact
+from assay.units import FRACTION
+
+
+def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
+    """Largest relative difference of the first loss per configuration."""
+    first = first_losses(measured)
+    base = first.filter(pl.col("configuration") == measured.base).select("block", "step", pl.col("loss").alias("reference"))
+    return {name: _one(measured, first, base, name) for name in measured.configurations}
+
+
+def first_losses(measured: Measured) -> pl.DataFrame:
+    """(launch, configuration, block, step, loss) at the first step whose loss was reported."""
+    rows = effective_steps(measured.table("fingerprints").filter((pl.col("what") == "loss") & pl.col("value").is_not_null()))
+    rows = rows.filter(pl.col("step") == pl.col("step").min().over("launch"))
+    items = measured.table("steps").select("launch", "rank", "step", pl.col("items").fill_null(1.0))
+    weighted = rows.join(items.unique(["launch", "rank", "step"]), on=["launch", "rank", "step"], how="left")
+    weight = pl.col("items").fill_null(1.0)
+    means = weighted.group_by("launch", "step").agg(((pl.col("value") * weight).sum() / weight.sum()).alias("loss"))
+    return means.join(measured.timed.select("launch", "configuration", "block"), on="launch")
+
+
+def _one(measured: Measured, first: pl.DataFrame, base: pl.DataFrame, name: str) -> Value:
+    if name == measured.base:
+        return Absent(reason="not_applicable", detail="this is the reference")
+    pairs = first.filter(pl.col("configuration") == name).join(base, on=["block", "step"])
+    pairs = pairs.filter(pl.col("reference") != 0.0)
+    if pairs.height == 0:
+        return Absent(reason="not_measured", detail="no loss was reported; call probe.log(loss=loss)")
+    deviation = ((pairs["loss"] - pairs["reference"]) / pairs["reference"]).abs().max()
+    return exact(
+        float(deviation), unit=FRACTION, name="loss_deviation", n_launches=pairs.height, n_trials=pairs.height,  # type: ignore[arg-type]
+        how=f"largest of {pairs.height} blocks, first step, weighted by items",
+    )  # fmt: skip
+
+
+METRIC = Metric(
+    name="loss_deviation", title="First loss against the base", unit=FRACTION, better="lower", dimension="correctness",
+    formula="max over blocks |loss(p) - loss(base)| / |loss(base)| at the first step", compute=compute,
+)  # fmt: skip

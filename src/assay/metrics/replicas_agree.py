@@ -1,0 +1,57 @@
+"""Do all replicas hold the same parameters, from step 0 on?
+
+replicas_agree = share of the hashed steps at which the parameter hashes of all ranks were equal (quality.md section 4,
+layer C; exact).  Equal replicas are necessary and not sufficient: seven of eight injected faults keep them equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import polars as pl
+
+from assay.metrics.base import Metric, Results
+from assay.metrics.estimate import Absent, Value
+from assay.metrics.measured import Measured, effective_steps
+from assay.metrics.per_launch import exact
+from assay.units import FRACTION
+
+NO_HASHES = Absent(reason="not_measured", detail="no parameter hashes were taken; call probe.watch(model)")
+
+
+def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
+    """Share of agreeing hashed steps per configuration."""
+    compared = hashes(measured)
+    found: dict[str, Value] = {}
+    for level, name in zip(measured.levels, measured.configurations, strict=True):
+        own = compared.filter(pl.col("configuration") == name)
+        if level == 1:
+            found[name] = Absent(reason="not_applicable", detail="one worker has no replica to agree with")
+        elif own.height == 0:
+            found[name] = NO_HASHES
+        else:
+            found[name] = exact(
+                float(own["agree"].mean()), unit=FRACTION, name="replicas_agree",  # type: ignore[arg-type]
+                n_launches=own["launch"].n_unique(), n_trials=int(own["ranks"].sum()),
+                how=f"{own.height} hashed steps compared over all ranks, exactly",
+            )  # fmt: skip
+    return found
+
+
+def hashes(measured: Measured) -> pl.DataFrame:
+    """(launch, configuration, workers, step, ranks, agree) of every hashed step that all ranks reported."""
+    rows = effective_steps(measured.table("fingerprints").filter(pl.col("what") == "parameter_hash"))
+    launches = measured.timed.select("launch", "configuration", "workers")
+    return (
+        rows.group_by("launch", "step")
+        .agg(pl.col("rank").n_unique().alias("ranks"), (pl.col("text").n_unique() == 1).alias("agree"))
+        .join(launches, on="launch")
+        .filter(pl.col("ranks") == pl.col("workers"))
+        .sort("launch", "step")
+    )
+
+
+METRIC = Metric(
+    name="replicas_agree", title="Replicas in step", unit=FRACTION, better="higher", dimension="correctness",
+    formula="hashed steps with equal hashes on all ranks / hashed steps", compute=compute,
+)  # fmt: skip

@@ -1,0 +1,36 @@
+"""Was every training sample used?
+
+samples_lost = ids of the data set that no rank used, most of any complete epoch (exact; quality.md section 4, layer A).
+It sees only ids that the script reports, and cannot tell whether a reported sample was really trained on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from assay.metrics.base import Metric, Results
+from assay.metrics.estimate import Value
+from assay.metrics.ledger import NO_LEDGER, epochs
+from assay.metrics.measured import Measured
+from assay.metrics.per_launch import exact
+from assay.units import COUNT
+
+
+def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
+    """The worst complete epoch of each configuration."""
+    found: dict[str, Value] = {}
+    judged = epochs(measured)
+    for name in measured.configurations:
+        own = [epoch for epoch in judged if epoch.configuration == name]
+        found[name] = NO_LEDGER if not own else exact(
+            float(max(epoch.lost for epoch in own)), unit=COUNT, name="samples_lost",
+            n_launches=len({epoch.launch for epoch in own}), n_trials=sum(epoch.used for epoch in own),
+            how=f"exact count over {len(own)} complete epochs and all ranks",
+        )  # fmt: skip
+    return found
+
+
+METRIC = Metric(
+    name="samples_lost", title="Samples lost per epoch", unit=COUNT, better="lower", dimension="correctness",
+    formula="ids of the data set that no rank used, most of any complete epoch", compute=compute,
+)  # fmt: skip
