@@ -8,13 +8,13 @@ add theirs by the entry-point group `assay.<folder>` (`assay.metrics`), each poi
 from __future__ import annotations
 
 import importlib
-import pkgutil
+import os
 from functools import cache
-from importlib.metadata import entry_points
-from pathlib import Path
-from typing import Any
 
-from assay.errors import EnvironmentLacks
+TYPE_CHECKING = False  # read by type checkers as true; see assay/__init__.py
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+    from typing import Any
 
 # package below `assay` -> the constant that a plug-in file defines
 PLUG_INS: dict[str, str] = {
@@ -44,15 +44,15 @@ SUPPORT: dict[str, frozenset[str]] = {
 @cache
 def names(package: str) -> tuple[str, ...]:
     """The names of a package's own plug-ins, from the file names alone: nothing is imported."""
-    folder = Path(__file__).parent.joinpath(*package.split("."))
-    found = (module.name for module in pkgutil.iter_modules([str(folder)]) if not module.name.startswith("_"))
-    return tuple(sorted(name for name in found if name not in SUPPORT[package]))
+    folder = os.path.join(os.path.dirname(__file__), *package.split("."))
+    stems = {file.removesuffix(".py") for file in os.listdir(folder) if file.endswith(".py")}
+    return tuple(sorted(stem for stem in stems - SUPPORT[package] if not stem.startswith("_")))
 
 
 @cache
 def third_party(package: str) -> tuple[str, ...]:
     """The names of the plug-ins that other installed distributions add by entry point."""
-    return tuple(sorted(point.name for point in entry_points(group=f"assay.{package}")))
+    return tuple(sorted(point.name for point in _entry_points(package)))
 
 
 def load(package: str, name: str) -> Any:
@@ -63,9 +63,11 @@ def load(package: str, name: str) -> Any:
     """
     if name in names(package):
         return getattr(importlib.import_module(f"assay.{package}.{name}"), PLUG_INS[package])
-    for point in entry_points(group=f"assay.{package}"):
+    for point in _entry_points(package):
         if point.name == name:
             return point.load()
+    from assay.errors import EnvironmentLacks  # here: `assay --help` reads names and must not load dataclasses
+
     known = ", ".join((*names(package), *third_party(package)))
     raise EnvironmentLacks(f"there is no {package} plug-in named {name!r}; there are: {known}")
 
@@ -73,3 +75,10 @@ def load(package: str, name: str) -> Any:
 def load_all(package: str) -> dict[str, Any]:
     """Every plug-in of a package, own and third-party, by name."""
     return {name: load(package, name) for name in (*names(package), *third_party(package))}
+
+
+def _entry_points(package: str) -> tuple[EntryPoint, ...]:
+    # Imported here: importlib.metadata takes longer to load than an empty interpreter takes to start.
+    from importlib.metadata import entry_points
+
+    return tuple(entry_points(group=f"assay.{package}"))

@@ -7,7 +7,7 @@
      +-- EnvironmentLacks   something that must be installed or allowed is not there           exit 7
      +-- Interrupted        Ctrl-C or a termination signal; what was measured is kept          exit 130
 
-Only `assay.cli` exits the process.  Exit codes 0, 1, 3 and 4 are verdicts: see `EXIT_CODES`.
+Only `assay.cli` exits the process.  Exit codes 0, 1, 3 and 4 are verdicts: see `assay.exit_codes`.
 """
 
 from __future__ import annotations
@@ -15,17 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-EXIT_CODES: dict[int, str] = {
-    0: "the verdict is PASS, or the command did what was asked",
-    1: "a gate FAILED on admissible numbers",
-    2: "bad input: the experiment, a flag or a file makes no sense",
-    3: "INVALID: an audit found the record inadmissible",
-    4: "INCONCLUSIVE: the evidence is too small to decide",
-    5: "the workload failed: no launch of it succeeded",
-    6: "the record is missing, foreign, damaged, of a newer format, or cannot be written",
-    7: "something needed is not installed or not allowed on this machine",
-    130: "interrupted; what was measured is kept and can be resumed",
-}
+from assay.exit_codes import EXIT_CODES as EXIT_CODES
 
 
 class AssayError(Exception):

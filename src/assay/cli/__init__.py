@@ -1,73 +1,122 @@
-"""The command line: `assay VERB`.  The only place that exits the process."""
+"""The command line: `assay VERB`.  The only place that exits the process.
+
+`assay --help` answers within three times an empty interpreter's start (benchmarks/startup.py).  Therefore it reads the
+verbs' summaries from the text of their files and imports none of them; a verb is imported when it is asked for.
+"""
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 
-from assay import __version__, catalog
-from assay.cli.base import Verb
-from assay.errors import EXIT_CODES, AssayError
+from assay import catalog
+from assay.exit_codes import BROKEN_PIPE, DEFECT, EXIT_CODES
 
-GROUPS = {"measure": "measure", "judge": "judge", "records": "records", "instrument": "instrument"}
+TYPE_CHECKING = False  # read by type checkers as true; see assay/__init__.py
+if TYPE_CHECKING:
+    from typing import Any
+
+    from assay.cli.base import Verb
+
+GROUPS = ("measure", "judge", "records", "instrument")
+HEAD = """\
+usage: assay VERB [options]     (assay VERB --help explains one verb)
+
+The measuring instrument for distributed AI: one experiment in, one sealed record out,
+a verdict over correctness, performance, cost and reliability.
+"""
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run one verb and return the exit code of `assay.errors.EXIT_CODES`."""
+    """Run one verb and return an exit code of `assay.exit_codes`."""
     words = sys.argv[1:] if arguments is None else arguments
+    code = BROKEN_PIPE
     try:
-        return _dispatch(words)
-    except AssayError as error:
-        print(f"assay: {error}", file=sys.stderr)
-        return error.exit_code
-    except KeyboardInterrupt:
-        print("assay: interrupted", file=sys.stderr)
-        return 130
+        code = _dispatch(words)
+        sys.stdout.flush()
     except BrokenPipeError:
-        # The reader of our output went away (`assay list | head`); nothing is left to say to anybody.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        _silence_stdout()
+    except KeyboardInterrupt:
+        code = _say("interrupted", 130)
+    except SystemExit as stop:
+        if not isinstance(stop.__context__, BrokenPipeError):  # rich turns a broken pipe into exit 1, our FAIL
+            raise
+    except Exception as error:
+        code = _explain(error)
+    return code
 
 
 def _dispatch(words: list[str]) -> int:
-    if words and words[0] in catalog.names("cli"):
+    if not words or words[0] in ("-h", "--help"):
+        print(_help())
+        return 0 if words else 2
+    if words[0] in ("-V", "--version"):
+        from assay import __version__
+
+        print(f"assay {__version__}")
+        return 0
+    if words[0] in catalog.names("cli") or words[0] in catalog.third_party("cli"):
         verb: Verb = catalog.load("cli", words[0])
-        parser = _verb_parser(verb)
-        return verb.run(parser.parse_args(words[1:]))
-    parser = _top_parser()
-    if not words:
-        parser.print_help()
-        return 2
-    parser.parse_args(words)
-    return 2
+        return verb.run(_parser(verb).parse_args(words[1:]))
+    return _unknown(words[0])
 
 
-def _verb_parser(verb: Verb) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog=f"assay {verb.name}", description=verb.description, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+def _parser(verb: Verb) -> Any:
+    from assay.cli.base import Parser
+
+    parser = Parser(prog=f"assay {verb.name}", description=verb.description)
     verb.add_arguments(parser)
     return parser
 
 
-def _top_parser() -> argparse.ArgumentParser:
-    verbs: dict[str, Verb] = {name: catalog.load("cli", name) for name in catalog.names("cli")}
-    lines = []
-    for group, title in GROUPS.items():
-        members = [verb for verb in verbs.values() if verb.group == group]
-        if members:
-            lines.append(f"{title}:")
-            lines += [f"  {verb.name:<9} {verb.summary}" for verb in members]
-    lines += ["", "exit codes:", *(f"  {code:>3}  {meaning}" for code, meaning in EXIT_CODES.items())]
-    parser = argparse.ArgumentParser(
-        prog="assay",
-        usage="assay VERB [options]     (assay VERB --help explains one verb)",
-        description="The measuring instrument for distributed AI: one experiment in, one sealed record out, "
-        "a verdict over correctness, performance, cost and reliability.",
-        epilog="\n".join(lines),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("--version", action="version", version=f"assay {__version__}")
-    parser.add_argument("verb", metavar="VERB", choices=sorted(verbs), help="one of the verbs below")
-    return parser
+def _help() -> str:
+    cards = {name: _card(name) for name in catalog.names("cli")}
+    width = max(map(len, cards), default=0)
+    lines = [HEAD]
+    for group in GROUPS:
+        members = [f"  {name:<{width}}  {card['summary']}" for name, card in cards.items() if card["group"] == group]
+        lines += [f"{group}:", *members, ""] if members else []
+    return "\n".join([*lines, "exit codes:", *(f"  {code:>3}  {meaning}" for code, meaning in EXIT_CODES.items())])
+
+
+def _card(name: str) -> dict[str, str]:
+    """The literal words in `VERB = Verb(...)` of a verb's file, read without importing it."""
+    path = os.path.join(os.path.dirname(__file__), f"{name}.py")
+    with open(path, encoding="utf-8") as file:
+        tree: Any = compile(file.read(), path, "exec", flags=0x400)  # ast.PyCF_ONLY_AST, without importing ast
+    for statement in tree.body:
+        targets = getattr(statement, "targets", None) or [getattr(statement, "target", None)]
+        if getattr(targets[0], "id", None) == catalog.PLUG_INS["cli"]:
+            return {word.arg: getattr(word.value, "value", "") for word in statement.value.keywords}
+    return {"group": "", "summary": ""}
+
+
+def _unknown(word: str) -> int:
+    import difflib
+
+    verbs = (*catalog.names("cli"), *catalog.third_party("cli"))
+    close = difflib.get_close_matches(word, verbs, n=1, cutoff=0.5)
+    what = "option" if word.startswith("-") else "verb"
+    mend = f"Did you mean `assay {close[0]}`?" if close else f"There are: {', '.join(verbs)}."
+    return _say(f"there is no {what} {word!r}. {mend} `assay --help` explains them.", 2)
+
+
+def _explain(error: Exception) -> int:
+    from assay.errors import AssayError
+
+    if isinstance(error, AssayError):
+        return _say(str(error), error.exit_code)
+    import traceback
+
+    traceback.print_exception(error)
+    return _say("this is a defect in assay; please report it with the lines above", DEFECT)
+
+
+def _say(sentence: str, code: int) -> int:
+    print(f"assay: {sentence}", file=sys.stderr)
+    return code
+
+
+def _silence_stdout() -> None:
+    # The reader of our output went away (`assay list | head`): the interpreter must not try to flush at its end.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

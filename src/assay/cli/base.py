@@ -1,15 +1,18 @@
 """What must a verb's file declare?  One file holds one `VERB`; its stem is the verb.
 
-Top-level imports of a verb's file stay light (argparse, dataclasses, pathlib): `assay --help` imports every verb.
-Everything heavy is imported inside `run`.
+`assay --help` reads `group` and `summary` from the file's text, so both are written as literals.
+Everything heavy is imported inside `run`, so that `assay VERB --help` answers at once.
 """
 
 from __future__ import annotations
 
 import argparse
+import difflib
+import os
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NoReturn
 
 Group = Literal["measure", "judge", "records", "instrument"]
 
@@ -24,3 +27,35 @@ class Verb:
     description: str  # shown by `assay VERB --help`: what it does, with an example
     add_arguments: Callable[[argparse.ArgumentParser], None]
     run: Callable[[argparse.Namespace], int]  # returns the exit code; raises AssayError for known errors
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that answers a wrong flag with one sentence and the closest right one (exit code 2)."""
+
+    def __init__(self, *, prog: str, description: str) -> None:
+        super().__init__(prog=prog, description=description, formatter_class=_Formatter, allow_abbrev=False)
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong, name the closest flag, exit with 2."""
+        self.exit(2, f"{self.prog}: {message}.{self._closest(message)} `{self.prog} --help` explains.\n")
+
+    def _closest(self, message: str) -> str:
+        flags = [flag for flag in self._option_string_actions if flag.startswith("--")]
+        for word in re.findall(r"unrecognized arguments: (--[\w-]+)", message):
+            close = difflib.get_close_matches(word, flags, n=1)
+            return f" Did you mean {close[0]}?" if close else f" There are: {', '.join(flags)}."
+        return ""
+
+
+class _Formatter(argparse.RawDescriptionHelpFormatter):
+    """Keeps the description's line breaks; at most 100 columns, so that sentences stay readable in a wide window."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, width=min(_columns(), 100) - 2)
+
+
+def _columns() -> int:
+    try:
+        return os.get_terminal_size().columns or 80
+    except OSError:  # not a terminal
+        return 80

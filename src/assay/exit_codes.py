@@ -1,0 +1,23 @@
+"""What does each exit code of the command line mean?
+
+Apart from `assay.errors` because `assay --help` shows the table and must not load anything else.
+"""
+
+from __future__ import annotations
+
+DEFECT = 70  # EX_SOFTWARE of sysexits.h; an uncaught exception must not look like exit 1, a failed gate
+BROKEN_PIPE = 141  # 128 + SIGPIPE, as shells count
+
+EXIT_CODES: dict[int, str] = {
+    0: "the verdict is PASS, or the command did what was asked",
+    1: "a gate FAILED on admissible numbers",
+    2: "bad input: the experiment, a flag or a file makes no sense",
+    3: "INVALID: an audit found the record inadmissible",
+    4: "INCONCLUSIVE: the evidence is too small to decide",
+    5: "the workload failed: no launch of it succeeded",
+    6: "the record is missing, foreign, damaged, of a newer format, or cannot be written",
+    7: "something needed is not installed or not allowed on this machine",
+    DEFECT: "a defect in assay: the traceback says where",
+    130: "interrupted; what was measured is kept and can be resumed",
+    BROKEN_PIPE: "whoever read the output went away before the command was done",
+}
