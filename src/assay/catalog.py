@@ -30,7 +30,7 @@ PLUG_INS: dict[str, str] = {
 
 # Files that serve their folder's plug-ins and are none themselves.
 SUPPORT: dict[str, frozenset[str]] = {
-    "metrics": frozenset({"base", "estimate", "measured", "per_launch", "ledger", "recovery", "dollars", "phases"}),
+    "metrics": frozenset({"base", "estimate", "measured", "per_launch", "ledger", "recovery", "dollars", "phases", "goodput"}),
     "runners": frozenset({"base"}),
     "launchers": frozenset({"base", "guard"}),
     "faults": frozenset({"base"}),

@@ -1,0 +1,124 @@
+"""What happened after a fault?  The timeline of every fault launch, folded once for all reliability metrics.
+
+    fault ---- detect ----> first peer stopped ---- restart ----> last worker up again ---- reload ----> first step
+          ---- recompute ----> the step that was lost is reached again
+
+The four parts follow each other without a gap, so that they sum to the recovery time.  `detect` is the engine's: the
+instant at which it stopped the first surviving peer of the victim.  `reload` holds everything between a worker's start
+and its first step: joining the group, building the model, loading the checkpoint.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import polars as pl
+
+from assay.metrics.estimate import Absent, Value
+from assay.metrics.measured import Measured
+from assay.metrics.per_launch import exact, positive
+from assay.units import NS_PER_S, SECONDS
+
+NO_FAULT = Absent(reason="not_measured", detail="no fault launch of this configuration; add [[faults]] with its level")
+NOT_RECOVERED = Absent(reason="undefined", detail="the job did not train again after the fault; the launches table says why")
+ONE_WORKER = Absent(reason="not_applicable", detail="one worker has no peer whose stop would show when the engine noticed")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recovery:
+    """One fault launch. Times in monotonic ns; None where it did not come to that."""
+
+    launch: int
+    configuration: str
+    workers: int
+    fault_ns: int
+    detected_ns: int | None
+    restarted_ns: int | None
+    resumed_ns: int | None
+    regained_ns: int | None
+    steps_lost: int | None
+
+
+def recoveries(measured: Measured) -> tuple[Recovery, ...]:
+    """All launches in which a fault struck."""
+    launches = measured.table("launches").filter(pl.col("role") == "fault")
+    events, steps = measured.table("events"), measured.table("steps")
+    found = []
+    for row in launches.iter_rows(named=True):
+        own = events.filter(pl.col("launch") == row["launch"]).sort("ns")
+        strikes = own.filter(pl.col("kind") == "fault")
+        if strikes.height:
+            found.append(_one(row, strikes.row(0, named=True), own, steps.filter(pl.col("launch") == row["launch"])))
+    return tuple(found)
+
+
+def _one(launch: dict[str, object], fault: dict[str, object], events: pl.DataFrame, steps: pl.DataFrame) -> Recovery:
+    struck_ns, incarnation = int(fault["ns"]), int(fault["incarnation"] or 0)  # type: ignore[call-overload]
+    after = events.filter(pl.col("ns") >= struck_ns)
+    peers = after.filter((pl.col("kind") == "worker_gone") & (pl.col("rank") != fault["rank"]) & (pl.col("incarnation") == incarnation))
+    starts = after.filter((pl.col("kind") == "worker_start") & (pl.col("incarnation") == incarnation + 1))
+    again = steps.filter(pl.col("incarnation") == incarnation + 1)
+    resumed = None if again.height == 0 else int(again["begin_ns"].min())  # type: ignore[arg-type]
+    regained, lost = _regained(steps.filter(pl.col("incarnation") == incarnation), again)
+    return Recovery(
+        launch=int(launch["launch"]), configuration=str(launch["configuration"]), workers=int(launch["workers"]),  # type: ignore[call-overload]
+        fault_ns=struck_ns,
+        detected_ns=None if peers.height == 0 else int(peers["ns"].min()),  # type: ignore[arg-type]
+        restarted_ns=None if starts.height == 0 else int(starts["ns"].max()),  # type: ignore[arg-type]
+        resumed_ns=resumed, regained_ns=regained, steps_lost=lost,
+    )  # fmt: skip
+
+
+def _regained(before: pl.DataFrame, again: pl.DataFrame) -> tuple[int | None, int | None]:
+    """When the last step that had been finished before the fault was finished again, and how many were lost."""
+    if before.height == 0 or again.height == 0:
+        return None, None
+    finished = int(before["step"].max()) + 1  # type: ignore[arg-type, operator]
+    first = int(again["step"].min())  # type: ignore[arg-type]
+    lost = max(0, finished - first)
+    if lost == 0:
+        return int(again["begin_ns"].min()), 0  # type: ignore[arg-type]
+    redone = again.filter(pl.col("step") == finished - 1)
+    return (None if redone.height == 0 else int(redone["end_ns"].max())), lost  # type: ignore[arg-type]
+
+
+def duration_metric(
+    measured: Measured,
+    name: str,
+    begin: Callable[[Recovery], int | None],
+    end: Callable[[Recovery], int | None],
+    how: str,
+    *,
+    needs_peer: bool = False,
+) -> Mapping[str, Value]:
+    """Seconds between two instants of the timeline, per configuration, over its fault launches."""
+    found: dict[str, Value] = {}
+    every = recoveries(measured)
+    for configuration in measured.configurations:
+        own = [recovery for recovery in every if recovery.configuration == configuration]
+        if not own:
+            found[configuration] = NO_FAULT
+        elif needs_peer and own[0].workers == 1:
+            found[configuration] = ONE_WORKER
+        else:
+            spans = [span for recovery in own if (span := _span(begin(recovery), end(recovery))) is not None]
+            found[configuration] = _seconds(measured, name, spans, how)
+    return found
+
+
+def _span(begin_ns: int | None, end_ns: int | None) -> float | None:
+    return None if begin_ns is None or end_ns is None else (end_ns - begin_ns) / NS_PER_S
+
+
+def _seconds(measured: Measured, name: str, spans: list[float], how: str) -> Value:
+    if not spans:
+        return NOT_RECOVERED
+    if min(spans) <= 0.0:
+        return exact(max(spans), unit=SECONDS, name=name, n_launches=len(spans), n_trials=len(spans), how=f"{how}; nothing to do")
+    return positive(spans, measured.confidence, unit=SECONDS, aggregate=how, name=name, n_trials=len(spans))
+
+
+def noticed_ns(recovery: Recovery) -> int | None:
+    """When the restart began: the detection where there is a peer to show it, else the fault itself."""
+    return recovery.fault_ns if recovery.workers == 1 else recovery.detected_ns

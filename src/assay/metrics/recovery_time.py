@@ -1,0 +1,26 @@
+"""How long after a fault is the progress of before regained?
+
+recovery_time = fault until the lost progress is regained, per fault launch; see `assay.metrics.recovery` for the timeline.
+One fault launch has no interval: ask for more to have one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from assay.metrics.base import Metric, Results
+from assay.metrics.estimate import Value
+from assay.metrics.measured import Measured
+from assay.metrics.recovery import duration_metric
+from assay.units import SECONDS
+
+
+def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
+    """Seconds per configuration."""
+    return duration_metric(measured, "recovery_time", lambda r: r.fault_ns, lambda r: r.regained_ns, "fault until the lost progress is regained")
+
+
+METRIC = Metric(
+    name="recovery_time", title="Recovery time", unit=SECONDS, better="lower", dimension="reliability",
+    formula="fault until the lost progress is regained", compute=compute, primary=True,
+)  # fmt: skip

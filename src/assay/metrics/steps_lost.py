@@ -1,0 +1,41 @@
+"""How many finished steps does a fault cost?
+
+steps_lost = steps finished before the fault - step at which the restarted job went on (its checkpoint).  Exact count.
+It depends on where between two checkpoints the fault struck: the plan draws that at random.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from assay.metrics.base import Metric, Results
+from assay.metrics.estimate import Value
+from assay.metrics.measured import Measured
+from assay.metrics.per_launch import exact
+from assay.metrics.recovery import NO_FAULT, NOT_RECOVERED, recoveries
+from assay.units import STEPS
+
+
+def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
+    """Most steps lost in any fault launch of a configuration."""
+    found: dict[str, Value] = {}
+    every = recoveries(measured)
+    for name in measured.configurations:
+        own = [recovery for recovery in every if recovery.configuration == name]
+        lost = [recovery.steps_lost for recovery in own if recovery.steps_lost is not None]
+        if not own:
+            found[name] = NO_FAULT
+        elif not lost:
+            found[name] = NOT_RECOVERED
+        else:
+            found[name] = exact(
+                float(max(lost)), unit=STEPS, name="steps_lost", n_launches=len(lost), n_trials=len(lost),
+                how="steps finished before the fault less the first step after the restart; most of any fault launch",
+            )  # fmt: skip
+    return found
+
+
+METRIC = Metric(
+    name="steps_lost", title="Steps lost", unit=STEPS, better="lower", dimension="reliability",
+    formula="steps finished before the fault - first step after the restart", compute=compute,
+)  # fmt: skip

@@ -1,0 +1,26 @@
+"""How long does the engine take to notice a dead worker?
+
+time_to_detect = fault until the engine stops the first surviving peer, per fault launch; see `assay.metrics.recovery` for the timeline.
+One fault launch has no interval: ask for more to have one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from assay.metrics.base import Metric, Results
+from assay.metrics.estimate import Value
+from assay.metrics.measured import Measured
+from assay.metrics.recovery import duration_metric
+from assay.units import SECONDS
+
+
+def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
+    """Seconds per configuration."""
+    return duration_metric(measured, "time_to_detect", lambda r: r.fault_ns, lambda r: r.detected_ns, "fault until the engine stops the first surviving peer", needs_peer=True)
+
+
+METRIC = Metric(
+    name="time_to_detect", title="Time to detect", unit=SECONDS, better="lower", dimension="reliability",
+    formula="fault until the engine stops the first surviving peer", compute=compute,
+)  # fmt: skip

@@ -1,0 +1,26 @@
+"""How long does it take to do the lost steps again?
+
+time_to_recompute = first step after the restart until the lost progress is regained, per fault launch; see `assay.metrics.recovery` for the timeline.
+One fault launch has no interval: ask for more to have one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from assay.metrics.base import Metric, Results
+from assay.metrics.estimate import Value
+from assay.metrics.measured import Measured
+from assay.metrics.recovery import duration_metric
+from assay.units import SECONDS
+
+
+def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
+    """Seconds per configuration."""
+    return duration_metric(measured, "time_to_recompute", lambda r: r.resumed_ns, lambda r: r.regained_ns, "first step after the restart until the lost progress is regained")
+
+
+METRIC = Metric(
+    name="time_to_recompute", title="Time to recompute", unit=SECONDS, better="lower", dimension="reliability",
+    formula="first step after the restart until the lost progress is regained", compute=compute,
+)  # fmt: skip

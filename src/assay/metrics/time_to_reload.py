@@ -1,0 +1,26 @@
+"""How long do restarted workers take until they train again?
+
+time_to_reload = last worker's start until the first step, checkpoint load included, per fault launch; see `assay.metrics.recovery` for the timeline.
+One fault launch has no interval: ask for more to have one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from assay.metrics.base import Metric, Results
+from assay.metrics.estimate import Value
+from assay.metrics.measured import Measured
+from assay.metrics.recovery import duration_metric
+from assay.units import SECONDS
+
+
+def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
+    """Seconds per configuration."""
+    return duration_metric(measured, "time_to_reload", lambda r: r.restarted_ns, lambda r: r.resumed_ns, "last worker's start until the first step, checkpoint load included")
+
+
+METRIC = Metric(
+    name="time_to_reload", title="Time to reload", unit=SECONDS, better="lower", dimension="reliability",
+    formula="last worker's start until the first step, checkpoint load included", compute=compute,
+)  # fmt: skip

@@ -1,0 +1,26 @@
+"""How long does the engine take to have all workers up again?
+
+time_to_restart = detection until the last worker has started again, per fault launch; see `assay.metrics.recovery` for the timeline.
+One fault launch has no interval: ask for more to have one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from assay.metrics.base import Metric, Results
+from assay.metrics.estimate import Value
+from assay.metrics.measured import Measured
+from assay.metrics.recovery import duration_metric, noticed_ns
+from assay.units import SECONDS
+
+
+def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
+    """Seconds per configuration."""
+    return duration_metric(measured, "time_to_restart", noticed_ns, lambda r: r.restarted_ns, "detection until the last worker has started again")
+
+
+METRIC = Metric(
+    name="time_to_restart", title="Time to restart", unit=SECONDS, better="lower", dimension="reliability",
+    formula="detection until the last worker has started again", compute=compute,
+)  # fmt: skip

@@ -1,0 +1,27 @@
+"""Which share of the paid rank-seconds trained the model, when a worker was killed?
+
+training_goodput_fault = productive rank-seconds / (workers x wall time) of the fault launches (METRICS.md).  Productive: the
+steps that finally counted, less their wait for data and their checkpoints.  The rest is start-up, evaluation, waiting,
+and after a fault detection, restart, reload and recomputation.  Waiting for a slow rank inside a step is not seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from assay.metrics.base import Metric, Results
+from assay.metrics.estimate import Value
+from assay.metrics.goodput import goodput
+from assay.metrics.measured import Measured
+from assay.units import FRACTION
+
+
+def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
+    """Share per configuration."""
+    return goodput(measured, "fault", "training_goodput_fault")
+
+
+METRIC = Metric(
+    name="training_goodput_fault", title="Training goodput with a fault", unit=FRACTION, better="higher", dimension="reliability",
+    formula="productive rank-seconds / all rank-seconds of the fault launches", compute=compute,
+)  # fmt: skip
