@@ -31,11 +31,12 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """A table: its name, what one row is, its columns."""
+    """A table: its name, what one row is, its columns, and the columns by which its rows are ordered."""
 
     name: str
     row: str
     columns: tuple[Column, ...]
+    order: tuple[str, ...]
 
     @property
     def column_names(self) -> tuple[str, ...]:
@@ -65,7 +66,7 @@ LAUNCHES = Table("launches", "a launch", (
     Column("exit_code", "int32", "exit code of the engine; null if it was killed or never started", nullable=True),
     Column("restarts", "int32", "how often the engine restarted the workers"),
     Column("placement", "string", "JSON: hosts, processors and devices that the launch was given"),
-))  # fmt: skip
+), order=("launch",))  # fmt: skip
 
 STEPS = Table("steps", "a training step on a rank", (
     _LAUNCH, _RANK, _INCARNATION,
@@ -80,7 +81,7 @@ STEPS = Table("steps", "a training step on a rank", (
     Column("exposed_comm_ns", "int64", "time that communication added to the step", nullable=True),
     Column("items", "float64", "units of work done by this rank in this step", nullable=True),
     Column("method", "string", "how phases were timed: monotonic or cuda_event"),
-))  # fmt: skip
+), order=("launch", "rank", "incarnation", "step", "begin_ns"))  # fmt: skip
 
 EXAMPLES = Table("examples", "a scored held-out example", (
     _LAUNCH, _RANK, _INCARNATION,
@@ -89,14 +90,14 @@ EXAMPLES = Table("examples", "a scored held-out example", (
     Column("prediction", "string", "what the model answered", nullable=True),
     Column("target", "string", "what was right", nullable=True),
     Column("score", "float64", "score of this example"),
-))  # fmt: skip
+), order=("launch", "rank", "incarnation", "metric", "example"))  # fmt: skip
 
 SAMPLES = Table("samples", "the training samples that a rank used in a step", (
     _LAUNCH, _RANK, _INCARNATION,
     Column("epoch", "int64", "number of the epoch, from 0"),
     Column("step", "int64", "number of the step, from 0"),
     Column("ids", "list<int64>", "ids of the samples"),
-))  # fmt: skip
+), order=("launch", "rank", "incarnation", "epoch", "step"))  # fmt: skip
 
 FINGERPRINTS = Table("fingerprints", "a numeric fingerprint of the training state", (
     _LAUNCH, _RANK, _INCARNATION,
@@ -104,7 +105,7 @@ FINGERPRINTS = Table("fingerprints", "a numeric fingerprint of the training stat
     Column("what", "string", "loss, grad_norm, parameter_hash, parameters, dataset_size, ..."),
     Column("value", "float64", "the value, where it is a number", nullable=True),
     Column("text", "string", "the value, where it is a hash", nullable=True),
-))  # fmt: skip
+), order=("launch", "rank", "incarnation", "step", "what"))  # fmt: skip
 
 EVENTS = Table("events", "something that happened", (
     _LAUNCH,
@@ -117,7 +118,7 @@ EVENTS = Table("events", "something that happened", (
     Column("step", "int64", "step to which it belongs", nullable=True),
     Column("value", "float64", "a number that belongs to it", nullable=True),
     Column("detail", "string", "JSON with whatever else is known"),
-))  # fmt: skip
+), order=("launch", "ns", "rank", "incarnation", "kind"))  # fmt: skip
 
 TELEMETRY = Table("telemetry", "a counter reading", (
     _LAUNCH,
@@ -128,7 +129,7 @@ TELEMETRY = Table("telemetry", "a counter reading", (
     Column("value", "float64", "the reading"),
     Column("unit", "string", "unit of the reading"),
     Column("method", "string", "counter, sampled, modelled or self"),
-))  # fmt: skip
+), order=("launch", "ns", "host", "device", "counter"))  # fmt: skip
 
 TABLES: dict[str, Table] = {
     table.name: table for table in (LAUNCHES, STEPS, EXAMPLES, SAMPLES, FINGERPRINTS, EVENTS, TELEMETRY)

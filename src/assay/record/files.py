@@ -1,0 +1,107 @@
+"""How are files written so that a crash leaves the old or the new content, and a full disk gives a clear sentence?
+
+Replacing: write a temporary file beside the target, fsync it, rename it over the target, fsync the folder.
+Source: the rename and fsync contracts of POSIX; T. S. Pillai et al., "All File Systems Are Not Created Equal", OSDI 2014.
+Every operation that changes a record's folder on the coordinator's side goes through this file, so that tests can
+interrupt each of them.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from assay.errors import RecordError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+TEMPORARY = ".tmp"
+_CHUNK = 1 << 20
+
+
+def replace(path: Path, content: bytes) -> None:
+    """Replace a file's content at once: after a crash the file holds the old or the new content, whole."""
+    temporary = path.with_name(path.name + TEMPORARY)
+    with temporary.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    rename(temporary, path)
+
+
+def rename(source: Path, target: Path) -> None:
+    """Rename and make the renaming durable."""
+    os.replace(source, target)
+    sync_folder(target.parent)
+
+
+def sync_file(path: Path) -> None:
+    """Make a file's content durable."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def sync_folder(path: Path) -> None:
+    """Make the names in a folder durable."""
+    sync_file(path)
+
+
+def remove_tree(path: Path) -> None:
+    """Remove a folder with everything in it, if it is there."""
+    if path.exists():
+        shutil.rmtree(path)
+
+
+def digest(path: Path) -> str:
+    """SHA-256 of a file, in hexadecimal; reads it piece by piece."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def free_bytes(path: Path) -> int:
+    """Bytes that an ordinary user may still write on the file system of the path or its nearest existing parent."""
+    while not path.exists() and path != path.parent:
+        path = path.parent
+    state = os.statvfs(path)
+    return state.f_bavail * state.f_frsize
+
+
+def explain(error: OSError, path: Path, doing: str) -> RecordError:
+    """One sentence for a failed file operation: what failed, where, why, and what to do."""
+    return RecordError(f"cannot {doing} {path}: {reason(error, path)}")
+
+
+def reason(error: OSError, path: Path) -> str:
+    """Why a file operation failed and what to do about it, in one sentence."""
+    number = error.errno
+    if number in (errno.ENOSPC, errno.EDQUOT):
+        what = "the disk is full" if number == errno.ENOSPC else "the disk quota is used up"
+        return (
+            f"{what} ({free_bytes(path)} bytes free). Free some space and run `assay resume` on the record, "
+            "or choose another folder; what was already written stays readable."
+        )
+    if number in (errno.EACCES, errno.EPERM, errno.EROFS):
+        return f"{os.strerror(number)}. Give yourself the right to write there, or choose another folder."
+    if number in (errno.ENOTDIR, errno.EEXIST):
+        return "a file stands where a folder is needed. Move it away, or choose another folder."
+    return f"{error.strerror or error}. What was already written stays readable."
+
+
+def write_parquet(path: Path, table: pa.Table) -> None:
+    """Write a table as zstd-compressed Parquet and make it durable, with its folder."""
+    import pyarrow.parquet as pq
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("wb") as file:
+        pq.write_table(table, file, compression="zstd")
+        file.flush()
+        os.fsync(file.fileno())
+    sync_folder(path.parent)

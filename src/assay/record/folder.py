@@ -1,0 +1,194 @@
+"""How does the coordinator create, fill, resume and finish a record folder?
+
+create() -> launch_folder(n), log_path(n), writer(n) ... -> finish("complete" | "failed")   sealed
+                                                         -> finish("interrupted")           reopen() goes on
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from pathlib import Path
+from typing import Any, Literal
+
+import tomli_w
+
+from assay import __version__
+from assay.clock import Clock
+from assay.errors import RecordError
+from assay.record import coordinator, files, seal
+from assay.record.reader import launch_folders, launch_name, open_record, read_launch
+from assay.record.redact import redact_environment
+from assay.record.tables import FORMAT_VERSION
+from assay.record.writer import StreamWriter
+from assay.spec.experiment import Experiment
+
+
+class RecordFolder:
+    """A record that this process is writing. Made by `create` and `reopen`."""
+
+    def __init__(self, path: Path, experiment: Experiment, manifest: dict[str, Any], *, sealed: bool = False) -> None:
+        self.path = path
+        self.experiment = experiment
+        self.sealed = sealed
+        self._manifest = manifest
+        self._writers: dict[int, StreamWriter] = {}
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        """The manifest as last written."""
+        return self._manifest
+
+    def launch_folder(self, launch: int) -> Path:
+        """The folder for the streams of a launch; made if it is not there."""
+        return self._made(self.path / "streams" / launch_name(launch))
+
+    def log_path(self, launch: int) -> Path:
+        """The file for the output of a launch; its folder is made if it is not there."""
+        return self._made(self.path / "logs") / f"{launch_name(launch)}.log"
+
+    def writer(self, launch: int) -> StreamWriter:
+        """The coordinator's own streams of a launch: the same writer every time, until it is closed."""
+        held = self._writers.get(launch)
+        if held is None or held.closed:
+            held = self._writers[launch] = StreamWriter(self.launch_folder(launch), f"coordinator.pid={os.getpid()}")
+        return held
+
+    def set_environment(self, when: Literal["before", "after"], environment: dict[str, Any]) -> None:
+        """Write what the machine was like before the first or after the last launch into the manifest."""
+        self._store(self._manifest | {"environment": self._manifest["environment"] | {when: environment}})
+
+    def finished_launches(self) -> list[dict[str, Any]]:
+        """The rows of the table `launches` so far, by launch number."""
+        for writer in self._writers.values():
+            writer.flush()
+        tables = (read_launch(self.path, launch, "launches")[0] for launch in launch_folders(self.path))
+        return [row for table in tables if table is not None for row in table.to_pylist()]
+
+    def finish(self, state: Literal["complete", "failed", "interrupted"], reason: str = "") -> None:
+        """End the experiment: complete and failed records are sealed, interrupted ones stay open for `reopen`.
+
+        Raises:
+            RecordError: the disk is full or not writable; nothing measured is lost, and `reopen` and `finish` can be tried again.
+        """
+        if self.sealed:
+            return
+        for writer in self._writers.values():
+            writer.close()
+        ended = self._manifest | {"state": state, "reason": reason}
+        if state == "interrupted":
+            self._store(ended)
+            return
+        try:
+            self._manifest = seal.seal(self.path, ended)
+        except OSError as error:
+            raise files.explain(error, self.path, "seal the record") from error
+        self.sealed = True
+
+    def _made(self, folder: Path) -> Path:
+        if self.sealed:
+            raise RecordError(
+                f"{self.path} is sealed; nothing can be added to it. Start a new experiment with `assay run`."
+            )
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise files.explain(error, folder, "make the folder") from error
+        return folder
+
+    def _store(self, manifest: dict[str, Any]) -> None:
+        try:
+            files.replace(self.path / "manifest.json", seal.encode(manifest))
+        except OSError as error:
+            raise files.explain(error, self.path / "manifest.json", "write") from error
+        self._manifest = manifest
+
+
+def create(root: Path, experiment: Experiment, plan_signature: str, *, clock: Clock) -> RecordFolder:
+    """Make a new record folder below `root`, which is made too if it is not there.
+
+    Raises:
+        RecordError: the root is a file or not writable, or the disk is full.
+    """
+    now = clock.utc()
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        identifier, path = _new_folder(root, f"{experiment.name}-{now:%Y%m%dT%H%M%SZ}")
+    except OSError as error:
+        raise files.explain(error, root, "create a record in") from error
+    content, nulls = experiment_toml(experiment)
+    manifest = {
+        "format_version": FORMAT_VERSION,
+        "assay_version": __version__,
+        "id": identifier,
+        "name": experiment.name,
+        "created_utc": now.isoformat(timespec="seconds"),
+        "state": "running",
+        "reason": "",
+        "plan_signature": plan_signature,
+        "coordinator": coordinator.myself(),
+        "environment": {"before": None, "after": None},
+        "nulls": nulls,
+    }
+    folder = RecordFolder(path, experiment, manifest)
+    try:
+        (path / "streams").mkdir()
+        files.replace(path / "experiment.toml", content)
+        files.replace(path / "manifest.json", seal.encode(manifest))
+    except OSError as error:
+        raise files.explain(error, path, "create the record") from error
+    return folder
+
+
+def reopen(path: Path) -> RecordFolder:
+    """Go on with an interrupted record, or finish the sealing that a crash cut short.
+
+    Raises:
+        RecordError: it is no record, or another process is still writing it.
+    """
+    record = open_record(path)
+    manifest = dict(record.manifest)
+    if record.sealed:
+        files.remove_tree(path / "streams")  # what a crash right after the sealing left behind
+        return RecordFolder(path, record.experiment, manifest, sealed=True)
+    if record.state == "running":
+        owner = manifest["coordinator"]
+        raise RecordError(
+            f"{path} is still being written by process {owner['pid']} on {owner['host']}. Wait for it, or stop it first."
+        )
+    manifest.pop("sealed", None)
+    folder = RecordFolder(path, record.experiment, manifest)
+    folder._store(manifest | {"state": "running", "reason": "", "coordinator": coordinator.myself()})
+    return folder
+
+
+def experiment_toml(experiment: Experiment) -> tuple[bytes, list[str]]:
+    """The experiment as TOML with secrets redacted, and the keys that are null although their default is not."""
+    content = experiment.model_dump(by_alias=True)
+    content["workload"]["environment"] = redact_environment(content["workload"]["environment"])
+    nulls: list[str] = []
+    if experiment.gates.efficiency is None:
+        nulls.append("gates.efficiency")
+    return tomli_w.dumps(_without_nulls(content)).encode(), nulls
+
+
+def _without_nulls(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_nulls(inner) for key, inner in value.items() if inner is not None}
+    if isinstance(value, list | tuple):
+        return [_without_nulls(inner) for inner in value]
+    return value
+
+
+def _new_folder(root: Path, stem: str) -> tuple[str, Path]:
+    """A folder that did not exist before: making it is the test, so two coordinators never share one."""
+    while True:
+        identifier = secrets.token_hex(3)
+        path = root / f"{stem}-{identifier}"
+        try:
+            path.mkdir()
+        except FileExistsError:
+            if not root.is_dir():
+                raise
+            continue
+        return identifier, path

@@ -1,0 +1,48 @@
+"""How is a record of an older format read today?
+
+Each migration turns format N into format N + 1; a record of format V is read through the migrations V, V + 1, ...
+They work on what was read and never change the folder: a sealed record stays as it was sealed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from assay.record.tables import FORMAT_VERSION
+
+if TYPE_CHECKING:
+    import pyarrow
+
+Json = dict[str, Any]
+ReadTable = Callable[[str], "pyarrow.Table | None"]  # a table by its name, in the older format; None if it has no rows
+
+
+def _same(content: Json) -> Json:
+    return content
+
+
+def _same_table(name: str, read: ReadTable) -> pyarrow.Table | None:
+    return read(name)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Migration:
+    """One step to the next format version."""
+
+    manifest: Callable[[Json], Json] = _same
+    experiment: Callable[[Json], Json] = _same  # experiment.toml as parsed
+    table: Callable[[str, ReadTable], pyarrow.Table | None] = _same_table
+
+
+# format version that is read -> the step to the next one
+MIGRATIONS: dict[int, Migration] = {}
+
+
+def steps_from(version: int, migrations: Mapping[int, Migration] = MIGRATIONS) -> tuple[Migration, ...] | None:
+    """The migrations from a format version to today's, in order; None if one of them does not exist."""
+    needed = range(version, FORMAT_VERSION)
+    if any(number not in migrations for number in needed):
+        return None
+    return tuple(migrations[number] for number in needed)

@@ -1,0 +1,270 @@
+"""How do a process's rows reach the disk without disturbing the training, and survive a `kill -9`?
+
+`append` puts a tuple on a list; a daemon thread turns each table's rows into one Arrow record batch and hands it to the
+kernel with one unbuffered write, at least every `flush_s`.  What the kernel has survives the death of the process, so a
+killed process loses at most its last `flush_s` and leaves at most one cut-off message at the end of a stream.
+Source: https://arrow.apache.org/docs/format/Columnar.html#ipc-streaming-format
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+import threading
+import weakref
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from assay.record import files
+from assay.record.salvage import END_MARK
+from assay.record.tables import TABLES, arrow_schema
+
+ROWS_PER_BATCH = 8192  # converting one batch holds the interpreter lock well under 10 ms
+ROWS_KEPT = 100_000  # per table; more waiting rows than this mean that the disk does not keep up
+PATIENCE_S = 1.0  # how long an append waits for a stalled disk, once, before rows are dropped
+
+Row = tuple[Any, ...]
+
+
+class _Nowhere(list[Row]):
+    """Where rows go after an error, after `close`, and in a forked child."""
+
+    def append(self, row: Row) -> None:
+        """Keep nothing."""
+
+
+class StreamWriter:
+    """Appends rows to one stream file per table below `folder`. Thread-safe. Never raises into its caller.
+
+    A forked child (a DataLoader worker) writes nothing.  After `close` or an error every call does nothing.
+    """
+
+    def __init__(
+        self, folder: Path, writer: str, *, flush_s: float = 0.5, on_error: Callable[[int], None] | None = None
+    ) -> None:
+        self.error: OSError | None = None  # why nothing more is written
+        self.dropped = 0  # rows that could not be kept: malformed, or the disk did not keep up
+        self._folder, self._writer, self._on_error = folder, writer, on_error
+        self._buffers: dict[str, list[Row]] = {name: [] for name in TABLES}
+        self._streams: dict[str, _Stream] = {}
+        self._lock = threading.Lock()
+        self._holder: int | None = None  # thread that holds the lock, so that a signal handler cannot deadlock
+        self._stop = threading.Event()
+        self._closed = False
+        self._stalled = False
+        self._complained: set[str] = set()
+        _WRITERS.add(self)
+        atexit.register(_close_if_alive, weakref.ref(self))
+        self._thread = threading.Thread(
+            target=_flush_regularly, args=(weakref.ref(self), self._stop, flush_s), name="assay-writer", daemon=True
+        )
+        self._thread.start()
+
+    @property
+    def closed(self) -> bool:
+        """Whether nothing more will be written: after `close`, an error, or in a forked child."""
+        return self._closed
+
+    def append(self, table: str, row: Row) -> None:
+        """Take a row, in the table's column order. It is converted and written later, by another thread."""
+        try:
+            rows = self._buffers[table]
+        except KeyError:
+            self._drop(1, f"there is no table {table!r}")
+            return
+        rows.append(row)
+        if len(rows) > ROWS_KEPT:
+            self._relieve(rows)
+
+    def flush(self) -> None:
+        """Hand every row taken so far to the kernel."""
+        self._locked(self._write_rows, wait_s=-1)
+
+    def close(self) -> None:
+        """Write what is left and the end marks. Further calls of any method do nothing."""
+        if self._closed:
+            return
+        self._locked(self._finish, wait_s=-1)
+
+    def _relieve(self, rows: list[Row]) -> None:
+        """Too many rows wait: write them now; if the disk is stalled, wait once for it, then drop."""
+        if self._locked(self._write_rows, wait_s=0 if self._stalled else PATIENCE_S):
+            self._stalled = False
+            return
+        if self._holder == threading.get_ident():
+            return
+        self._stalled = True
+        rows.pop()
+        self._drop(1, f"the disk does not keep up ({ROWS_KEPT} rows wait)")
+
+    def _locked(self, action: Callable[[], None], *, wait_s: float) -> bool:
+        """Run the action alone and keep its error. False if another holds the lock for longer than `wait_s`."""
+        if self._holder == threading.get_ident() or not self._lock.acquire(timeout=wait_s):
+            return False
+        try:
+            self._holder = threading.get_ident()
+            if not self._closed and self.error is None:
+                action()
+        except OSError as error:
+            self._fail(error)
+        except Exception as error:  # the training loop outlives whatever goes wrong here
+            self._fail(OSError(0, f"{type(error).__name__}: {error}"))
+        finally:
+            self._holder = None
+            self._lock.release()
+        return True
+
+    def _write_rows(self) -> None:
+        for table, rows in self._buffers.items():
+            while waiting := min(len(rows), ROWS_PER_BATCH):
+                taken = rows[:waiting]  # appends by other threads go behind these
+                del rows[:waiting]
+                self._write(table, taken)
+
+    def _write(self, table: str, rows: list[Row]) -> None:
+        batch = to_batch(table, rows)
+        if batch is None:
+            batch = to_batch(table, self._well_formed(table, rows))
+        if batch is None or batch.num_rows == 0:
+            return
+        stream = self._streams.get(table)
+        if stream is None:
+            stream = self._streams[table] = _Stream(self._folder, table, self._writer)
+        stream.write(batch)
+
+    def _well_formed(self, table: str, rows: list[Row]) -> list[Row]:
+        good = [row for row in rows if to_batch(table, [row]) is not None]
+        bad = next(row for row in rows if to_batch(table, [row]) is None) if len(good) < len(rows) else None
+        self._drop(len(rows) - len(good), f"not a row of the table {table}: {bad!r:.200}")
+        return good
+
+    def _finish(self) -> None:
+        self._write_rows()
+        for stream in self._streams.values():
+            stream.end()
+        self._stop.set()
+        self._let_go()
+        if self.dropped:
+            _say(f"{self.dropped} rows of {self._writer} were not recorded in all")
+
+    def _fail(self, error: OSError) -> None:
+        self.error = error
+        self._stop.set()
+        self._let_go()
+        _say(f"nothing more of {self._writer} is recorded below {self._folder}: {files.reason(error, self._folder)}")
+        if self._on_error is not None:
+            self._on_error(error.errno or 0)
+
+    def _let_go(self) -> None:
+        self._closed = True
+        self._buffers = dict.fromkeys(TABLES, _Nowhere())
+        for stream in self._streams.values():
+            stream.close()
+        self._streams = {}
+
+    def _drop(self, count: int, why: str) -> None:
+        self.dropped += count
+        kind = why.split("(")[0].split(":")[0]
+        if count and kind not in self._complained:
+            self._complained.add(kind)
+            _say(f"rows of {self._writer} are not recorded: {why}")
+
+    def _forget(self) -> None:
+        """In a forked child: the rows and the files belong to the parent."""
+        # No lock or event of the parent is touched: another thread may have held it at the instant of the fork.
+        self._lock, self._holder = threading.Lock(), None
+        self._let_go()
+
+
+class _Stream:
+    """One table's file."""
+
+    def __init__(self, folder: Path, table: str, writer: str) -> None:
+        self._descriptor = _create(folder, f"{table}.{writer}")
+        self._head = arrow_schema(table).serialize().to_pybytes()  # goes out together with the first batch
+        self._end = 0  # where the last whole message ends
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """One message, in one write where the kernel takes it whole."""
+        self._put(self._head + batch.serialize().to_pybytes())
+        self._head = b""
+
+    def end(self) -> None:
+        self._put(END_MARK)
+
+    def close(self) -> None:
+        with suppress(OSError):  # a network file system may report an old failure here; there is nothing left to do
+            os.close(self._descriptor)
+
+    def _put(self, message: bytes) -> None:
+        left = memoryview(message)
+        try:
+            while left:
+                left = left[os.write(self._descriptor, left) :]
+        except OSError:
+            with suppress(OSError):
+                os.ftruncate(self._descriptor, self._end)  # leave no half message behind
+            raise
+        self._end += len(message)
+
+
+def to_batch(table: str, rows: Sequence[Row]) -> pa.RecordBatch | None:
+    """The rows as one record batch of the table; None if a row has the wrong number, type or absence of values."""
+    schema = arrow_schema(table)
+    try:
+        columns = list(zip(*rows, strict=True)) or [()] * len(schema)
+        arrays = [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)]
+    except Exception:  # a value's own conversion may raise anything
+        return None
+    if any(array.null_count and not field.nullable for array, field in zip(arrays, schema, strict=True)):
+        return None
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _create(folder: Path, stem: str) -> int:
+    """A new file of that name; numbered if the name is taken (process numbers come back in containers)."""
+    for number in range(1, 10_000):
+        name = f"{stem}.arrows" if number == 1 else f"{stem}.{number}.arrows"
+        try:
+            return os.open(folder / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+        except FileExistsError:
+            continue
+    raise FileExistsError(f"no free name for {stem} in {folder}")
+
+
+def _flush_regularly(writer: weakref.ref[StreamWriter], stop: threading.Event, flush_s: float) -> None:
+    while not stop.wait(flush_s):
+        alive = writer()
+        if alive is None:
+            return
+        alive.flush()
+        del alive
+
+
+def _close_if_alive(writer: weakref.ref[StreamWriter]) -> None:
+    alive = writer()
+    if alive is not None:
+        alive.close()
+
+
+def _say(sentence: str) -> None:
+    try:
+        print(f"assay: {sentence}", file=sys.stderr, flush=True)
+    except (OSError, ValueError, AttributeError):
+        return  # nobody listens: standard error is closed
+
+
+_WRITERS: weakref.WeakSet[StreamWriter] = weakref.WeakSet()
+
+
+def _forget_all() -> None:
+    for writer in tuple(_WRITERS):
+        writer._forget()
+
+
+os.register_at_fork(after_in_child=_forget_all)
