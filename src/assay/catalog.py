@@ -1,7 +1,8 @@
 """Which plug-ins are there?  A metric, runner, launcher, fault, audit, gate or report is one file.
 
 The file's stem is the plug-in's name in specs, records, reports, docs and tests.  Every plug-in file of a folder
-defines one constant, named after the folder (`metrics/` -> `METRIC`), whose `.name` equals the stem.  Third parties
+defines one constant, named after the folder (`metrics/` -> `METRIC`), whose `.name` equals the stem; a file without it
+serves the others.  Nothing is registered anywhere: a new file in the folder is a new plug-in.  Third parties
 add theirs by the entry-point group `assay.<folder>` (`assay.metrics`), each pointing to such a constant.
 """
 
@@ -28,25 +29,12 @@ PLUG_INS: dict[str, str] = {
     "cli": "VERB",
 }
 
-# Files that serve their folder's plug-ins and are none themselves.
-SUPPORT: dict[str, frozenset[str]] = {
-    "metrics": frozenset({"base", "estimate", "measured", "per_launch", "ledger", "recovery", "dollars", "phases", "goodput"}),
-    "runners": frozenset({"base"}),
-    "launchers": frozenset({"base", "guard"}),
-    "faults": frozenset({"base"}),
-    "verdict.audits": frozenset({"base"}),
-    "verdict.gates": frozenset({"base"}),
-    "reports": frozenset({"base", "view", "charts", "format"}),
-    "cli": frozenset({"base"}),
-}
-
-
 @cache
 def names(package: str) -> tuple[str, ...]:
-    """The names of a package's own plug-ins, from the file names alone: nothing is imported."""
+    """The names of a package's own plug-ins: the files that define its constant. Nothing is imported."""
     folder = os.path.join(os.path.dirname(__file__), *package.split("."))
-    stems = {file.removesuffix(".py") for file in os.listdir(folder) if file.endswith(".py")}
-    return tuple(sorted(stem for stem in stems - SUPPORT[package] if not stem.startswith("_")))
+    files = (file for file in os.listdir(folder) if file.endswith(".py"))
+    return tuple(sorted(file.removesuffix(".py") for file in files if _defines(folder, file, PLUG_INS[package])))
 
 
 @cache
@@ -75,6 +63,12 @@ def load(package: str, name: str) -> Any:
 def load_all(package: str) -> dict[str, Any]:
     """Every plug-in of a package, own and third-party, by name."""
     return {name: load(package, name) for name in (*names(package), *third_party(package))}
+
+
+def _defines(folder: str, file: str, constant: str) -> bool:
+    with open(os.path.join(folder, file), "rb") as source:
+        text = b"\n" + source.read()
+    return f"\n{constant} = ".encode() in text or f"\n{constant}: ".encode() in text
 
 
 def _entry_points(package: str) -> tuple[EntryPoint, ...]:

@@ -1,0 +1,34 @@
+# Five targets; each sets up what it needs. `make demo` needs nothing but Python 3.11 or newer with venv.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: demo test check bench docs
+
+demo: .venv/examples.stamp
+	$(BIN)/assay run examples/digits.toml
+
+test: .venv/dev.stamp
+	$(BIN)/pytest
+
+check: .venv/dev.stamp
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy src
+	$(BIN)/lint-imports
+	$(BIN)/python tools/reference.py --check
+
+bench: .venv/dev.stamp
+	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+
+docs: .venv/dev.stamp
+	$(BIN)/python tools/reference.py
+
+.venv/examples.stamp: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[examples]'
+	@touch $@
+
+.venv/dev.stamp: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev,examples]'
+	@touch $@
