@@ -1,0 +1,53 @@
+"""Do imports point downwards, do measuring and judging stay apart, and would a violation be caught?"""
+
+from __future__ import annotations
+
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import grimp
+import pytest
+
+from tests.architecture.conftest import Run
+
+LINT = "from importlinter.cli import lint_imports_command; lint_imports_command(['--no-cache'])"
+
+
+def plant(root: Path, file: str, line: str) -> None:
+    path = root / "src" / "assay" / file
+    path.write_text(path.read_text() + "\n" + line + "\n")
+
+
+def test_the_contracts_hold(repository: Path, python: Run) -> None:
+    result = python(LINT, repository)
+    assert result.returncode == 0, result.stdout
+
+
+@pytest.mark.parametrize(
+    ("file", "line", "broken"),
+    [
+        ("record/tables.py", "import assay.metrics.base", "Imports point downwards"),
+        ("spec/plan.py", "def late():\n    from assay.record import tables", "Imports point downwards"),
+        ("metrics/base.py", "import time", "Judging looks at no clock"),
+        ("metrics/base.py", "def late():\n    import time", "Judging looks at no clock"),
+        ("stats/intervals.py", "def late():\n    from subprocess import run", "Judging looks at no clock"),
+        ("verdict/types.py", "def late():\n    import assay.launchers", "Judging does not see measuring"),
+        ("launchers/base.py", "def late():\n    import assay.verdict.types", "Measuring does not see judging"),
+        ("metrics/base.py", "def late():\n    import torch", "Only the instruments import torch"),
+    ],
+)
+def test_a_planted_violation_is_caught(package_copy: Path, python: Run, file: str, line: str, broken: str) -> None:
+    plant(package_copy, file, line)
+    result = python(LINT, package_copy)
+    assert result.returncode == 1
+    assert any(row.startswith(broken) and "BROKEN" in row for row in result.stdout.splitlines()), result.stdout
+
+
+def test_no_import_cycles() -> None:
+    graph = grimp.build_graph("assay", cache_dir=None)
+    # The root's lazy names (`from assay import run`) are resolved at run time and are no dependency of the package.
+    edges = {
+        module: {target for target in graph.find_modules_directly_imported_by(module) if target != "assay"}
+        for module in graph.modules - {"assay"}
+    }
+    TopologicalSorter(edges).prepare()  # raises CycleError, which names the cycle
