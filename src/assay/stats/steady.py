@@ -173,7 +173,8 @@ def _masked(data: Array) -> Array:
 def _isolated(flags: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """The flags without their runs of LEAST_SEGMENT or more."""
     run = np.diff(flags, prepend=~flags[:1]).astype(np.int64).cumsum() - 1
-    return np.logical_and(flags, np.bincount(run)[run] < LEAST_SEGMENT)
+    short: NDArray[np.bool_] = np.bincount(run)[run] < LEAST_SEGMENT
+    return np.asarray(flags & short, dtype=np.bool_)
 
 
 def _bin_means(data: Array, width: int) -> Array:
