@@ -193,7 +193,7 @@ def _memory(machine: Machine, key: str) -> int:
 # ---- noise at the moment of capture ----------------------------------------------------------------------------------
 
 
-def _cpu_ticks(machine: Machine) -> dict[str, int]:
+def cpu_ticks(machine: Machine) -> dict[str, int]:
     """The `cpu` line of /proc/stat since boot, in clock ticks (proc_stat(5))."""
     names = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
     values = machine.text("/proc/stat").splitlines()[0].split()[1:]
@@ -203,10 +203,10 @@ def _cpu_ticks(machine: Machine) -> dict[str, int]:
 
 
 def _steal(machine: Machine) -> int:
-    return _cpu_ticks(machine)["steal"]
+    return cpu_ticks(machine)["steal"]
 
 
-def _pressure(machine: Machine, resource: str) -> dict[str, int]:
+def pressure(machine: Machine, resource: str) -> dict[str, int]:
     """Stall time since boot, microseconds: some task waited; all tasks waited (Documentation/accounting/psi.rst)."""
     found = re.findall(r"^(some|full) .*total=(\d+)", machine.text(f"/proc/pressure/{resource}"), re.MULTILINE)
     return {f"{kind}_us": int(total) for kind, total in found}
@@ -247,7 +247,7 @@ def _cpu_quota(machine: Machine) -> dict[str, Any]:
     return {"version": version, "limit": "processors", "processors": int(quota) / int(period)}
 
 
-def _throttled(machine: Machine) -> dict[str, int]:
+def throttled(machine: Machine) -> dict[str, int]:
     """How often and how long (ns) the group was stopped for having used its quota."""
     folder, version = cgroup_folder(machine, "cpu")
     lines = (line.split() for line in machine.text(f"{folder}/cpu.stat").splitlines())
@@ -461,12 +461,12 @@ FIELDS: Final = (
     Field("noise.load", "load average over 1, 5 and 15 minutes", "/proc/loadavg", _load),
     Field("noise.threads", "runnable and existing threads", "/proc/loadavg", _threads),
     Field("noise.steal_ticks", "processor time taken by the hypervisor since boot, clock ticks", "/proc/stat cpu, 8th number", _steal),
-    Field("noise.cpu_ticks", "processor time since boot by use, clock ticks", "/proc/stat cpu", _cpu_ticks),
-    Field("noise.pressure_cpu", "time since boot in which tasks waited for a processor, microseconds", "/proc/pressure/cpu", lambda m: _pressure(m, "cpu")),
-    Field("noise.pressure_memory", "time since boot in which tasks waited for memory, microseconds", "/proc/pressure/memory", lambda m: _pressure(m, "memory")),
-    Field("noise.pressure_io", "time since boot in which tasks waited for input or output, microseconds", "/proc/pressure/io", lambda m: _pressure(m, "io")),
+    Field("noise.cpu_ticks", "processor time since boot by use, clock ticks", "/proc/stat cpu", cpu_ticks),
+    Field("noise.pressure_cpu", "time since boot in which tasks waited for a processor, microseconds", "/proc/pressure/cpu", lambda m: pressure(m, "cpu")),
+    Field("noise.pressure_memory", "time since boot in which tasks waited for memory, microseconds", "/proc/pressure/memory", lambda m: pressure(m, "memory")),
+    Field("noise.pressure_io", "time since boot in which tasks waited for input or output, microseconds", "/proc/pressure/io", lambda m: pressure(m, "io")),
     Field("cgroup.cpu_quota", "processors that the control group may use", "cpu.max (v2), cpu.cfs_quota_us (v1)", _cpu_quota),
-    Field("cgroup.throttled", "how often and how long the quota stopped the group", "cpu.stat", _throttled),
+    Field("cgroup.throttled", "how often and how long the quota stopped the group", "cpu.stat", throttled),
     Field("cgroup.memory_limit", "memory that the control group may use", "memory.max (v2), memory.limit_in_bytes (v1)", _memory_limit),
     Field("gpu.nvidia", "driver and devices", "NVML (package nvidia-ml-py), else nvidia-smi", _gpus),
     Field("software.python", "interpreter, its build and the flags that are set", "sys, platform", lambda _: _python()),

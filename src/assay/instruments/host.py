@@ -1,0 +1,147 @@
+"""How noisy was the host?  Processor time, stolen time, pressure and throttling, as the kernel counts them.
+
+All values are totals: judging code takes differences between two readings.  Of a window,
+
+    foreign load = (busy - launch cpu_time - coordinator cpu_time) / (busy + idle + steal)
+
+is the share of the machine that was used by something else.  Sources: proc(5), Documentation/accounting/psi.rst,
+Documentation/admin-guide/cgroup-v1 and cgroup-v2.rst.  A counter that the kernel does not offer yields no reading.
+Resolution: one clock tick (10 ms) for processor time, one microsecond for pressure.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from assay.instruments.reading import Reading
+from assay.record.environment import Machine, Unread, cpu_ticks, pressure, throttled
+
+
+def clock_ticks_per_s() -> int:
+    """Clock ticks per second in /proc (sysconf(3)): 100 on nearly every Linux."""
+    return os.sysconf("SC_CLK_TCK")
+
+
+def processor_time(machine: Machine, ticks_per_s: int) -> Iterator[Reading]:
+    """busy, idle and steal of all processors together since boot, seconds. Guest time is already part of user time."""
+    ticks = cpu_ticks(machine)
+    busy = sum(ticks[use] for use in ("user", "nice", "system", "irq", "softirq"))
+    yield Reading("cpu", "busy", busy / ticks_per_s, "s")
+    yield Reading("cpu", "idle", (ticks["idle"] + ticks["iowait"]) / ticks_per_s, "s")
+    yield Reading("cpu", "steal", ticks["steal"] / ticks_per_s, "s")
+
+
+def stalls(machine: Machine, resource: str) -> Iterator[Reading]:
+    """Pressure stall time of cpu, memory or io since boot, seconds."""
+    for kind, us in pressure(machine, resource).items():
+        yield Reading(resource, f"pressure_{kind.removesuffix('_us')}", us / 1e6, "s")
+
+
+def throttling(machine: Machine) -> Iterator[Reading]:
+    """How long and how often the control group was stopped because its quota was used up."""
+    counted = throttled(machine)
+    yield Reading("cgroup", "throttled", counted["throttled_ns"] / 1e9, "s")
+    yield Reading("cgroup", "throttled_periods", float(counted["throttled_periods"]), "count")
+
+
+Source = Callable[[Machine], Iterable[Reading]]
+
+
+def sources(ticks_per_s: int) -> dict[str, Source]:
+    """The host's sources by the name under which their absence is reported."""
+    return {
+        "cpu": lambda machine: processor_time(machine, ticks_per_s),
+        "pressure_cpu": lambda machine: stalls(machine, "cpu"),
+        "pressure_memory": lambda machine: stalls(machine, "memory"),
+        "pressure_io": lambda machine: stalls(machine, "io"),
+        "throttled": throttling,
+    }
+
+
+class HostNoise:
+    """Reads every host counter there is. `absences` says why the others are missing."""
+
+    def __init__(self, machine: Machine, *, ticks_per_s: int | None = None) -> None:
+        self._machine = machine
+        self._sources = sources(ticks_per_s or clock_ticks_per_s())
+        self.absences: dict[str, str] = {}
+        for _ in self.read():
+            pass  # once, for the absences
+
+    def read(self) -> Iterator[Reading]:
+        """All counters, each read when it is asked for. A source that failed is noted and asked again the next time."""
+        for name, source in self._sources.items():
+            try:
+                yield from source(self._machine)
+            except (Unread, ValueError, LookupError) as error:
+                self.absences[name] = str(error)
+
+
+# ---- the launch's own processor time ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessTime:
+    """What /proc/PID/stat says of a process: its parent, when it began (ticks since boot) and its processor time."""
+
+    parent: int
+    begin: int
+    own: int  # ticks, user and system, all threads
+    reaped: int  # ticks of its children that it has waited for, and of theirs
+
+
+def process_time(machine: Machine, pid: int) -> ProcessTime | None:
+    """A process's times, or None if it is gone."""
+    try:
+        text = machine.text(f"/proc/{pid}/stat")
+    except Unread:
+        return None
+    values = text[text.rindex(")") + 2 :].split()  # the name before may hold spaces and parentheses; values[0] is field 3
+    own, reaped = int(values[11]) + int(values[12]), int(values[13]) + int(values[14])
+    return ProcessTime(parent=int(values[1]), begin=int(values[19]), own=own, reaped=reaped)
+
+
+@dataclass
+class TreeTime:
+    """The processor time of a launch's processes, also of those that have ended.
+
+    A process that has ended and was waited for by a living parent of the launch is in that parent's `reaped`; of any
+    other the last reading is kept, so at most one interval of an orphan's time is lost.  The total never falls.
+    """
+
+    machine: Machine
+    ticks_per_s: int
+    _living: dict[int, ProcessTime] = field(default_factory=dict)
+    _ended_ticks: int = 0
+    _total_ticks: int = 0
+
+    def read(self, pids: Sequence[int]) -> Reading | None:
+        """Seconds used by the launch until now. None as long as no process of it was seen."""
+        now = {pid: seen for pid in {*pids, *self._living} if (seen := process_time(self.machine, pid)) is not None}
+        for pid, before in self._living.items():
+            if not _same(now.get(pid), before):
+                self._ended_ticks += 0 if _waited_for(before, self._living, now) else before.own + before.reaped
+        # A known pid whose process was replaced by a stranger's leaves the launch with it.
+        self._living = {pid: seen for pid, seen in now.items() if pid in pids or _same(seen, self._living.get(pid))}
+        ticks = self._ended_ticks + sum(seen.own + seen.reaped for seen in self._living.values())
+        self._total_ticks = max(self._total_ticks, ticks)
+        if not self._living and not self._total_ticks:
+            return None
+        return Reading("launch", "cpu_time", self._total_ticks / self.ticks_per_s, "s")
+
+
+def _same(one: ProcessTime | None, other: ProcessTime | None) -> bool:
+    """Whether both are the same process: a pid is used again, but not with the same time of beginning."""
+    return one is not None and other is not None and one.begin == other.begin
+
+
+def _waited_for(ended: ProcessTime, before: dict[int, ProcessTime], now: dict[int, ProcessTime]) -> bool:
+    return ended.parent in before and _same(now.get(ended.parent), before[ended.parent])
+
+
+def coordinator_time() -> Reading:
+    """The processor time that assay itself has used in this process, seconds."""
+    return Reading("coordinator", "cpu_time", time.process_time_ns() / 1e9, "s", "self")

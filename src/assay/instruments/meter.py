@@ -1,0 +1,194 @@
+"""What did the machine do while a launch ran?  A thread of the coordinator reads the counters and writes telemetry.
+
+It reads when a launch begins, every `energy.sample_every_s` seconds, and when the launch ends, so the first and the last
+row of a counter enclose the launch.  `COUNTERS` says which counters exist.  What the meter itself costs is telemetry too
+(device `meter`).  Nothing that fails here can end a launch: it leaves rows out and says why in `absences`.
+"""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from assay.clock import Clock
+from assay.instruments.energy import JouleCounter, LaunchEnergy, find, import_nvml, modelled, update_period_s
+from assay.instruments.host import HostNoise, TreeTime, clock_ticks_per_s, coordinator_time
+from assay.instruments.reading import Reading
+from assay.record.environment import Machine
+from assay.spec.experiment import Energy
+from assay.units import NS_PER_S
+
+Row = tuple[int, int, str, str, str, float, str, str]  # launch, ns, host, device, counter, value, unit, method
+JOIN_S: Final = 10.0  # a driver that hangs must not hold up the experiment
+
+
+@dataclass(frozen=True)
+class Counter:
+    """One counter of the telemetry table."""
+
+    device: str
+    name: str
+    unit: str
+    method: str
+    meaning: str
+    source: str
+
+
+COUNTERS: Final = (
+    Counter("cpu", "busy", "s", "counter", "time of all processors spent in user, system and interrupts, since boot", "/proc/stat"),
+    Counter("cpu", "idle", "s", "counter", "idle time of all processors, waiting for disks included, since boot", "/proc/stat"),
+    Counter("cpu", "steal", "s", "counter", "time of all processors taken by the hypervisor, since boot", "/proc/stat"),
+    Counter("cpu, memory, io", "pressure_some", "s", "counter", "time in which at least one task waited for the resource, since boot", "/proc/pressure"),
+    Counter("cpu, memory, io", "pressure_full", "s", "counter", "time in which all tasks waited for the resource, since boot", "/proc/pressure"),
+    Counter("cgroup", "throttled", "s", "counter", "time for which the control group was stopped by its quota", "cpu.stat"),
+    Counter("cgroup", "throttled_periods", "count", "counter", "periods in which the quota was used up", "cpu.stat"),
+    Counter("launch", "cpu_time", "s", "counter", "processor time of the launch's processes, ended ones included", "/proc/PID/stat"),
+    Counter("coordinator", "cpu_time", "s", "self", "processor time of assay's own process, since it began", "getrusage"),
+    Counter("meter", "cpu_time", "s", "self", "processor time of the meter in this launch, up to the reading before", "thread clock"),
+    Counter("package-N, dram-N", "energy", "J", "counter", "energy of a processor package or its memory since the launch's first reading", "RAPL"),
+    Counter("GPU-...", "energy", "J", "counter", "energy of a GPU since the launch's first reading", "NVML total energy"),
+    Counter("workers", "energy", "J", "modelled", "watts per worker x workers x time: an assumption, never added to counted joules", "experiment"),
+    Counter("as energy", "energy_doubts", "count", "counter", "intervals in which energy may be missing; if there are any, `energy` is a lower bound", "computed"),
+    Counter("as energy", "energy_errors", "count", "counter", "readings of the energy counter that failed", "computed"),
+    Counter("as energy", "sensor_period", "s", "sampled", "time between two moves of the energy counter; windows below 20 are too short", "polling"),
+)  # fmt: skip
+
+
+class Meter:
+    """Reads the host's and the devices' counters during launches, one launch at a time."""
+
+    def __init__(
+        self,
+        energy: Energy,
+        emit: Callable[[Row], None],
+        clock: Clock,
+        *,
+        machine: Machine | None = None,
+        load_nvml: Callable[[], Any] = import_nvml,
+    ) -> None:
+        self._energy, self._emit, self._clock = energy, emit, clock
+        self._machine = machine or Machine()
+        self._name = socket.gethostname()
+        self._host = HostNoise(self._machine)
+        self._counters, self._absences = find(energy, self._machine, load_nvml)
+        self._periods: dict[str, float] | None = None  # measured during the first launch
+        self._run: _Run | None = None
+
+    def absences(self) -> dict[str, str]:
+        """What is not measured, and why: "energy" if there are no joules at all."""
+        return {**self._host.absences, **self._absences}
+
+    def start(self, launch: int, pids: Callable[[], Sequence[int]], *, workers: int | None = None) -> None:
+        """Begin with a launch: one reading now, then one every `sample_every_s`.
+
+        Args:
+            pids: gives the launch's processes as they are at the time of asking.
+            workers: needed only for modelled energy.
+        """
+        self.stop()
+        if self._energy.source == "modelled" and workers is None:
+            self._absences["energy"] = "modelled energy needs the number of workers of the launch"
+        self._run = _Run(launch, pids, workers, LaunchEnergy(self._counters), self._tree(), self._clock.now_ns())
+        self._read(self._run)
+        self._run.thread = threading.Thread(target=self._loop, args=(self._run,), name="assay-meter", daemon=True)
+        self._run.thread.start()
+
+    def stop(self) -> None:
+        """End with the launch: a last reading. Does nothing if no launch is being metered."""
+        run, self._run = self._run, None
+        if run is None or run.thread is None:
+            return
+        run.stopped.set()
+        run.thread.join(JOIN_S)
+        if run.thread.is_alive():
+            self._absences["meter"] = f"a reading did not return within {JOIN_S:g} s; the last one of launch {run.launch} is missing"
+            return
+        self._read(run)
+
+    def _tree(self) -> TreeTime:
+        return TreeTime(self._machine, clock_ticks_per_s())
+
+    def _loop(self, run: _Run) -> None:
+        self._measure_periods(run)
+        due = run.begin_ns
+        while True:
+            due = max(due + round(self._energy.sample_every_s * NS_PER_S), self._clock.now_ns())
+            if run.stopped.wait((due - self._clock.now_ns()) / NS_PER_S):
+                return
+            self._read(run)
+
+    def _read(self, run: _Run) -> None:
+        """One row per counter. Whatever goes wrong is noted, never raised: the launch matters more."""
+        began = time.thread_time_ns()
+        try:
+            for reading in self._readings(run):
+                self._write(run, reading)
+        except Exception as error:
+            self._absences["meter"] = f"{type(error).__name__}: {error}"[:200]
+        run.cost_ns += time.thread_time_ns() - began
+
+    def _readings(self, run: _Run) -> Iterator[Reading]:
+        """Every counter, read one by one, so that each row's time is the time of its own reading."""
+        yield from self._host.read()
+        own = run.tree.read(run.pids())
+        if own is not None:
+            yield own
+        yield coordinator_time()
+        yield from run.energy.read(self._clock)
+        watts = self._energy.modelled_watts_per_worker
+        if self._energy.source == "modelled" and watts is not None and run.workers is not None:
+            yield modelled(watts, run.workers, (self._clock.now_ns() - run.begin_ns) / NS_PER_S)
+        yield Reading("meter", "cpu_time", run.cost_ns / NS_PER_S, "s", "self")
+
+    def _write(self, run: _Run, reading: Reading) -> None:
+        now = self._clock.now_ns()
+        self._emit((run.launch, now, self._name, reading.device, reading.counter, reading.value, reading.unit, reading.method))
+
+    def _measure_periods(self, run: _Run) -> None:
+        """How often each energy counter moves: measured once, repeated in every launch's rows."""
+        began = time.thread_time_ns()
+        if self._periods is None:
+            found = {counter.device: self._period(counter, run) for counter in self._counters}
+            if run.stopped.is_set():
+                return  # too short a launch to measure them; the next one tries again
+            self._periods = {device: period for device, period in found.items() if period is not None}
+        for device, period in self._periods.items():
+            self._write(run, Reading(device, "sensor_period", period, "s", "sampled"))
+        run.cost_ns += time.thread_time_ns() - began
+
+    def _period(self, counter: JouleCounter, run: _Run) -> float | None:
+        return update_period_s(counter, self._clock, run.stopped.is_set)
+
+
+class _Run:
+    """The launch that is being metered."""
+
+    def __init__(
+        self, launch: int, pids: Callable[[], Sequence[int]], workers: int | None, energy: LaunchEnergy, tree: TreeTime, begin_ns: int
+    ) -> None:
+        self.launch, self.pids, self.workers = launch, pids, workers
+        self.energy, self.tree, self.begin_ns = energy, tree, begin_ns
+        self.cost_ns = 0
+        self.stopped = threading.Event()
+        self.thread: threading.Thread | None = None
+
+
+def reference() -> str:
+    """The reference page docs/reference/telemetry.md, from `COUNTERS`."""
+    rows = [f"| {c.device} | `{c.name}` | {c.unit} | {c.method} | {c.meaning} | {c.source} |" for c in COUNTERS]
+    return "\n".join((_REFERENCE_HEAD, *rows, ""))
+
+
+_REFERENCE_HEAD: Final = """# The counters in the telemetry table
+
+Totals, so that the use between two readings is their difference. A counter that the machine does not have gives no row;
+the reason is in `manifest.json` under `environment`. Energy counters measure whole devices: what other programs use is in
+the joules too, and the joules of all devices with method `counter` may be added up, for none is counted twice.
+This page is generated from `COUNTERS` in `src/assay/instruments/meter.py`.
+
+| device | counter | unit | method | meaning | source |
+|---|---|---|---|---|---|"""

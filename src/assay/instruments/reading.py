@@ -1,0 +1,22 @@
+"""What does an instrument hand over?  One value of one counter of one device.
+
+The meter adds the launch, the time and the host, and writes the row of the `telemetry` table.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Method = Literal["counter", "sampled", "modelled", "self"]
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A counter's value. `method`: counter (the machine counted), sampled (we polled), modelled (assumed), self (about assay)."""
+
+    device: str
+    counter: str
+    value: float
+    unit: str
+    method: Method = "counter"
