@@ -1,0 +1,455 @@
+"""What does a report show?  One frozen tree with every text already written, from which all reports are made.
+
+Numbers become text in `assay.reports.format` and nowhere else; the raw value stays beside its text for JSON, Excel and
+the pictures.  Nothing is left out silently: a dimension, metric or phase that was not measured is in the tree with its
+reason.  Pure: the same record gives the same tree, in ten years too.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import polars as pl
+
+from assay.metrics.base import ALL, Metric
+from assay.metrics.estimate import Absent, Estimate, Value
+from assay.metrics.measured import Measured
+from assay.reports import series
+from assay.reports.format import Shown, count, given, reading, scale_for, show
+from assay.spec.experiment import Experiment
+from assay.units import NS_PER_S
+from assay.verdict.types import DIMENSIONS, Finding, Status
+
+if TYPE_CHECKING:
+    from assay.verdict.judge import Judgement
+
+STATUS_WORDS: Final[Mapping[str, str]] = {
+    "PASS": "pass", "FAIL": "fail", "INCONCLUSIVE": "inconclusive", "INVALID": "invalid", "NOT_MEASURED": "not measured",
+}  # fmt: skip
+STATUS_MEANINGS: Final[Mapping[str, str]] = {
+    "PASS": "every gate holds on admissible numbers",
+    "FAIL": "a gate fails on admissible numbers",
+    "INCONCLUSIVE": "the evidence is too small to decide",
+    "INVALID": "an audit found the record inadmissible; its numbers decide nothing",
+    "NOT_MEASURED": "nothing was recorded that could answer",
+}
+SEVERITIES: Final = ("invalid", "fail", "warning", "note")
+DIMENSION_TITLES: Final[Mapping[str, str]] = {
+    "correctness": "Correctness", "performance": "Performance", "cost": "Cost and energy", "reliability": "Reliability",
+}  # fmt: skip
+DIMENSION_QUESTIONS: Final[Mapping[str, str]] = {
+    "correctness": "Did distribution preserve the result?",
+    "performance": "Did the machines buy speed?",
+    "cost": "Was it worth it?",
+    "reliability": "Does it survive?",
+}
+WHOLE: Final = "whole experiment"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Column:
+    """A configuration: its key in records and JSON, what people call it, and its worker count."""
+
+    key: str
+    label: str
+    workers: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """One dimension of one configuration."""
+
+    status: Status
+    word: str
+    sentence: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class VectorRow:
+    """A configuration and its four dimensions, in the order of DIMENSIONS."""
+
+    column: Column
+    cells: Mapping[str, Cell]
+
+
+@dataclass(frozen=True, kw_only=True)
+class MetricRow:
+    """A metric with its value per configuration key, or under ALL."""
+
+    name: str
+    title: str
+    dimension: str
+    unit: str  # as in the record
+    shown_unit: str  # as in this row: "ms", "%"
+    better: str
+    formula: str
+    primary: bool
+    cells: Mapping[str, Shown]
+
+
+@dataclass(frozen=True, kw_only=True)
+class GateRow:
+    """One gate on one configuration."""
+
+    gate: str
+    label: str
+    status: Status
+    word: str
+    sentence: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class FindingRow:
+    """What an audit found."""
+
+    rule: str
+    severity: str
+    where: str
+    evidence: str
+    remedy: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecommendationRow:
+    """A configuration picked for a reason; `configuration` is None where nothing qualifies."""
+
+    goal: str
+    configuration: str | None
+    label: str
+    sentence: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class LaunchRow:
+    """One launch as it happened. `wall_s` and `step_s` are raw readings, with their texts beside them."""
+
+    number: int
+    configuration: str
+    label: str
+    workers: int
+    block: int
+    order: int
+    attempt: int
+    role: str
+    seed: int
+    begin_utc: str
+    status: str
+    reason: str
+    exit_code: int | None
+    restarts: int
+    wall_s: float
+    wall: str
+    steps: int
+    step_s: float | None
+    step: str
+    warmup: int | None
+    shape: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class EnvironmentRow:
+    """One fact about the machine, before and after the experiment."""
+
+    key: str
+    before: str
+    after: str
+    changed: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class EnvironmentGroup:
+    """The facts under one heading."""
+
+    name: str
+    rows: tuple[EnvironmentRow, ...]
+
+    @property
+    def changed(self) -> int:
+        """How many facts differ between before and after."""
+        return sum(row.changed for row in self.rows)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fact:
+    """A condition under which the numbers hold."""
+
+    name: str
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class View:
+    """Everything that any report shows."""
+
+    name: str
+    record: str
+    created: str
+    assay_version: str
+    state: str
+    sealed: bool
+    confidence: str
+    status: Status
+    word: str
+    meaning: str
+    sentence: str
+    columns: tuple[Column, ...]
+    base: str
+    vector: tuple[VectorRow, ...]
+    metrics: tuple[MetricRow, ...]
+    gates: tuple[GateRow, ...]
+    findings: tuple[FindingRow, ...]
+    recommendations: tuple[RecommendationRow, ...]
+    launches: tuple[LaunchRow, ...]
+    environment: tuple[EnvironmentGroup, ...]
+    conditions: tuple[Fact, ...]
+    overhead: tuple[tuple[str, Shown], ...]  # the instrument's own cost, per configuration or for the whole experiment
+    series: series.Series
+    efficiency_gate: float | None
+    quality_metric: str | None
+    quality_margin: float | None
+
+    @property
+    def primary(self) -> tuple[MetricRow, ...]:
+        """The metrics of the summary table."""
+        return tuple(row for row in self.metrics if row.primary)
+
+    def of_dimension(self, dimension: str) -> tuple[MetricRow, ...]:
+        """The metrics of one dimension."""
+        return tuple(row for row in self.metrics if row.dimension == dimension)
+
+    def metric(self, name: str) -> MetricRow | None:
+        """A metric by name."""
+        return next((row for row in self.metrics if row.name == name), None)
+
+    def label(self, key: str) -> str:
+        """What people call a configuration."""
+        return next((column.label for column in self.columns if column.key == key), WHOLE if key == ALL else key)
+
+    @property
+    def recommended(self) -> str | None:
+        """The key of the recommended configuration."""
+        return next((row.configuration for row in self.recommendations if row.goal == "recommended"), None)
+
+    @property
+    def changes(self) -> int:
+        """How many facts about the machine changed during the experiment."""
+        return sum(group.changed for group in self.environment)
+
+
+def build(measured: Measured, judgement: Judgement) -> View:
+    """The whole tree of a record and its judgement."""
+    columns = tuple(
+        Column(key=key, label=_workers(level), workers=level)
+        for key, level in zip(measured.configurations, measured.levels, strict=True)
+    )
+    labels = {column.key: column.label for column in columns}
+    verdict, experiment, manifest = judgement.verdict, measured.experiment, measured.manifest
+    metrics = _metrics(judgement, experiment.workload.work)
+    return View(
+        name=experiment.name,
+        record=str(manifest.get("id", "")),
+        created=str(manifest.get("created_utc", "")),
+        assay_version=str(manifest.get("assay_version", "")),
+        state=measured.state,
+        sealed=measured.sealed,
+        confidence=_percent(measured.confidence),
+        status=verdict.status,
+        word=STATUS_WORDS[verdict.status],
+        meaning=STATUS_MEANINGS[verdict.status],
+        sentence=verdict.sentence,
+        columns=columns,
+        base=measured.base,
+        vector=tuple(_vector_row(column, verdict.dimensions.get(column.key, {})) for column in columns),
+        metrics=metrics,
+        gates=tuple(
+            GateRow(
+                gate=gate.gate, label=labels.get(gate.configuration, _place(gate.configuration)), status=gate.status,
+                word=STATUS_WORDS[gate.status], sentence=gate.sentence,
+            )
+            for gate in verdict.gates
+        ),
+        findings=_findings(verdict.findings, labels),
+        recommendations=tuple(
+            RecommendationRow(
+                goal=pick.goal, configuration=pick.configuration, sentence=pick.sentence,
+                label="none" if pick.configuration is None else labels.get(pick.configuration, pick.configuration),
+            )
+            for pick in verdict.recommendations
+        ),
+        launches=_launches(measured, labels),
+        environment=_environment(manifest.get("environment")),
+        conditions=_conditions(experiment, manifest, measured, labels[measured.base]),
+        overhead=_overhead(metrics, labels),
+        series=series.build(measured, judgement.results),
+        efficiency_gate=experiment.gates.efficiency,
+        quality_metric=experiment.quality.metric if experiment.quality else None,
+        quality_margin=experiment.quality.margin if experiment.quality else None,
+    )  # fmt: skip
+
+
+def _workers(level: int) -> str:
+    return count(level, "workers")
+
+
+def _place(configuration: str | None) -> str:
+    return WHOLE if configuration in (None, ALL) else str(configuration)
+
+
+def _percent(fraction: float) -> str:
+    exact = Estimate(
+        value=fraction, low=fraction, high=fraction, unit="fraction", confidence=1.0, n_launches=0, n_trials=0,
+        method="asked for", signature="",
+    )  # fmt: skip
+    return show(exact).text
+
+
+def _vector_row(column: Column, dimensions: Mapping[str, Any]) -> VectorRow:
+    cells = {}
+    for dimension in DIMENSIONS:
+        result = dimensions.get(dimension)
+        status: Status = "NOT_MEASURED" if result is None else result.status
+        sentence = "nothing in the record answers this" if result is None else result.sentence
+        cells[dimension] = Cell(status=status, word=STATUS_WORDS[status], sentence=sentence)
+    return VectorRow(column=column, cells=cells)
+
+
+def _metrics(judgement: Judgement, work: str) -> tuple[MetricRow, ...]:
+    """Every metric that was judged: by dimension, the primary ones first, else as the judge ordered them."""
+    rows = [_metric_row(judgement.metrics[name], values, work) for name, values in judgement.results.items()]
+    order = {dimension: place for place, dimension in enumerate(DIMENSIONS)}
+    return tuple(sorted(rows, key=lambda row: (order.get(row.dimension, len(order)), not row.primary)))
+
+
+def _metric_row(metric: Metric, values: Mapping[str, Value], work: str) -> MetricRow:
+    scale = scale_for(metric.unit, (v.value for v in values.values() if isinstance(v, Estimate)), work)
+    return MetricRow(
+        name=metric.name, title=metric.title, dimension=metric.dimension, unit=metric.unit, shown_unit=scale.label,
+        better=metric.better, formula=metric.formula, primary=metric.primary,
+        cells={key: show(value, scale) for key, value in values.items()},
+    )  # fmt: skip
+
+
+def _findings(findings: tuple[Finding, ...], labels: Mapping[str, str]) -> tuple[FindingRow, ...]:
+    worst_first = sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity))
+    return tuple(
+        FindingRow(
+            rule=finding.rule, severity=finding.severity, evidence=finding.evidence, remedy=finding.remedy,
+            where=labels.get(finding.configuration or "", _place(finding.configuration)),
+        )
+        for finding in worst_first
+    )  # fmt: skip
+
+
+def _launches(measured: Measured, labels: Mapping[str, str]) -> tuple[LaunchRow, ...]:
+    steps = measured.global_steps.group_by("launch").agg(
+        pl.len().alias("steps"), pl.col("step_s").median().alias("step_s")
+    )
+    steady = measured.steady_steps.group_by("launch").agg(pl.col("step_s").median().alias("steady_s"))
+    launches = measured.table("launches").sort("launch")
+    joined = launches.join(steps, on="launch", how="left").join(steady, on="launch", how="left").sort("launch")
+    return tuple(_launch_row(row, measured, labels) for row in joined.iter_rows(named=True))
+
+
+def _launch_row(row: Mapping[str, Any], measured: Measured, labels: Mapping[str, str]) -> LaunchRow:
+    wall_s = (row["end_ns"] - row["begin_ns"]) / NS_PER_S
+    step_s = row["steady_s"] if row["steady_s"] is not None else row["step_s"]
+    state = measured.steady.get(row["launch"]) if row["steps"] else None
+    return LaunchRow(
+        number=row["launch"], configuration=row["configuration"],
+        label=labels.get(row["configuration"], row["configuration"]), workers=row["workers"], block=row["block"],
+        order=row["order"], attempt=row["attempt"], role=row["role"], seed=row["seed"], begin_utc=row["begin_utc"],
+        status=row["status"], reason=row["reason"], exit_code=row["exit_code"], restarts=row["restarts"],
+        wall_s=wall_s, wall=reading(wall_s, "s"), steps=row["steps"] or 0, step_s=step_s, step=reading(step_s, "s"),
+        warmup=state.warmup if state else None, shape=state.kind if state else "",
+    )  # fmt: skip
+
+
+def _environment(environment: object) -> tuple[EnvironmentGroup, ...]:
+    """Both snapshots flattened to dotted keys, grouped by their first part; a fact of one snapshot alone counts as changed."""
+    snapshots = environment if isinstance(environment, Mapping) else {}
+    before, after = (dict(_flat(snapshots.get(when) or {})) for when in ("before", "after"))
+    groups: dict[str, list[EnvironmentRow]] = {}
+    for key in [*before, *(key for key in after if key not in before)]:
+        head, _, rest = key.partition(".")
+        old, new = before.get(key, "–"), after.get(key, "–")
+        row = EnvironmentRow(key=rest or head, before=old, after=new, changed=bool(after) and old != new)
+        groups.setdefault(head, []).append(row)
+    return tuple(EnvironmentGroup(name=name, rows=tuple(rows)) for name, rows in groups.items())
+
+
+def _flat(value: object, prefix: str = "") -> Iterator[tuple[str, str]]:
+    if isinstance(value, Mapping) and set(value) == {"absent"}:
+        yield prefix, f"not known: {value['absent']}"
+    elif isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from _flat(inner, f"{prefix}.{key}" if prefix else str(key))
+    elif isinstance(value, (list, tuple)) and any(isinstance(inner, Mapping) for inner in value):
+        for place, inner in enumerate(value):
+            yield from _flat(inner, f"{prefix}.{place}")
+    elif prefix:
+        yield prefix, _plain(value)
+
+
+def _plain(value: object) -> str:
+    if value is None:
+        return "not known"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return given(value, digits=6)
+    if isinstance(value, (list, tuple)):
+        return ", ".join(_plain(inner) for inner in value) or "none"
+    return value if isinstance(value, str) else json.dumps(value, default=str)
+
+
+def _conditions(
+    experiment: Experiment, manifest: Mapping[str, Any], measured: Measured, base: str
+) -> tuple[Fact, ...]:
+    """What was asked for: the conditions without which no number of the report may be quoted."""
+    launches, quality, prices = experiment.launches, experiment.quality, experiment.prices
+    facts = {
+        "Workload": " ".join((experiment.workload.script, *experiment.workload.arguments)),
+        "Configurations": ", ".join(str(level) for level in measured.levels) + " workers",
+        "Scaling": f"{experiment.scaling.mode}; relative to {base}",
+        "Launches": f"{launches.per_configuration} per configuration, in randomised blocks, seed {launches.seed}",
+        "Intervals": f"{_percent(launches.confidence)} confidence; the launch is the unit of analysis",
+        "Quality": "not asked for" if quality is None else (
+            f"{quality.metric}, {quality.direction} is better; held if it loses less than {given(quality.margin)}"
+        ),
+        "Gates": _gates(experiment),
+        "Prices": "none given" if prices is None else (
+            f"${given(prices.usd_per_worker_hour)} per worker-hour ({prices.as_of.isoformat()}, {prices.source})"
+        ),
+        "Energy": experiment.energy.source,
+        "Faults": "; ".join(_fault(fault, measured) for fault in experiment.faults) or "none",
+        "Record": f"{manifest.get('id', 'unnamed')}, {measured.state}, {'sealed' if measured.sealed else 'not sealed'}",
+        "Made": f"{manifest.get('created_utc', 'unknown time')} by assay {manifest.get('assay_version', '?')}",
+    }  # fmt: skip
+    return tuple(Fact(name=name, text=text) for name, text in facts.items())
+
+
+def _gates(experiment: Experiment) -> str:
+    gates = experiment.gates
+    asked = (
+        ("efficiency ≥ ", gates.efficiency, ""),
+        ("wall time ≤ ", gates.deadline_s, " s"),
+        ("cost of a run ≤ $", gates.budget_usd, ""),
+        ("admissible at ", gates.required_workers, " workers"),
+    )
+    return ", ".join(f"{text}{given(value)}{unit}" for text, value, unit in asked if value is not None) or "none"
+
+
+def _fault(fault: Any, measured: Measured) -> str:
+    levels = ", ".join(str(level) for level in fault.levels) or str(max(measured.levels))
+    return f"{fault.kind} (SIG{fault.signal}) at {levels} workers, within {fault.within_steps} steps of a checkpoint"
+
+
+def _overhead(metrics: tuple[MetricRow, ...], labels: Mapping[str, str]) -> tuple[tuple[str, Shown], ...]:
+    row = next((row for row in metrics if row.name == "instrument_overhead"), None)
+    if row is None or not row.cells:
+        missing = Absent(reason="not_measured", detail="the record does not say what the instrument itself cost")
+        return ((WHOLE, show(missing)),)
+    return tuple((labels.get(key, _place(key)), shown) for key, shown in row.cells.items())
