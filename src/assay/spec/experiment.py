@@ -1,96 +1,167 @@
 """What is an experiment?  Everything that a user may ask for, with its unit and its default.
 
 The models are frozen and are never rewritten at run time; what is read here is what the record stores.
-TOML files, Python objects and command-line flags all end in the same `Experiment`.
+TOML files, Python objects and command-line flags all end in the same `Experiment`, and whatever is wrong with one
+is told as one `SpecError` that lists every problem: single values are checked here, keys that contradict one
+another in `assay.spec.rules`.
 """
 
 from __future__ import annotations
 
 from datetime import date
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ModelWrapValidatorHandler,
+    ValidationError,
+    model_validator,
+)
+
+from assay.errors import SpecError
+from assay.spec.explain import explain
+from assay.spec.rules import contradictions
+
+LONGEST_S = 1e8  # three years; longer waits overflow the operating system's timers
+NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
+
+
+def _listed(value: object) -> object:
+    """TOML has lists, frozen models have tuples."""
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _iso_date(value: object) -> object:
+    """A date in quotes means the same as one without."""
+    try:
+        return date.fromisoformat(value) if isinstance(value, str) and len(value) == len("2026-01-31") else value
+    except ValueError:
+        return value
+
+
+def _none_word(value: object) -> object:
+    """TOML cannot say "nothing"; the word "none" switches off what has a default."""
+    return None if value == "none" else value
+
+
+WorkerCount = Annotated[int, Field(ge=1, le=100_000)]
+WorkerCounts = Annotated[tuple[WorkerCount, ...], BeforeValidator(_listed)]
+Words = Annotated[tuple[str, ...], BeforeValidator(_listed)]
 
 
 class Model(BaseModel):
     """A frozen part of the experiment that knows all of its keys."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, hide_input_in_errors=False)
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
 
 
 class Workload(Model):
     """What is run."""
 
-    runner: str = Field("training", description="Which runner drives the workload: the name of a file in assay/runners.")
-    script: str = Field(description="The script to launch, relative to the experiment's file or to the working directory.")
-    arguments: tuple[str, ...] = Field(
+    runner: str = Field(
+        "training", description="Which runner drives the workload: the name of a file in assay/runners."
+    )
+    script: str = Field(
+        min_length=1,
+        description="The script to launch, relative to the experiment's file or to the working directory.",
+    )
+    arguments: Words = Field(
         (), description="The script's arguments. {workers}, {seed} and {launch} are replaced for every launch."
     )
-    work: str = Field("items", min_length=1, description="What one unit of useful work is called: samples, tokens, images ...")
-    environment: dict[str, str] = Field(
-        default_factory=dict, description="Variables set for the script. Values that look secret are redacted in the record."
+    work: str = Field(
+        "items", min_length=1, description="What one unit of useful work is called: samples, tokens, images ..."
     )
-
-    @field_validator("arguments", mode="before")
-    @classmethod
-    def _list_to_tuple(cls, value: object) -> object:
-        return tuple(value) if isinstance(value, list) else value
+    environment: dict[str, str] = Field(
+        default_factory=dict,
+        description="Variables set for the script. Values that look secret are redacted in the record.",
+    )
 
 
 class Factor(Model):
     """The one thing that the experiment varies."""
 
-    name: Literal["workers"] = Field("workers", description="What is varied. This version varies the number of workers.")
-    levels: tuple[Annotated[int, Field(ge=1, le=100_000)], ...] = Field(
+    name: Literal["workers"] = Field(
+        "workers", description="What is varied. This version varies the number of workers."
+    )
+    levels: WorkerCounts = Field(
         min_length=1, description="The worker counts to run, each once, for example [1, 2, 4]."
     )
-
-    @field_validator("levels", mode="before")
-    @classmethod
-    def _list_to_tuple(cls, value: object) -> object:
-        return tuple(value) if isinstance(value, list) else value
 
 
 class Scaling(Model):
     """How the work depends on the number of workers."""
 
     mode: Literal["strong", "weak"] = Field(
-        "strong", description="strong: the total work is fixed. weak: the work per worker is fixed. Checked against the recorded work."
+        "strong",
+        description="strong: the total work is fixed. weak: the work per worker is fixed. "
+        "Checked against the recorded work.",
     )
-    base: int | None = Field(None, ge=1, description="The level that speedups are relative to. Default: the smallest level.")
+    base: int | None = Field(
+        None, ge=1, description="The level that speedups are relative to. Default: the smallest level."
+    )
     time: Literal["auto", "step", "wall"] = Field(
         "auto",
-        description="Which time the speedup compares: steady-state time per unit of work (step) or the whole launch (wall). "
-        "auto: step where the script marks its steps, else wall.",
+        description="Which time the speedup compares: steady-state time per unit of work (step) or the whole launch "
+        "(wall). auto: step where the script marks its steps, else wall.",
     )
 
 
 class Launches(Model):
     """How often each configuration is started, and in which order."""
 
-    per_configuration: int = Field(5, ge=1, le=1000, description="Independent launches per configuration; each block holds every configuration once.")
-    seed: int = Field(20260101, ge=0, lt=2**63, description="Fixes the launch order, the launch seeds and the fault times.")
+    per_configuration: int = Field(
+        5,
+        ge=1,
+        le=1000,
+        description="Independent launches per configuration; each block holds every configuration once.",
+    )
+    seed: int = Field(
+        20260101, ge=0, lt=2**63, description="Fixes the launch order, the launch seeds and the fault times."
+    )
     confidence: float = Field(0.95, gt=0.5, lt=1.0, description="Confidence of every interval.")
 
 
 class Quality(Model):
     """What it means that the result was preserved. Written down before anything runs."""
 
-    metric: str = Field("accuracy", min_length=1, description="Which reported per-example score decides, by the name that the script gives it.")
-    direction: Literal["higher", "lower"] = Field("higher", description="Whether a higher or a lower score is better.")
+    metric: str = Field(
+        "accuracy",
+        min_length=1,
+        description="Which reported per-example score decides, by the name that the script gives it.",
+    )
+    direction: Literal["higher", "lower"] = Field(
+        "higher", description="Whether a higher or a lower score is better."
+    )
     margin: float = Field(
-        0.01, gt=0.0, description="The largest loss of mean score that still counts as held, in the score's own unit (0.01 of accuracy is one point)."
+        0.01,
+        gt=0.0,
+        description="The largest loss of mean score that still counts as held, in the score's own unit "
+        "(0.01 of accuracy is one point).",
     )
 
 
 class Gates(Model):
     """What is good enough. An absent gate is not applied."""
 
-    efficiency: float | None = Field(0.70, gt=0.0, le=1.5, description="Smallest admissible parallel efficiency, a fraction.")
-    deadline_s: float | None = Field(None, gt=0.0, description="Longest admissible wall time of one run, seconds.")
-    budget_usd: float | None = Field(None, gt=0.0, description="Highest admissible cost of one run, US dollars. Needs prices.")
+    efficiency: Annotated[float | None, BeforeValidator(_none_word)] = Field(
+        0.70,
+        gt=0.0,
+        le=1.5,
+        description='Smallest admissible parallel efficiency, a fraction. "none": no such gate.',
+    )
+    deadline_s: float | None = Field(
+        None, gt=0.0, description="Longest admissible wall time of one run, seconds."
+    )
+    budget_usd: float | None = Field(
+        None, gt=0.0, description="Highest admissible cost of one run, US dollars. Needs prices."
+    )
     required_workers: int | None = Field(
-        None, ge=1, description="This worker count must be admissible, else the verdict is FAIL. For continuous integration."
+        None,
+        ge=1,
+        description="This worker count must be admissible, else the verdict is FAIL. For continuous integration.",
     )
 
 
@@ -98,94 +169,142 @@ class Prices(Model):
     """What a worker costs. Prices are inputs, with a date and a source."""
 
     usd_per_worker_hour: float = Field(ge=0.0, description="US dollars for one worker for one hour.")
-    as_of: date = Field(description="The date of the price.", alias="date")
-    source: str = Field(min_length=1, description="Where the price comes from: a price list, a contract, an assumption.")
+    as_of: Annotated[date, BeforeValidator(_iso_date)] = Field(
+        description="The date of the price.", alias="date"
+    )
+    source: str = Field(
+        min_length=1, description="Where the price comes from: a price list, a contract, an assumption."
+    )
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, populate_by_name=True)
+    model_config = ConfigDict(populate_by_name=True)
 
 
 class Energy(Model):
     """Where joules come from."""
 
     source: Literal["auto", "none", "rapl", "nvml", "modelled"] = Field(
-        "auto", description="auto: hardware counters where the machine has them, else not measured. modelled: a labelled estimate from the key below."
+        "auto",
+        description="auto: hardware counters where the machine has them, else not measured. "
+        "modelled: a labelled estimate from the key below.",
     )
     modelled_watts_per_worker: float | None = Field(
-        None, gt=0.0, description="Only for source = modelled: watts charged to one worker. Never mixed with measured joules."
+        None,
+        gt=0.0,
+        description="Only for source = modelled: watts charged to one worker. Never mixed with measured joules.",
     )
-    sample_every_s: float = Field(1.0, gt=0.0, description="Seconds between two readings of the counters.")
-
-    @model_validator(mode="after")
-    def _modelled_needs_watts(self) -> Energy:
-        if self.source == "modelled" and self.modelled_watts_per_worker is None:
-            raise ValueError('source = "modelled" needs modelled_watts_per_worker')
-        return self
+    sample_every_s: float = Field(
+        1.0, gt=0.0, le=3600.0, description="Seconds between two readings of the counters."
+    )
 
 
 class Fault(Model):
     """What is broken on purpose, in launches of their own that are never timed."""
 
     kind: str = Field("kill", description="Which fault: the name of a file in assay/faults.")
-    levels: tuple[int, ...] = Field((), description="Worker counts that get one fault launch each. Default: the largest level.")
-    after_checkpoints: int = Field(1, ge=0, description="How many checkpoints must have been saved before the fault may strike.")
-    within_steps: int = Field(10, ge=1, description="The fault strikes at a random step, at most this many steps after that checkpoint.")
-    signal: Literal["KILL", "TERM", "ABRT", "SEGV"] = Field("KILL", description="The signal sent, for kinds that send one.")
-
-    @field_validator("levels", mode="before")
-    @classmethod
-    def _list_to_tuple(cls, value: object) -> object:
-        return tuple(value) if isinstance(value, list) else value
+    levels: WorkerCounts = Field(
+        (), description="Worker counts that get one fault launch each. Default: the largest level."
+    )
+    after_checkpoints: int = Field(
+        1, ge=0, le=1_000_000, description="How many checkpoints must have been saved before the fault may strike."
+    )
+    within_steps: int = Field(
+        10,
+        ge=1,
+        le=1_000_000_000,
+        description="The fault strikes at a random step, at most this many steps after that checkpoint.",
+    )
+    signal: Literal["KILL", "TERM", "ABRT", "SEGV"] = Field(
+        "KILL", description="The signal sent, for kinds that send one."
+    )
 
 
 class Launcher(Model):
     """Where the workers run."""
 
     kind: str = Field("local", description="Which launcher: the name of a file in assay/launchers.")
-    max_restarts: int = Field(3, ge=0, description="How often the engine may restart the workers in a fault launch. Timed launches: never.")
-    threads_per_worker: int = Field(1, ge=1, description="OMP_NUM_THREADS of every worker.")
-    nodes: int = Field(1, ge=1, description="How many nodes take part. Above 1 give the three keys below on every node.")
+    max_restarts: int = Field(
+        3,
+        ge=0,
+        le=1000,
+        description="How often the engine may restart the workers in a fault launch. Timed launches: never.",
+    )
+    threads_per_worker: int = Field(1, ge=1, le=4096, description="OMP_NUM_THREADS of every worker.")
+    nodes: int = Field(
+        1,
+        ge=1,
+        le=100_000,
+        description="How many nodes take part. Above 1 give the three keys below on every node.",
+    )
     node_rank: int = Field(0, ge=0, description="This node's rank.")
-    rendezvous_endpoint: str | None = Field(None, description="host:port of the rendezvous for more than one node.")
+    rendezvous_endpoint: str | None = Field(
+        None, description="host:port of the rendezvous for more than one node."
+    )
     rendezvous_id: str | None = Field(None, description="The rendezvous id shared by all nodes of the job.")
-
-    @model_validator(mode="after")
-    def _nodes_need_a_meeting_point(self) -> Launcher:
-        if self.nodes > 1 and self.rendezvous_endpoint is None:
-            raise ValueError("nodes > 1 needs rendezvous_endpoint")
-        if self.node_rank >= self.nodes:
-            raise ValueError("node_rank must be smaller than nodes")
-        return self
 
 
 class Limits(Model):
     """When to stop waiting."""
 
-    launch_timeout_s: float = Field(3600.0, gt=0.0, description="Seconds after which a launch is ended and recorded as timeout.")
-    experiment_timeout_s: float | None = Field(None, gt=0.0, description="Seconds after which no further launch is started.")
-    grace_s: float = Field(5.0, ge=0.0, description="Seconds between asking a process to end and killing it.")
-    log_mib: float = Field(16.0, gt=0.0, description="How much of a launch's output is kept, MiB: the first half and the last half.")
+    launch_timeout_s: float = Field(
+        3600.0, gt=0.0, le=LONGEST_S, description="Seconds after which a launch is ended and recorded as timeout."
+    )
+    experiment_timeout_s: float | None = Field(
+        None, gt=0.0, le=LONGEST_S, description="Seconds after which no further launch is started."
+    )
+    grace_s: float = Field(
+        5.0, ge=0.0, le=3600.0, description="Seconds between asking a process to end and killing it."
+    )
+    log_mib: float = Field(
+        16.0,
+        gt=0.0,
+        le=1_048_576.0,
+        description="How much of a launch's output is kept, MiB: the first half and the last half.",
+    )
 
 
 class Experiment(Model):
-    """One experiment: what will be run and what will be reported."""
+    """One experiment: what will be run and what will be reported.
 
-    name: str = Field(min_length=1, max_length=80, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", description="Names the record: letters, digits, dot, dash, underscore.")
+    Raises:
+        SpecError: on anything that makes no sense, with every problem at once.
+    """
+
+    name: str = Field(
+        min_length=1,
+        max_length=80,
+        pattern=NAME_PATTERN,
+        description="Names the record: letters, digits, dot, dash, underscore.",
+    )
     workload: Workload
     factor: Factor
     scaling: Scaling = Scaling()
     launches: Launches = Launches()
-    quality: Quality | None = Field(None, description="Leave out where the script scores no examples; quality is then shown as not measured.")
+    quality: Quality | None = Field(
+        None, description="Leave out where the script scores no examples; quality is then shown as not measured."
+    )
     gates: Gates = Gates()
     prices: Prices | None = Field(None, description="Leave out and cost is shown as not measured.")
     energy: Energy = Energy()
-    faults: tuple[Fault, ...] = Field((), description="Fault launches, in addition to the timed ones.")
+    faults: Annotated[tuple[Fault, ...], BeforeValidator(_listed)] = Field(
+        (), description="Fault launches, in addition to the timed ones."
+    )
     launcher: Launcher = Launcher()
     limits: Limits = Limits()
 
-    @field_validator("faults", mode="before")
+    @model_validator(mode="wrap")
     @classmethod
-    def _list_to_tuple(cls, value: object) -> object:
-        return tuple(value) if isinstance(value, list) else value
+    def _explained(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        try:
+            experiment = handler(data)
+        except ValidationError as error:
+            problems = explain(cls, error)
+            wrong = tuple(problem.where for problem in problems)
+            more = [problem for problem in contradictions(data) if not problem.where.startswith(wrong)]
+            # `from None`: the library's own wording must not reach the user.
+            raise SpecError((*problems, *more)) from None
+        if problems := contradictions(data):
+            raise SpecError(problems)
+        return experiment
 
     @property
     def base_level(self) -> int:

@@ -4,17 +4,25 @@ Randomised complete blocks: each block holds every configuration once, in a rand
 experiment's.  A slow drift of the machine then hits all configurations alike (methodology section 1c).
 All launches of a block share one training seed, so that configurations are compared on paired randomness.
 Fault launches come last: they are never timed, and what they break cannot disturb a timed launch.
+
+Equal on every machine and Python version: of the standard generator only `random()` after seeding with a whole number
+is promised to stay the same (Python documentation, "random", Notes on Reproducibility), so whole numbers and
+the order (Fisher and Yates, in Durstenfeld's form, CACM 7(7):420, 1964) are made from it here.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import random
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
-from assay.spec.experiment import Experiment
+from assay.spec.experiment import Experiment, Fault
 
 Role = Literal["timed", "fault"]
+SEEDS = 2**31  # training seeds are below this: numpy, torch and C programs all take them
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,32 +56,105 @@ def configuration_name(workers: int) -> str:
 
 
 def plan(experiment: Experiment) -> tuple[PlannedLaunch, ...]:
-    """All launches in order. Equal experiments give equal plans, on every machine and Python version."""
-    random_numbers = random.Random(experiment.launches.seed)
-    launches: list[PlannedLaunch] = []
-    for block in range(experiment.launches.per_configuration):
-        seed = random_numbers.getrandbits(31)
-        levels = list(experiment.factor.levels)
-        random_numbers.shuffle(levels)
-        for order, workers in enumerate(levels):
-            launches.append(_launch(len(launches), workers, block, order, "timed", seed, None))
-    block = experiment.launches.per_configuration
-    for fault in experiment.faults:
-        for order, workers in enumerate(fault.levels or (max(experiment.factor.levels),)):
-            planned = PlannedFault(
-                kind=fault.kind,
-                rank=random_numbers.randrange(workers),
-                after_checkpoints=fault.after_checkpoints,
-                delay_steps=random_numbers.randint(1, fault.within_steps),
-                signal=fault.signal,
-            )
-            seed = random_numbers.getrandbits(31)
-            launches.append(_launch(len(launches), workers, block, order, "fault", seed, planned))
+    """All launches in order. Equal experiments give equal plans; more launches per configuration only add blocks."""
+    launches = _timed_launches(experiment)
+    launches += _fault_launches(experiment, first_slot=len(launches))
     return tuple(launches)
 
 
+def signature(experiment: Experiment) -> str:
+    """SHA-256 (hex) of everything that changes what is measured, in canonical JSON.
+
+    Left out is what only changes how the same measurement is judged: the name, the scaling, the confidence, quality,
+    gates, prices, and the name of the work's unit.  Environment variables enter with their values: take the signature
+    of the experiment as it is stored, after redaction, so that it can be taken again from the record.
+    """
+    measured: dict[str, Any] = experiment.model_dump(
+        mode="json",
+        by_alias=True,
+        exclude={
+            "name": True, "scaling": True, "quality": True, "gates": True, "prices": True,
+            "launches": {"confidence"}, "workload": {"work"}, "energy": {"modelled_watts_per_worker"},
+        },
+    )  # fmt: skip
+    measured["factor"]["levels"].sort()  # as in the plan, the order in which they were written says nothing
+    text = json.dumps(measured, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(text.encode("ascii")).hexdigest()
+
+
+PLAN_COLUMNS = ("slot", "block", "order", "configuration", "role", "seed", "fault")
+
+
+def plan_table(experiment: Experiment) -> tuple[tuple[str, ...], ...]:
+    """The plan as rows of text under `PLAN_COLUMNS`, for people."""
+    return tuple(
+        (str(launch.slot), str(launch.block), str(launch.order), launch.configuration, launch.role, str(launch.seed),
+         _fault_words(launch.fault))
+        for launch in plan(experiment)
+    )  # fmt: skip
+
+
+def expected_seconds(experiment: Experiment, known: Mapping[str, float]) -> float | None:
+    """How long the whole plan takes, from the known seconds of one launch of each configuration; None if one is unknown."""
+    launches = plan(experiment)
+    if any(launch.configuration not in known for launch in launches):
+        return None
+    return sum(known[launch.configuration] for launch in launches)
+
+
+def _timed_launches(experiment: Experiment) -> list[PlannedLaunch]:
+    numbers = random.Random(experiment.launches.seed)
+    launches: list[PlannedLaunch] = []
+    for block in range(experiment.launches.per_configuration):
+        seed = _below(numbers, SEEDS)
+        # The levels as a set: writing them in another order is the same experiment.
+        for order, workers in enumerate(_shuffled(numbers, sorted(experiment.factor.levels))):
+            launches.append(_launch(len(launches), workers, block, order, "timed", seed))
+    return launches
+
+
+def _fault_launches(experiment: Experiment, first_slot: int) -> list[PlannedLaunch]:
+    # Numbers of their own, so that more timed launches leave the faults as they were. Text seeds are not promised to
+    # be stable, whole numbers are; timed seeds are below 2**63.
+    numbers = random.Random(experiment.launches.seed + 2**64)
+    block = experiment.launches.per_configuration
+    launches: list[PlannedLaunch] = []
+    for fault in experiment.faults:
+        for workers in fault.levels or (max(experiment.factor.levels),):
+            drawn = _drawn(numbers, fault, workers)
+            slot, order = first_slot + len(launches), len(launches)
+            launches.append(_launch(slot, workers, block, order, "fault", _below(numbers, SEEDS), drawn))
+    return launches
+
+
+def _drawn(numbers: random.Random, fault: Fault, workers: int) -> PlannedFault:
+    return PlannedFault(
+        kind=fault.kind, rank=_below(numbers, workers), after_checkpoints=fault.after_checkpoints,
+        delay_steps=1 + _below(numbers, fault.within_steps), signal=fault.signal,
+    )  # fmt: skip
+
+
+def _below(numbers: random.Random, limit: int) -> int:
+    """A whole number from 0 to limit - 1, each equally likely but for 2**-53 * limit."""
+    return int(numbers.random() * limit)
+
+
+def _shuffled(numbers: random.Random, items: list[int]) -> list[int]:
+    for last in range(len(items) - 1, 0, -1):
+        other = _below(numbers, last + 1)
+        items[last], items[other] = items[other], items[last]
+    return items
+
+
+def _fault_words(fault: PlannedFault | None) -> str:
+    if fault is None:
+        return ""
+    steps = f"{fault.delay_steps} step{'s' if fault.delay_steps != 1 else ''}"
+    return f"{fault.kind} rank {fault.rank}, {steps} after checkpoint {fault.after_checkpoints}, signal {fault.signal}"
+
+
 def _launch(
-    slot: int, workers: int, block: int, order: int, role: Role, seed: int, fault: PlannedFault | None
+    slot: int, workers: int, block: int, order: int, role: Role, seed: int, fault: PlannedFault | None = None
 ) -> PlannedLaunch:
     return PlannedLaunch(
         slot=slot, configuration=configuration_name(workers), workers=workers,

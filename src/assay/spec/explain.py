@@ -1,0 +1,146 @@
+"""What is wrong with an experiment, in words that say how to mend it?
+
+Translates the validation library's findings.  Its own wording is never shown: what is allowed is told from the models
+themselves (`assay.spec.keys`), what was found is written as in TOML, and the closest valid key comes from difflib.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Iterable, Mapping
+from datetime import date
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from assay.errors import Problem
+from assay.spec.keys import Key, keys, siblings
+
+NOTHING = "nothing"
+LONGEST_SHOWN = 60
+
+
+def explain(model: type[BaseModel], error: ValidationError) -> tuple[Problem, ...]:
+    """One problem for each finding, in the order of the keys; a value with two findings is told once."""
+    known = keys(model)
+    problems: dict[str, Problem] = {}
+    for detail in error.errors(include_url=False, include_context=False):
+        problem = _problem(known, detail["type"], detail["loc"], detail["input"])
+        problems.setdefault(problem.where, problem)
+    return tuple(problems.values())
+
+
+def shown(value: object) -> str:
+    """A value as it would stand in a TOML file, shortened."""
+    text = _toml(value)
+    return text if len(text) <= LONGEST_SHOWN else f"{text[: LONGEST_SHOWN - 4]} ..."
+
+
+def path_of(location: Iterable[int | str]) -> str:
+    """("factor", "levels", 1) is written factor.levels[1]."""
+    text = ""
+    for part in location:
+        text += f"[{part}]" if isinstance(part, int) else f"{'.' if text else ''}{part}"
+    return text
+
+
+def closest(word: str, among: Iterable[str]) -> str | None:
+    """The most similar of some words, or None if none is similar."""
+    words = list(among)
+    folded = {candidate.lower(): candidate for candidate in words}
+    found = difflib.get_close_matches(word.lower(), folded, n=1, cutoff=0.6)
+    return folded[found[0]] if found else None
+
+
+def did_you_mean(word: str, among: Iterable[str]) -> str:
+    """The sentence that names the closest word, or nothing."""
+    found = closest(word, among)
+    return f"Did you mean {found}?" if found else ""
+
+
+def _problem(known: Mapping[str, Key], kind: str, location: tuple[int | str, ...], found: object) -> Problem:
+    where = path_of(location)
+    if kind == "extra_forbidden":
+        return _unknown_key(known, location, found)
+    key = known.get(_general(location)) or known.get(_general((*location[:-1], "*")))
+    if key is None:  # the whole experiment is no table
+        return Problem(where=where or "the experiment", found=shown(found), allowed="a table of keys")
+    if kind == "missing":
+        return Problem(where=where, found=NOTHING, allowed=key.allowed, mend=_add(key, where))
+    return Problem(where=where, found=shown(found), allowed=key.allowed, mend=_mend(key, found))
+
+
+def _general(location: Iterable[int | str]) -> str:
+    """The path in the table of keys: faults[0].kind is faults[].kind there."""
+    text = ""
+    for part in location:
+        text += "[]" if isinstance(part, int) else f"{'.' if text else ''}{part}"
+    return text
+
+
+def _unknown_key(known: Mapping[str, Key], location: tuple[int | str, ...], found: object) -> Problem:
+    name = str(location[-1])
+    names = siblings(known, _general(location[:-1]))
+    mend = did_you_mean(name, names)
+    # Not a slip of the pen, then perhaps the right key in the wrong section.
+    homes = [path for path in known if path.rpartition(".")[2] == name and "." in path]
+    if not mend and homes:
+        mend = f"Did you mean {' or '.join(homes)}?"
+    return Problem(where=path_of(location), found=shown(found), allowed=", ".join(names), mend=mend)
+
+
+def _add(key: Key, where: str) -> str:
+    section, _, name = where.rpartition(".")
+    if key.section:
+        return f"Add [{where}]. {key.description}"
+    place = f" below [{section}]" if section and "[" not in section else ""
+    return f"Add {name} = ...{place} ({key.description.removesuffix('.')})."
+
+
+def _mend(key: Key, found: object) -> str:
+    """The line that was probably meant."""
+    if key.section and isinstance(found, dict):
+        return f"Write [[{key.path}]], with two brackets: there may be several."
+    if key.section:
+        return f"Write [{key.path}] on a line of its own and the keys below it."
+    if key.type.startswith("list") and not isinstance(found, list | tuple):
+        return f"Write [{shown(found)}], in brackets."
+    if isinstance(found, str):
+        return _mend_text(key, found)
+    if isinstance(found, bool):
+        return ""
+    if isinstance(found, float) and key.type == "whole number" and found.is_integer():
+        return f"Write {int(found)}, without the point."
+    if key.type == "text" and isinstance(found, int | float | date):
+        return f'Write "{_toml(found)}", in quotes.'
+    return f"Write {found:%Y-%m-%d}, without the time." if key.type == "date" and isinstance(found, date) else ""
+
+
+def _mend_text(key: Key, found: str) -> str:
+    if key.type in ("whole number", "number") and _is_number(found):
+        return f"Write {found.strip()}, without quotes."
+    return did_you_mean(found, key.type.split(" | ")) if " | " in key.type else ""
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _toml(value: object) -> str:
+    plain: Any = value.model_dump(by_alias=True) if isinstance(value, BaseModel) else value
+    if plain is None:
+        return NOTHING
+    if isinstance(plain, bool):
+        return "true" if plain else "false"
+    if isinstance(plain, str):
+        return json.dumps(plain, ensure_ascii=False)
+    if isinstance(plain, list | tuple):
+        return f"[{', '.join(map(_toml, plain))}]"
+    if isinstance(plain, dict):
+        return f"{{{', '.join(f'{name} = {_toml(inner)}' for name, inner in plain.items())}}}"
+    return str(plain)

@@ -1,0 +1,159 @@
+"""Which keys has an experiment, and what may each of them hold?
+
+The words of error messages, of the editor's schema and of the reference page all come from the models, through here.
+A key is written as a path: "launches.seed"; "faults[].kind" is a key of every table in a list.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+import annotated_types
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+from pydantic_core import PydanticUndefined
+
+PATTERN_WORDS = "letters, digits, dots, dashes and underscores, beginning with a letter or digit"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Key:
+    """One key of the experiment."""
+
+    path: str
+    type: str  # "whole number", "text", "strong | weak" ...
+    allowed: str  # "a whole number from 1 to 1000"
+    description: str
+    required: bool
+    default: object  # meaningless where required
+    section: bool  # holds further keys
+
+
+def keys(model: type[BaseModel], prefix: str = "") -> dict[str, Key]:
+    """Every key below a model by its path, sections before their keys, in the order of the models."""
+    found: dict[str, Key] = {}
+    for name, field in model.model_fields.items():
+        path = f"{prefix}{field.alias or name}"
+        found[path] = _key(path, field)
+        found.update(_below(path, field))
+    return found
+
+
+def siblings(all_keys: Mapping[str, Key], section: str) -> tuple[str, ...]:
+    """The names of the keys directly inside a section ("" for the top)."""
+    prefix = f"{section}." if section else ""
+    names = (path.removeprefix(prefix) for path in all_keys if path.startswith(prefix))
+    return tuple(name for name in names if "." not in name and not name.endswith("[]"))
+
+
+def _key(path: str, field: FieldInfo) -> Key:
+    kind, bounds = _bare(field.annotation, field.metadata)
+    factory = field.default_factory
+    return Key(
+        path=path, type=_type(kind), allowed=_allowed(kind, bounds), description=field.description or _doc(kind),
+        required=field.is_required(), default=factory() if factory else field.default,  # type: ignore[call-arg]
+        section=_model(kind) is not None,
+    )  # fmt: skip
+
+
+def _below(path: str, field: FieldInfo) -> dict[str, Key]:
+    kind, _ = _bare(field.annotation, field.metadata)
+    if (model := _model(kind)) is not None:
+        inside = f"{path}[]." if get_origin(kind) is tuple else f"{path}."
+        return keys(model, inside)
+    if get_origin(kind) is tuple:
+        return {f"{path}[]": _item(f"{path}[]", *_bare(get_args(kind)[0], ()))}
+    if get_origin(kind) is dict:
+        return {f"{path}.*": _item(f"{path}.*", *_bare(get_args(kind)[1], ()))}
+    return {}
+
+
+def _item(path: str, kind: Any, bounds: Sequence[Any]) -> Key:
+    return Key(
+        path=path, type=_type(kind), allowed=_allowed(kind, bounds), description="",
+        required=False, default=PydanticUndefined, section=False,
+    )  # fmt: skip
+
+
+def _bare(annotation: Any, metadata: Sequence[Any]) -> tuple[Any, Sequence[Any]]:
+    """The type without `| None` and `Annotated`, and its bounds."""
+    if get_origin(annotation) is Annotated:
+        inner, *notes = get_args(annotation)
+        unpacked = [part for note in notes for part in (note.metadata if isinstance(note, FieldInfo) else (note,))]
+        return _bare(inner, (*unpacked, *metadata))
+    if get_origin(annotation) in (Union, types.UnionType):
+        inner = next(part for part in get_args(annotation) if part is not type(None))
+        return _bare(inner, metadata)
+    return annotation, metadata
+
+
+def _model(kind: Any) -> type[BaseModel] | None:
+    """The model that a section, or a list of sections, is made of."""
+    if get_origin(kind) is tuple:
+        kind = get_args(kind)[0]
+    return kind if isinstance(kind, type) and issubclass(kind, BaseModel) else None
+
+
+def _doc(kind: Any) -> str:
+    model = _model(kind)
+    return (model.__doc__ or "").splitlines()[0] if model else ""
+
+
+_TYPES: dict[Any, str] = {int: "whole number", float: "number", str: "text", date: "date"}
+
+
+def _type(kind: Any) -> str:
+    if (model := _model(kind)) is not None:
+        return "list of tables" if get_origin(kind) is tuple else f"table ({model.__name__.lower()})"
+    if get_origin(kind) is Literal:
+        return " | ".join(str(choice) for choice in get_args(kind))
+    if get_origin(kind) is tuple:
+        item, _ = _bare(get_args(kind)[0], ())
+        return f"list of {'text' if item is str else _TYPES[item] + 's'}"
+    return "table of text" if get_origin(kind) is dict else _TYPES[kind]
+
+
+def _allowed(kind: Any, bounds: Sequence[Any]) -> str:
+    """What may stand there, in words."""
+    if (model := _model(kind)) is not None:
+        names = ", ".join(field.alias or name for name, field in model.model_fields.items())
+        return f"{'a list of tables' if get_origin(kind) is tuple else 'a table'} with the keys {names}"
+    if get_origin(kind) is Literal:
+        choices = get_args(kind)
+        return f"one of {', '.join(map(str, choices))}" if len(choices) > 1 else f'only "{choices[0]}"'
+    if get_origin(kind) is tuple:
+        item = _allowed(*_bare(get_args(kind)[0], ()))
+        empty = " that is not empty" if any(isinstance(bound, annotated_types.MinLen) for bound in bounds) else ""
+        return f"a list{empty}, each item {item}"
+    if get_origin(kind) is dict:
+        return 'a table of lines NAME = "text"'
+    return " ".join([_SINGULAR[kind], *_bounds(bounds)])
+
+
+_SINGULAR: dict[Any, str] = {int: "a whole number", float: "a number", str: "text", date: "a date such as 2026-01-31"}
+
+
+def _bounds(bounds: Sequence[Any]) -> Iterator[str]:
+    by_type = {type(bound): bound for bound in bounds}
+    above, least = by_type.get(annotated_types.Gt), by_type.get(annotated_types.Ge)
+    below, most = by_type.get(annotated_types.Lt), by_type.get(annotated_types.Le)
+    low = f"above {_number(above.gt)}" if above else f"of at least {_number(least.ge)}" if least else ""
+    top = most.le if most else below.lt - 1 if below and isinstance(below.lt, int) else None
+    high = f"at most {_number(top)}" if top is not None else f"below {_number(below.lt)}" if below else ""
+    if least and top is not None:
+        yield f"from {_number(least.ge)} to {_number(top)}"
+    elif low or high:
+        yield " and ".join(part for part in (low, high) if part)
+    if any(getattr(bound, "pattern", None) for bound in bounds):
+        longest = by_type.get(annotated_types.MaxLen)
+        yield f"of {f'at most {longest.max_length} ' if longest else ''}{PATTERN_WORDS}"
+    elif annotated_types.MinLen in by_type:
+        yield "that is not empty"
+
+
+def _number(bound: Any) -> str:
+    return str(int(bound)) if bound == int(bound) else str(bound)

@@ -1,0 +1,175 @@
+"""How does a file become an experiment, and back?
+
+    load       a file that somebody wrote: everything is checked, also what stands round it (script, plug-ins)
+    read       a file that assay stored: the same, but nothing outside the file is looked at
+    from_mapping, to_toml      the same without files
+
+Every problem is told at once, with its line.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from assay.errors import Problem, SpecError
+from assay.spec.experiment import Experiment
+from assay.spec.explain import closest, shown
+from assay.spec.lines import key_lines, line_of
+from assay.spec.surroundings import missing_around
+
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+def load(path: str | Path) -> Experiment:
+    """An experiment from a TOML file; its script is looked for relative to the file's folder.
+
+    Raises:
+        SpecError: the file cannot be read, is not TOML, or describes no sensible experiment: all problems at once.
+    """
+    path = Path(path)
+    text = _text(path)
+    data = _parsed(text, str(path))
+    return checked(data, path.parent, str(path), key_lines(text))
+
+
+def read(path: str | Path) -> Experiment:
+    """An experiment from a TOML file, without looking whether its script is there (that was asked when it ran).
+
+    Raises:
+        SpecError: as `load`.
+    """
+    text = _text(Path(path))
+    return from_mapping(_parsed(text, str(path)), str(path))
+
+
+def from_mapping(data: Mapping[str, Any], source: str = "") -> Experiment:
+    """An experiment from nested mappings, as `tomllib` gives them.
+
+    Raises:
+        SpecError: all problems at once; `source` says in the message where the data are from.
+    """
+    try:
+        return Experiment.model_validate(data)
+    except SpecError as error:
+        raise SpecError(error.problems, source) from None
+
+
+def checked(data: Mapping[str, Any], folder: Path, source: str, lines: dict[str, int]) -> Experiment:
+    """An experiment from nested mappings, and everything round it looked at.
+
+    Raises:
+        SpecError: all problems of the data and of their surroundings at once.
+    """
+    around = missing_around(data, folder)
+    try:
+        experiment = Experiment.model_validate(data)
+    except SpecError as error:
+        raise SpecError(_with_lines((*error.problems, *around), lines), source) from None
+    if around:
+        raise SpecError(_with_lines(around, lines), source)
+    return experiment
+
+
+def to_toml(experiment: Experiment) -> str:
+    """The resolved experiment as TOML: `from_mapping` of it gives an equal experiment.
+
+    Keys without a value are left out, except where leaving them out means a default: those read "none".
+    """
+    import tomli_w
+
+    data = experiment.model_dump(by_alias=True, exclude_none=True)
+    if experiment.gates.efficiency is None:
+        data["gates"]["efficiency"] = "none"
+    return tomli_w.dumps(data)
+
+
+def parse(path: Path) -> tuple[dict[str, Any], dict[str, int]]:
+    """The raw keys of a TOML file and the line of each.
+
+    Raises:
+        SpecError: the file cannot be read or is not TOML.
+    """
+    text = _text(path)
+    return _parsed(text, str(path)), key_lines(text)
+
+
+def _with_lines(problems: tuple[Problem, ...], lines: dict[str, int]) -> tuple[Problem, ...]:
+    """The same problems, in the order of the file, each with its line where one is known."""
+    placed = [(line_of(problem.where, lines), problem) for problem in problems]
+    placed.sort(key=lambda pair: pair[0] or 0)
+    return tuple(
+        replace(problem, where=f"{problem.where} (line {line})") if line else problem for line, problem in placed
+    )
+
+
+def _text(path: Path) -> str:
+    allowed = "a TOML file that describes an experiment"
+    if path.is_dir():
+        inside = sorted(file.name for file in path.glob("*.toml"))
+        mend = f"Give a file in it, for example {path / inside[0]}." if inside else ""
+        raise _file_problem(path, "a folder", allowed, mend)
+    try:
+        raw = path.read_bytes()
+    except FileNotFoundError:
+        raise _file_problem(path, "no such file", allowed, _similar_file(path)) from None
+    except (OSError, ValueError) as error:  # ValueError: a zero byte in the name
+        raise _file_problem(path, f"a file that cannot be read ({error})", allowed) from None
+    return _decoded(path, raw)
+
+
+def _decoded(path: Path, raw: bytes) -> str:
+    if raw.startswith(BYTE_ORDER_MARK):
+        raise _file_problem(
+            path, "a byte-order mark at its beginning", "TOML in UTF-8 without one",
+            'Save it again as "UTF-8", not "UTF-8 with BOM".',
+        )  # fmt: skip
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = raw[: error.start].count(b"\n") + 1
+        found = f"the byte 0x{raw[error.start]:02x} on line {line}"
+        raise _file_problem(path, found, "text in UTF-8", 'Save it again as "UTF-8".') from None
+
+
+_POSITION = re.compile(r"(.*) \(at (?:line (\d+), column (\d+)|end of document)\)")
+
+
+def _parsed(text: str, source: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise SpecError((_syntax_problem(str(error), text),), source) from None
+    except RecursionError:
+        raise SpecError((Problem(where="the file", found="very deep nesting", allowed="TOML"),), source) from None
+
+
+def _syntax_problem(message: str, text: str) -> Problem:
+    match = _POSITION.fullmatch(message)
+    if match is None or match[2] is None:
+        end = "the end of the file where more was expected"
+        return Problem(where="the last line", found=end, allowed="TOML", mend=match[1] if match else message)
+    line = text.split("\n")[int(match[2]) - 1].strip()
+    reason = "This key or table was given before." if "verwrite" in match[1] or "twice" in match[1] else f"{match[1]}."
+    return Problem(
+        where=f"line {match[2]}, column {match[3]}", found=line if line else "an empty line", allowed="TOML",
+        mend=_TEXT_NEEDS_QUOTES if match[1] == "Invalid value" else reason,
+    )  # fmt: skip
+
+
+_TEXT_NEEDS_QUOTES = "This is no TOML value: text stands in quotes, true and false are small, lists in brackets."
+
+
+def _file_problem(path: Path, found: str, allowed: str, mend: str = "") -> SpecError:
+    return SpecError((Problem(where=str(path), found=found, allowed=allowed, mend=mend),), str(path))
+
+
+def _similar_file(path: Path) -> str:
+    if not path.parent.is_dir():
+        return f"There is no folder {shown(str(path.parent))}."
+    found = closest(path.name, (file.name for file in path.parent.iterdir() if file.suffix == ".toml"))
+    return f"Did you mean {path.parent / found}?" if found else ""

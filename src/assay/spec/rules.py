@@ -1,0 +1,211 @@
+"""Which keys of an experiment contradict one another?
+
+Each rule looks at the data as they were given, before anything is known to be valid, so that contradictions are told
+together with single wrong values.  A rule that meets a value of the wrong type says nothing: that is told elsewhere.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from datetime import date
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel
+
+from assay.errors import Problem
+from assay.spec.explain import NOTHING, shown
+
+if TYPE_CHECKING:
+    from assay.spec.experiment import Experiment
+
+Data = Mapping[str, Any]
+
+
+def contradictions(data: object) -> tuple[Problem, ...]:
+    """Every contradiction between the keys of an experiment, given as nested mappings or models."""
+    plain = _plain(data)
+    if not isinstance(plain, Mapping):
+        return ()
+    return tuple(problem for rule in RULES for problem in rule(plain))
+
+
+def notes(experiment: Experiment, today: date) -> tuple[str, ...]:
+    """What is allowed but probably not meant: sentences to show before the run."""
+    return tuple(_notes(experiment, today))
+
+
+def _notes(experiment: Experiment, today: date) -> Iterator[str]:
+    launches = experiment.launches.per_configuration
+    if launches == 1:
+        yield (
+            "launches.per_configuration is 1: one launch gives no interval, so no gate can pass or fail. "
+            "Write at least 2; 5 is the default."
+        )
+    if experiment.prices is not None and experiment.prices.as_of > today:
+        yield f"prices.date is {experiment.prices.as_of}, after today ({today}): the price is taken as it is written."
+    if experiment.energy.modelled_watts_per_worker is not None and experiment.energy.source != "modelled":
+        yield (
+            "energy.modelled_watts_per_worker is not used, because energy.source is "
+            f'"{experiment.energy.source}" and not "modelled".'
+        )
+    if experiment.scaling.base is None and min(experiment.factor.levels) > 1:
+        yield f"no level has 1 worker: speedups are relative to {min(experiment.factor.levels)} workers."
+
+
+# ---- reading data that may be anything ---------------------------------------------------------------------------
+
+
+def _plain(data: object) -> object:
+    if isinstance(data, BaseModel):
+        return data.model_dump(by_alias=True, exclude_none=True)
+    if isinstance(data, Mapping):
+        return {name: _plain(inner) for name, inner in data.items() if inner is not None}
+    return [_plain(inner) for inner in data] if isinstance(data, list | tuple) else data
+
+
+def _at(data: Data, section: str, name: str) -> Any:
+    inner = data.get(section)
+    return inner.get(name) if isinstance(inner, Mapping) else None
+
+
+def _counts(value: object) -> tuple[int, ...] | None:
+    """A list of worker counts, or None if it is not one."""
+    if not isinstance(value, list) or not all(type(item) is int for item in value):
+        return None
+    return tuple(value)
+
+
+def _levels(data: Data) -> tuple[int, ...] | None:
+    return _counts(_at(data, "factor", "levels")) or None
+
+
+def _faults(data: Data) -> Iterator[tuple[int, Data]]:
+    faults = data.get("faults")
+    for index, fault in enumerate(faults if isinstance(faults, list) else ()):
+        if isinstance(fault, Mapping):
+            yield index, fault
+
+
+# ---- the rules ---------------------------------------------------------------------------------------------------
+
+
+def _levels_once(data: Data) -> Iterator[Problem]:
+    lists = [("factor.levels", _levels(data))]
+    lists += [(f"faults[{index}].levels", _counts(fault.get("levels"))) for index, fault in _faults(data)]
+    for where, levels in lists:
+        twice = [level for level, count in Counter(levels or ()).items() if count > 1]
+        if twice and levels:
+            yield Problem(
+                where=where, found=shown(levels), allowed="every worker count once",
+                mend=f"{', '.join(map(str, twice))} stands there more than once. Write {shown(list(dict.fromkeys(levels)))}.",
+            )  # fmt: skip
+
+
+def _among_the_levels(data: Data) -> Iterator[Problem]:
+    levels = _levels(data)
+    if levels is None:
+        return
+    single = [(f"{section}.{name}", _at(data, section, name)) for section, name in _LEVEL_KEYS]
+    for index, fault in _faults(data):
+        of_fault = enumerate(_counts(fault.get("levels")) or ())
+        single += [(f"faults[{index}].levels[{place}]", level) for place, level in of_fault]
+    for where, level in single:
+        if type(level) is int and level >= 1 and level not in levels:
+            yield Problem(
+                where=where, found=shown(level), allowed=f"one of the levels {', '.join(map(str, levels))}",
+                mend=f"Add {level} to the levels, or choose one of them.",
+            )  # fmt: skip
+
+
+_LEVEL_KEYS = (("scaling", "base"), ("gates", "required_workers"))
+
+
+def _faults_need_restarts(data: Data) -> Iterator[Problem]:
+    if any(True for _ in _faults(data)) and _at(data, "launcher", "max_restarts") == 0:
+        yield Problem(
+            where="launcher.max_restarts", found="0", allowed="a whole number of at least 1 where there are faults",
+            mend="Leave it out (3), or ask for no faults: without a restart nothing recovers.",
+        )  # fmt: skip
+
+
+def _budget_needs_prices(data: Data) -> Iterator[Problem]:
+    budget = _at(data, "gates", "budget_usd")
+    if budget is not None and data.get("prices") is None:
+        yield Problem(
+            where="gates.budget_usd", found=shown(budget), allowed="a budget only together with [prices]",
+            mend='Add [prices] with usd_per_worker_hour = ..., date = ..., source = "...".',
+        )  # fmt: skip
+
+
+def _modelled_energy_needs_watts(data: Data) -> Iterator[Problem]:
+    if _at(data, "energy", "source") == "modelled" and _at(data, "energy", "modelled_watts_per_worker") is None:
+        yield Problem(
+            where="energy.modelled_watts_per_worker", found=NOTHING,
+            allowed='a number above 0 where energy.source = "modelled"',
+            mend='Add modelled_watts_per_worker = ... below [energy], or write source = "auto".',
+        )  # fmt: skip
+
+
+_ENDPOINT = re.compile(r"(?:\[[0-9A-Fa-f:.%]+\]|[^\s:/\[\]]+):(\d{1,5})")
+
+
+def _nodes_meet(data: Data) -> Iterator[Problem]:
+    nodes, rank = _at(data, "launcher", "nodes"), _at(data, "launcher", "node_rank")
+    endpoint = _at(data, "launcher", "rendezvous_endpoint")
+    nodes = 1 if nodes is None else nodes
+    if type(nodes) is not int or nodes < 1:
+        return
+    if nodes > 1 and endpoint is None:
+        yield Problem(
+            where="launcher.rendezvous_endpoint", found=NOTHING, allowed=f"host:port where nodes = {nodes}",
+            mend='Add rendezvous_endpoint = "host:port", the same on every node.',
+        )  # fmt: skip
+    if type(rank) is int and rank >= nodes:
+        yield Problem(
+            where="launcher.node_rank", found=shown(rank), allowed=f"a number below launcher.nodes = {nodes}",
+            mend="Nodes are numbered from 0.",
+        )  # fmt: skip
+
+
+def _endpoint_is_host_and_port(data: Data) -> Iterator[Problem]:
+    endpoint = _at(data, "launcher", "rendezvous_endpoint")
+    if not isinstance(endpoint, str):
+        return
+    match = _ENDPOINT.fullmatch(endpoint)
+    if match is None or not 1 <= int(match[1]) <= 65535:
+        yield Problem(
+            where="launcher.rendezvous_endpoint", found=shown(endpoint), allowed="host:port with a port from 1 to 65535",
+            mend='For example "node0:29400".',
+        )  # fmt: skip
+
+
+def _words_can_be_passed(data: Data) -> Iterator[Problem]:
+    """The operating system cannot pass a zero byte, nor a variable whose name holds an equals sign."""
+    words = [("workload.script", _at(data, "workload", "script"))]
+    arguments, environment = _at(data, "workload", "arguments"), _at(data, "workload", "environment")
+    for index, word in enumerate(arguments if isinstance(arguments, list) else ()):
+        words.append((f"workload.arguments[{index}]", word))
+    for name, value in (environment if isinstance(environment, Mapping) else {}).items():
+        words.append((f"workload.environment.{name}", value))
+        if not isinstance(name, str) or not name or "=" in name or "\0" in name:
+            yield Problem(
+                where="workload.environment", found=shown(name), allowed="a name without = and zero bytes, not empty"
+            )
+    for where, word in words:
+        if isinstance(word, str) and "\0" in word:
+            yield Problem(where=where, found=shown(word), allowed="text without zero bytes")
+
+
+Rule = Callable[[Data], Iterator[Problem]]
+RULES: tuple[Rule, ...] = (
+    _levels_once,
+    _among_the_levels,
+    _faults_need_restarts,
+    _budget_needs_prices,
+    _modelled_energy_needs_watts,
+    _nodes_meet,
+    _endpoint_is_host_and_port,
+    _words_can_be_passed,
+)

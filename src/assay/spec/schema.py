@@ -1,0 +1,65 @@
+"""How does an editor, or a reader of the reference, learn which keys there are?
+
+JSON Schema 2020-12 of the TOML file (editors: Taplo, Even Better TOML) and the table of keys for the docs, both from
+the models.  Cannot tell: contradictions between keys (`assay.spec.rules`); a schema has no words for most of them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from assay.spec.experiment import Experiment
+from assay.spec.explain import shown
+from assay.spec.keys import Key, keys, siblings
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON Schema of an experiment's file, with descriptions and defaults."""
+    schema: dict[str, Any] = _toml_only(Experiment.model_json_schema(by_alias=True))
+    efficiency = schema["$defs"]["Gates"]["properties"]["efficiency"]
+    bounds = {key: efficiency.pop(key) for key in ("type", "exclusiveMinimum", "maximum") if key in efficiency}
+    efficiency["anyOf"] = [bounds, {"const": "none"}]
+    return {"$schema": DIALECT, **schema}
+
+
+def key_table() -> tuple[tuple[str, str, str, str], ...]:
+    """(key path, type, default, description) of every key that holds a value, sections in the order of the models."""
+    known = keys(Experiment)
+    return tuple(
+        (key.path, key.type, _default(key), key.description)
+        for key in known.values()
+        if not key.section and not key.path.endswith(("[]", ".*"))
+    )
+
+
+def section_table() -> tuple[tuple[str, str, str], ...]:
+    """(section, its keys, description) of every section."""
+    known = keys(Experiment)
+    sections = [key for key in known.values() if key.section]
+    return tuple(
+        (f"[[{key.path}]]" if f"{key.path}[].kind" in known else f"[{key.path}]",
+         ", ".join(siblings(known, key.path) or siblings(known, f"{key.path}[]")), key.description)
+        for key in sections
+    )  # fmt: skip
+
+
+def _default(key: Key) -> str:
+    if key.required:
+        return "required"
+    return "not set" if key.default is None else shown(key.default)
+
+
+def _toml_only(schema: Any) -> Any:
+    """The schema without null: TOML has no such value, so editors must not offer it."""
+    if isinstance(schema, list):
+        return [_toml_only(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    kept = {name: _toml_only(part) for name, part in schema.items() if not (name == "default" and part is None)}
+    choices = [choice for choice in kept.get("anyOf", ()) if choice != {"type": "null"}]
+    if len(choices) == 1 and len(kept["anyOf"]) == 2:
+        kept.pop("anyOf")
+        kept = {**choices[0], **kept}
+    return kept

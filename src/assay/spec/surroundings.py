@@ -1,0 +1,80 @@
+"""Is everything there that the experiment names: its script, and the plug-ins for runner, launcher and faults?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from assay import catalog
+from assay.errors import Problem
+from assay.spec.explain import closest, did_you_mean, shown
+
+MOST_FILES_COMPARED = 5000
+_ENGINES = ("python", "python3", "torchrun", "accelerate", "deepspeed", "srun", "mpirun")
+
+
+def missing_around(data: Mapping[str, Any], folder: Path) -> tuple[Problem, ...]:
+    """What the experiment names and is not there. Values of the wrong type are passed over: they are told elsewhere.
+
+    Args:
+        data: the experiment as nested mappings, perhaps not valid.
+        folder: the folder that the script is relative to.
+    """
+    return (*_missing_script(data, folder), *_missing_plug_ins(data))
+
+
+def _missing_plug_ins(data: Mapping[str, Any]) -> Iterator[Problem]:
+    named: list[tuple[str, str, object]] = [
+        ("workload.runner", "runners", _at(data, "workload", "runner")),
+        ("launcher.kind", "launchers", _at(data, "launcher", "kind")),
+    ]
+    faults = data.get("faults")
+    for index, fault in enumerate(faults if isinstance(faults, list | tuple) else ()):
+        if isinstance(fault, Mapping):
+            named.append((f"faults[{index}].kind", "faults", fault.get("kind")))
+    for where, package, name in named:
+        known = (*catalog.names(package), *catalog.third_party(package))
+        if known and isinstance(name, str) and name not in known:
+            allowed = f"one of {', '.join(known)}"
+            yield Problem(where=where, found=shown(name), allowed=allowed, mend=did_you_mean(name, known))
+
+
+def _missing_script(data: Mapping[str, Any], folder: Path) -> Iterator[Problem]:
+    script = _at(data, "workload", "script")
+    if not isinstance(script, str) or not script or "\0" in script:
+        return
+    path = folder / script
+    # A replay reads a folder; everything else starts a file.
+    wants_file = _at(data, "workload", "runner") != "replay"
+    if path.is_file() or (path.is_dir() and not wants_file):
+        return
+    if path.is_dir():
+        yield _script_problem(f"{shown(script)}, a folder", folder, _a_file_inside(path, script))
+    else:
+        yield _script_problem(f"{shown(script)}, which is not there", folder, _similar(path, folder, script))
+
+
+def _script_problem(found: str, folder: Path, mend: str) -> Problem:
+    where_to = f"the folder {shown(str(folder))}" if str(folder) not in ("", ".") else "this folder"
+    return Problem(where="workload.script", found=found, allowed=f"a file, relative to {where_to}", mend=mend)
+
+
+def _a_file_inside(path: Path, script: str) -> str:
+    inside = sorted(file.name for file in path.glob("*.py"))
+    return f"Did you mean {Path(script) / inside[0]}?" if inside else ""
+
+
+def _similar(path: Path, folder: Path, script: str) -> str:
+    if Path(script).name in _ENGINES:
+        return f"Leave out {script}: assay starts the script itself, with as many workers as are wanted."
+    if not path.parent.is_dir():
+        return f"There is no folder {shown(str(path.parent))}."
+    names = [file.name for _, file in zip(range(MOST_FILES_COMPARED), path.parent.iterdir(), strict=False)]
+    found = closest(path.name, names)
+    return f"Did you mean {Path(script).parent / found}?" if found else ""
+
+
+def _at(data: Mapping[str, Any], section: str, name: str) -> object:
+    inner = data.get(section)
+    return inner.get(name) if isinstance(inner, Mapping) else None
