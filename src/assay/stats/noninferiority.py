@@ -138,7 +138,8 @@ def paired_t(differences: Floats, margin: float, confidence: float = 0.95, large
         raise ValueError("a paired t test needs at least 2 items, not 1")
     if float(np.ptp(d)) == 0.0:
         return _unmoved(float(d[0]), n, LEAST_LAUNCHES, margin, confidence, largest_change, f"{n} items")
-    spread = _Spread(mean=float(d.mean()), launch=0.0, item=float(d.var(ddof=1)), rest=0.0, worst=_worst(d))
+    worst = float(np.abs(d).max()) if _sparse(d) else 0.0
+    spread = _Spread(mean=float(d.mean()), launch=0.0, item=float(d.var(ddof=1)), rest=0.0, worst=worst)
     return _crossed_decision(spread, 1, n, margin, confidence, f"paired Student t on {n} items", plan_launches=False)
 
 
@@ -165,7 +166,7 @@ def clustered(
     if float(np.ptp(d)) == 0.0:
         return _unmoved(float(d[0]), count, LEAST_LAUNCHES, margin, confidence, largest_change, words)
     totals, sizes = np.bincount(member, weights=d), np.bincount(member).astype(np.float64)
-    worst = float(np.abs(totals).max()) if _worst(d) else 0.0
+    worst = float(np.abs(totals).max()) if _sparse(d) else 0.0
     extra = _z(confidence) ** 2 if worst else 0.0  # clusters taken to have moved, half of them each way
     centre = float(totals.sum()) / (n + extra * n / count)
     squares = float(np.sum((totals - sizes * centre) ** 2)) + extra * worst**2
@@ -198,7 +199,11 @@ def crossed(
 
 @dataclass(frozen=True, kw_only=True)
 class _Spread:
-    """Mean and variance components of a crossed design; `worst` is the largest change if changes are sparse, else 0."""
+    """Mean and variance components of a crossed design.
+
+    `worst` is the largest mean change of an item if changes are sparse, else 0: flips that come and go between launches
+    average out and need less widening than flips that stay.
+    """
 
     mean: float
     launch: float
@@ -218,7 +223,7 @@ def _components(d: Array) -> _Spread:
         launch=float(rows.var(ddof=1)) - rest / n,
         item=float(columns.var(ddof=1)) - rest / k,
         rest=rest,
-        worst=_worst(d),
+        worst=float(np.abs(columns).max()) if _sparse(d) else 0.0,
     )
 
 
@@ -359,9 +364,9 @@ def _planned(first: int, enough: Callable[[int], bool]) -> int | None:
         return None
 
 
-def _worst(d: Array) -> float:
-    """The largest change if more than half of the differences are exactly 0 (sparse changes), else 0."""
-    return float(np.abs(d).max()) if float(np.mean(d == 0.0)) > 0.5 else 0.0
+def _sparse(d: Array) -> bool:
+    """Are most of the differences exactly 0, as they are where a few items flip?"""
+    return float(np.mean(d == 0.0)) > 0.5
 
 
 def _tango_z(b: float, c: float, n: int, delta: float) -> float:
