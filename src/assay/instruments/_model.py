@@ -1,0 +1,93 @@
+"""Are two replicas bit for bit the same?  A hash over the names, shapes, types and raw bytes of a model's tensors.
+
+Parameters and buffers are hashed apart: replicas must agree in their parameters at every step, while buffers such as
+the running statistics of BatchNorm legitimately differ between the steps of DistributedDataParallel (rank 0's are
+broadcast at the next forward pass).  Sharded parameters (FSDP, DTensor) differ between ranks by design, so their local
+shards are hashed under a name of their own.  torch is never imported here: the model brings it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+# Wrappers whose parameters carry a prefix that the plain model's do not have.
+_WRAPPERS = {"DistributedDataParallel": "module", "DataParallel": "module", "OptimizedModule": "_orig_mod"}
+
+
+class Watch:
+    """A model whose tensors are hashed after 0, 1, 2, 4, 8, ... finished steps."""
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+        self._next = 0
+        self.hashed: int | None = None  # steps finished at the last hash
+        self.device = device_of(model)
+        self.parameters = parameter_count(model)
+
+    def due(self, steps: int) -> bool:
+        """Whether it is time to hash after so many finished steps."""
+        return steps >= self._next
+
+    def hashes(self, steps: int) -> list[tuple[str, str]]:
+        """The hashes after so many finished steps; the next are due at the next power of two."""
+        self.hashed = steps
+        self._next = 1 << steps.bit_length()  # 0 -> 1 -> 2 -> 4 -> 8
+        return list(hashes(self._model))
+
+
+def unwrap(model: Any) -> Any:
+    """The user's own module inside DistributedDataParallel, DataParallel and torch.compile."""
+    while type(model).__name__ in _WRAPPERS:
+        model = getattr(model, _WRAPPERS[type(model).__name__])
+    return model
+
+
+def hashes(model: Any) -> Iterator[tuple[str, str]]:
+    """(what, hash): `parameter_hash`, and `buffer_hash` if the model has buffers; `..._shard_hash` if it is sharded."""
+    plain = unwrap(model)
+    parameters = list(plain.named_parameters())
+    buffers = list(plain.named_buffers())
+    kind = "shard_hash" if _is_sharded(plain, parameters) else "hash"
+    yield f"parameter_{kind}", tensor_hash(parameters)
+    if buffers:
+        yield f"buffer_{kind}", tensor_hash(buffers)
+
+
+def parameter_count(model: Any) -> int:
+    """The number of trained and frozen parameters (of this rank's shard, where it is sharded by FSDP1)."""
+    return sum(int(parameter.numel()) for parameter in model.parameters())
+
+
+def device_of(model: Any) -> str | None:
+    """The type of the device that holds the first parameter: "cpu", "cuda", ...; None for a model without any."""
+    first = next(iter(model.parameters()), None)
+    return None if first is None else str(first.device.type)
+
+
+def tensor_hash(named: Iterable[tuple[str, Any]]) -> str:
+    """BLAKE2b (16 bytes, hexadecimal) over names, shapes, types and raw bytes, in the given order."""
+    digest = hashlib.blake2b(digest_size=16)
+    for name, tensor in named:
+        digest.update(f"{name}|{tuple(tensor.shape)}|{tensor.dtype}\n".encode())
+        _feed(digest, tensor)
+    return digest.hexdigest()
+
+
+def _feed(digest: Any, tensor: Any) -> None:
+    """Hash the bytes where they lie: no numpy, no copy for a contiguous tensor in host memory, any element type."""
+    plain = tensor.detach()
+    if hasattr(plain, "to_local"):
+        plain = plain.to_local()
+    plain = plain.cpu().contiguous()
+    size = plain.numel() * plain.element_size()
+    if size:
+        digest.update((ctypes.c_char * size).from_address(plain.data_ptr()))
+
+
+def _is_sharded(model: Any, parameters: list[tuple[str, Any]]) -> bool:
+    if any(hasattr(parameter, "to_local") for _, parameter in parameters):
+        return True
+    return any(type(module).__name__ == "FullyShardedDataParallel" for module in model.modules())

@@ -1,0 +1,408 @@
+"""What does the probe record inside a launch, and when?
+
+Steps: a step's end is the next one's begin, so that nothing between two steps is lost, except that hashing the model is
+kept out of both.  Saving or loading a checkpoint and evaluating inside a step are pauses: their time goes into the
+step's `checkpoint_ns`, which readers take off the step's time, and the events say which of them it was.  (Ending the
+step at the evaluation instead would lose the training of a script that evaluates first and marks no phases.)
+A loop left early (break, exception): its last step counts if its optimizer phase was seen, or, in a script that marks
+none, if anything was marked in it.
+
+Time: `time.monotonic_ns` is called directly, not through `assay.clock`, because this is the one place where a call more
+per reading would be part of what is measured.  It is the same clock.
+Errors: whatever goes wrong in here is said once on stderr and ends the recording, never the training.
+"""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext, suppress
+from pathlib import Path
+from types import MappingProxyType, TracebackType
+from typing import Any, Concatenate, ParamSpec, Self
+
+from assay.instruments import _model, _values
+from assay.instruments._cuda import CudaPhases, Later, uses_cuda
+from assay.instruments._marks import Pause, Steps
+from assay.instruments._phases import NAMES, OPTIMIZER, HostPhases, Times
+from assay.instruments._sink import Identity, LaunchSink, Sink, identity_from, process_start_ns
+from assay.instruments.probe import Batch, PhaseName, Probe
+
+_NOTHING: AbstractContextManager[None] = nullcontext()
+_P = ParamSpec("_P")
+
+
+def _shielded(method: Callable[Concatenate[Recorder, _P], None]) -> Callable[Concatenate[Recorder, _P], None]:
+    """The method does nothing when nothing is recorded, and its errors end the recording instead of the training."""
+
+    def shielded(self: Recorder, /, *args: _P.args, **kwargs: _P.kwargs) -> None:
+        if self.active:
+            try:
+                method(self, *args, **kwargs)
+            except Exception as error:
+                self.fail(error)
+
+    functools.update_wrapper(shielded, method)
+    return shielded
+
+
+class Recorder(Probe):
+    """The probe that records."""
+
+    def __init__(
+        self,
+        identity: Identity,
+        sink: Sink,
+        *,
+        now: Callable[[], int] = time.monotonic_ns,
+        on_close: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.active = True
+        self.seed, self.rank, self.workers = identity.seed, identity.rank, identity.workers
+        self._identity, self._sink, self._now, self._on_close = identity, sink, now, on_close
+        self._key = (identity.launch, identity.rank, identity.incarnation)
+        self._append = sink.append
+        self._phases: HostPhases | CudaPhases = HostPhases(now, self._step_row)
+        self._named: Mapping[str, AbstractContextManager[None]] = self._phases.named
+        self._later: Later | None = None  # what a GPU still owes
+        self._entered = 0
+        self._watch: _model.Watch | None = None
+        self._hash_ns = 0
+        self._first_step_seen = False
+        self._step = 0  # number of the step under way, which is the number of steps finished before it
+        self._loop = 0  # number of the `steps` loop under way
+        self._epoch = 0
+        self._in_step = False
+        self._touched = False  # whether samples or log were called in the step under way
+        self._marks_optimizer = False  # whether any step so far marked its optimizer
+        self._begin = 0
+        self._data: int | None = None
+        self._pause: int | None = None
+        self._items: float | None = None
+
+    # ------------------------------------------------------------------ the loop
+
+    def steps(self, loader: Iterable[Batch], *, epoch: int = 0, start: int = 0) -> Iterator[Batch]:
+        """See `Probe.steps`."""
+        self._begin_loop(epoch, start)
+        return Steps(self, loader, self._loop)
+
+    @_shielded
+    def _begin_loop(self, epoch: int, start: int) -> None:
+        self.leave(self._loop)
+        self._choose_phases()
+        self._loop += 1
+        self._epoch = int(epoch)
+        self._step = max(self._step, int(start))
+        self.turn()
+
+    def turn(self) -> None:
+        """The next batch is asked for: the step under way ends and the next begins."""
+        try:
+            now = self._now()
+            if self._in_step:
+                self._end_step(now)
+            if self._watch is not None and self._watch.due(self._step):
+                self._hash(self._watch)
+                now = self._now()
+            self._begin = now
+        except Exception as error:
+            self.fail(error)
+
+    def got(self, batch: Any) -> None:
+        """The batch is here."""
+        try:
+            self._data = self._now() - self._begin
+            self._items = _values.batch_items(batch)
+            self._pause = None
+            self._touched = False
+            self._phases.clear()
+            self._in_step = True
+        except Exception as error:
+            self.fail(error)
+
+    def leave(self, loop: int) -> None:
+        """The loop was left before its loader ended."""
+        if not self._in_step or loop != self._loop:
+            return
+        counts = self._phases.seen[OPTIMIZER] or (
+            not self._marks_optimizer and (self._touched or any(self._phases.seen))
+        )
+        if counts:
+            self._end_step(self._now())
+        self._in_step = False
+
+    def _end_step(self, end: int) -> None:
+        step = self._step
+        self._in_step = False
+        self._step = step + 1
+        self._marks_optimizer = self._marks_optimizer or self._phases.seen[OPTIMIZER]
+        self._phases.finish((step, self._begin, end, self._data, self._pause, self._items))
+        self._sink.step(step + 1, end)
+        if self._later is not None:
+            self._later.poll()
+        if not self._first_step_seen:
+            self._first_step_seen = True
+            self._event("first_step", self._begin, end - self._begin, step=step)
+
+    def _step_row(self, fields: tuple[Any, ...], times: Times, method: str) -> None:
+        self._append("steps", (*self._key, *fields[:4], *times, fields[4], None, fields[5], method))
+
+    def _choose_phases(self) -> None:
+        """Events instead of the host's clock from here on, if the training runs on a GPU."""
+        torch = sys.modules.get("torch")
+        if torch is None or self._later is not None:
+            return
+        if uses_cuda(torch, None if self._watch is None else self._watch.device):
+            self._later = Later(torch)
+            self._phases = CudaPhases(torch, self._later, self._step_row, self.fail)
+            self._named = self._phases.named
+
+    # ------------------------------------------------------------------ marks inside a step
+
+    def phase(self, name: PhaseName) -> AbstractContextManager[None]:
+        """See `Probe.phase`."""
+        try:
+            return self._named[name]
+        except (KeyError, TypeError):
+            return self._unknown_phase(name)
+
+    def _unknown_phase(self, name: object) -> AbstractContextManager[None]:
+        if self.active:
+            allowed = ", ".join(NAMES)
+            _say(f"probe.phase: found {name!r}; allowed: {allowed}. This phase is not timed; use one of these names.")
+            self._named = {**self._named, str(name): _NOTHING}
+        return _NOTHING
+
+    @_shielded
+    def samples(self, ids: Any) -> None:
+        """See `Probe.samples`."""
+        self._touched = True
+        place = (*self._key, self._epoch, self._step)
+        if self._later is not None and _values.on_cuda(ids):
+            self._later.number(ids.reshape(-1), lambda values: self._append("samples", (*place, values)))
+        else:
+            self._append("samples", (*place, _values.as_ids(ids)))
+
+    @_shielded
+    def log(self, *, loss: Any = None, grad_norm: Any = None, items: float | None = None) -> None:
+        """See `Probe.log`."""
+        self._touched = True
+        if items is not None:
+            self._items = _values.as_number(items)
+        if loss is not None:
+            self._number("loss", loss)
+        if grad_norm is not None:
+            self._number("grad_norm", grad_norm)
+
+    def _number(self, what: str, value: Any) -> None:
+        """Now where that is free of waiting, else when the GPU is done with it."""
+        place = (*self._key, self._step, what)
+        if self._later is not None and _values.on_cuda(value):
+            self._later.number(value.reshape(()), lambda x: self._append("fingerprints", (*place, float(x), None)))
+        else:
+            self._append("fingerprints", (*place, _values.as_number(value), None))
+
+    # ------------------------------------------------------------------ pauses and events
+
+    def checkpoint_save(self) -> AbstractContextManager[None]:
+        """See `Probe.checkpoint_save`."""
+        return Pause(self, "checkpoint_save") if self.active else _NOTHING
+
+    def checkpoint_load(self) -> AbstractContextManager[None]:
+        """See `Probe.checkpoint_load`."""
+        return Pause(self, "checkpoint_load") if self.active else _NOTHING
+
+    def evaluation(self) -> AbstractContextManager[None]:
+        """See `Probe.evaluation`."""
+        return Pause(self, "evaluation") if self.active else _NOTHING
+
+    def pause(self) -> int:
+        """A pause begins; its time."""
+        try:
+            self._phases.pause()
+            return self._now()
+        except Exception as error:
+            self.fail(error)
+            return 0
+
+    @_shielded
+    def resume(self, kind: str, begin: int, succeeded: bool) -> None:
+        """A pause ends; it leaves an event only if it ended without an exception."""
+        duration = self._now() - begin
+        self._phases.resume()
+        if self._in_step and not self._phases.paused:
+            self._pause = (self._pause or 0) + duration
+        if succeeded:
+            steps = self._finished()
+            self._event(kind, begin, duration, step=steps)
+            if kind == "checkpoint_save":
+                self._sink.checkpoint(steps)
+
+    def _finished(self) -> int:
+        """Steps finished: the step under way is one of them once its optimizer is done."""
+        if not self._in_step:
+            return self._step
+        return self._step + 1 if self._phases.seen[OPTIMIZER] or not self._marks_optimizer else self._step
+
+    @_shielded
+    def useful_work(self, n: float) -> None:
+        """See `Probe.useful_work`."""
+        if self.rank == 0:
+            self._event("useful_work", self._now(), value=float(n))
+
+    def _event(
+        self,
+        kind: str,
+        ns: int,
+        duration: int | None = None,
+        *,
+        step: int | None = None,
+        value: float | None = None,
+        detail: Mapping[str, Any] = MappingProxyType({}),
+    ) -> None:
+        launch, rank, incarnation = self._key
+        host, text = self._identity.host, json.dumps(dict(detail))
+        self._append("events", (launch, ns, duration, host, rank, incarnation, kind, step, value, text))
+
+    # ------------------------------------------------------------------ the model, the data, the scores
+
+    @_shielded
+    def watch(self, model: Any) -> None:
+        """See `Probe.watch`."""
+        self._watch = _model.Watch(model)
+        self._fingerprint("parameters", value=float(self._watch.parameters))
+
+    @_shielded
+    def dataset(self, size: int) -> None:
+        """See `Probe.dataset`."""
+        self._fingerprint("dataset_size", value=float(size))
+
+    @_shielded
+    def example(
+        self, id: Any, score: Any, *, prediction: Any = None, target: Any = None, metric: str = "accuracy"
+    ) -> None:
+        """See `Probe.example`."""
+        text = _values.as_text
+        row = (metric, str(text(id)), text(prediction), text(target), _values.as_number(score))
+        self._append("examples", (*self._key, *row))
+
+    @_shielded
+    def examples(
+        self, ids: Any, scores: Any, *, predictions: Any = None, targets: Any = None, metric: str = "accuracy"
+    ) -> None:
+        """See `Probe.examples`."""
+        ids, scores = _values.as_list(ids), _values.as_list(scores)
+        given = (
+            _values.as_list(column) if column is not None else [None] * len(ids) for column in (predictions, targets)
+        )
+        for id, score, prediction, target in zip(ids, scores, *given, strict=True):
+            self.example(id, score, prediction=prediction, target=target, metric=metric)
+
+    def _fingerprint(self, what: str, *, value: float | None = None, text: str | None = None) -> None:
+        self._append("fingerprints", (*self._key, self._step, what, value, text))
+
+    def _hash(self, watch: _model.Watch) -> None:
+        """Hash the model now. A model that cannot be hashed is said to be so; the rest is still recorded."""
+        begin = self._now()
+        try:
+            for what, text in watch.hashes(self._step):
+                self._fingerprint(what, text=text)
+        except Exception as error:
+            self._watch = None
+            _say(f"the model's parameters are not compared between replicas: {type(error).__name__}: {error}")
+        self._hash_ns += self._now() - begin
+
+    # ------------------------------------------------------------------ begin and end
+
+    def begin(self, cost_ns: float, calibration_steps: int) -> None:
+        """Record the start of this worker and what the probe costs here."""
+        detail = {"pid": os.getpid(), "world_size": self.workers, "process_start_ns": process_start_ns()}
+        self._event("worker_start", self._now(), detail=detail)
+        self._cost("cost_per_step", cost_ns, "ns")
+        self._cost("calibration_steps", calibration_steps, "steps")
+
+    def _cost(self, counter: str, value: float, unit: str) -> None:
+        row = (self._key[0], self._now(), self._identity.host, "probe", counter, float(value), unit, "self")
+        self._append("telemetry", row)
+
+    def close(self) -> None:
+        """See `Probe.close`."""
+        self._end(None)
+
+    @_shielded
+    def _end(self, error: str | None) -> None:
+        self.leave(self._loop)
+        if self._watch is not None and self._watch.hashed != self._step:
+            self._hash(self._watch)
+        if self._later is not None:
+            self._later.drain()
+        flushed = self._sink.flush_cpu_ns()
+        if flushed is not None:
+            self._cost("flush_cpu", flushed, "ns")
+        self._cost("hash_total", self._hash_ns, "ns")
+        self._event("worker_end", self._now(), step=self._step, detail={"error": error} if error else {})
+        self._stop()
+
+    def _stop(self) -> None:
+        self.active = False
+        self._watch = None
+        self._named = dict.fromkeys(self._named, _NOTHING)
+        self._on_close()
+        self._sink.close()
+
+    def fail(self, error: Exception) -> None:
+        """End the recording, not the training; say so once, here and in the record."""
+        if not self.active:
+            return
+        self.active = False
+        what = f"{type(error).__name__}: {error}"
+        _say(f"the probe of rank {self.rank} stopped recording at step {self._step}; the training goes on. {what}")
+        try:
+            self._event("probe_error", self._now(), step=self._step, detail={"error": what})
+            self._stop()
+        except Exception as again:
+            _say(f"nor could it close its files: {type(again).__name__}: {again}")
+
+    def __enter__(self) -> Self:
+        self._entered += 1
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, _: BaseException | None, __: TracebackType | None) -> None:
+        self._entered -= 1
+        if self._entered <= 0:
+            self._end(None if kind is None else kind.__name__)
+
+
+def open_recorder(folder: str, environ: Mapping[str, str], *, on_close: Callable[[], None]) -> Recorder:
+    """The recording probe of this worker.
+
+    Raises:
+        OSError: the launch's folder cannot be written.
+        ValueError: a variable of the environment is not a number.
+    """
+    from assay.instruments._self_cost import cost_per_step
+
+    identity = identity_from(environ)
+    cost, steps = cost_per_step(identity)
+    sink = LaunchSink(Path(folder), identity, flush_s=float(environ.get("ASSAY_FLUSH_S") or 0.5))
+    recorder = Recorder(identity, sink, on_close=on_close)
+    recorder.begin(cost, steps)
+    atexit.register(_end_at_exit, recorder)
+    return recorder
+
+
+def _end_at_exit(recorder: Recorder) -> None:
+    """The process ends; an exception that nobody caught is named."""
+    uncaught = getattr(sys, "last_type", None)
+    recorder._end(uncaught.__name__ if uncaught is not None else None)
+
+
+def _say(sentence: str) -> None:
+    with suppress(OSError, ValueError, AttributeError):  # standard error may be closed
+        print(f"assay: {sentence}", file=sys.stderr, flush=True)

@@ -1,0 +1,44 @@
+"""What does marking a step cost on this machine?  Measured before the training begins, stored in the record.
+
+A loop of fully marked steps against the same loop bare; the difference per step, as the median over chunks, so that
+one interruption by the system does not count.  The rows go to memory and are thrown away; what writing them costs is
+measured apart, as the CPU time of the flushing thread.  No random number is drawn.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from statistics import median
+
+from assay.instruments._phases import NAMES
+from assay.instruments._recorder import Recorder
+from assay.instruments._sink import Identity, MemorySink
+
+CHUNKS = 10
+STEPS_PER_CHUNK = 100
+
+
+def cost_per_step(identity: Identity, *, now: Callable[[], int] = time.monotonic_ns) -> tuple[float, int]:
+    """(nanoseconds per marked step, number of steps measured)."""
+    recorder = Recorder(identity, MemorySink())
+    differences = [(_marked(recorder, now) - _bare(now)) / STEPS_PER_CHUNK for _ in range(CHUNKS)]
+    return max(0.0, median(differences)), CHUNKS * STEPS_PER_CHUNK
+
+
+def _marked(recorder: Recorder, now: Callable[[], int]) -> int:
+    begin = now()
+    for _ in recorder.steps(range(STEPS_PER_CHUNK)):
+        for name in NAMES:
+            with recorder.phase(name):
+                pass
+        recorder.samples((0, 1, 2, 3))
+        recorder.log(loss=0.0, grad_norm=0.0)
+    return now() - begin
+
+
+def _bare(now: Callable[[], int]) -> int:
+    begin = now()
+    for _ in range(STEPS_PER_CHUNK):
+        pass
+    return now() - begin

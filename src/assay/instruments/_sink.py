@@ -1,0 +1,153 @@
+"""Where do a probe's rows go, and who writes them?
+
+Inside a launch: to this rank's stream files and its progress file.  While calibrating: to a list that is thrown away.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+
+@dataclass(frozen=True, kw_only=True)
+class Identity:
+    """Which worker of which launch this process is."""
+
+    launch: int
+    rank: int
+    workers: int
+    incarnation: int
+    seed: int
+    host: str
+
+
+class Sink(Protocol):
+    """Takes rows of the record's tables, in column order, and the live progress."""
+
+    def append(self, table: str, row: tuple[Any, ...]) -> None:
+        """Take one row."""
+        ...
+
+    def step(self, steps: int, now_ns: int) -> None:
+        """So many steps are finished."""
+        ...
+
+    def checkpoint(self, steps: int) -> None:
+        """A checkpoint was saved after so many steps."""
+        ...
+
+    def flush_cpu_ns(self) -> int | None:
+        """CPU time that writing has cost beside the training thread; None where it cannot be known."""
+        ...
+
+    def close(self) -> None:
+        """Write what is left."""
+        ...
+
+
+class LaunchSink:
+    """The real one: `record/writer.py` and `record/progress.py` in the launch's folder."""
+
+    def __init__(self, folder: Path, identity: Identity, *, flush_s: float) -> None:
+        from assay.record.progress import ProgressWriter
+        from assay.record.writer import StreamWriter
+
+        rank, incarnation, pid = identity.rank, identity.incarnation, os.getpid()
+        progress = ProgressWriter(folder / "progress" / f"rank={rank}.bin", pid=pid, incarnation=incarnation)
+        before = set(threading.enumerate())
+        name = f"rank={rank}.inc={incarnation}.pid={pid}"
+        self._writer = StreamWriter(folder, name, flush_s=flush_s, on_error=progress.error)
+        self._clocks = tuple(filter(None, map(_cpu_clock, set(threading.enumerate()) - before)))
+        self.append = self._writer.append
+        self.step = progress.step
+        self.checkpoint = progress.checkpoint
+
+    def flush_cpu_ns(self) -> int | None:
+        """CPU time of the flushing thread."""
+        try:
+            return sum(time.clock_gettime_ns(clock) for clock in self._clocks) if self._clocks else None
+        except OSError:  # the thread has ended
+            return None
+
+    def close(self) -> None:
+        """Write what is left."""
+        self._writer.close()
+
+
+@dataclass
+class MemorySink:
+    """Keeps rows in memory: for calibration and for tests."""
+
+    rows: list[tuple[str, tuple[Any, ...]]] = field(default_factory=list)
+    steps: int = 0
+    checkpoints: int = 0
+    closed: bool = False
+
+    def append(self, table: str, row: tuple[Any, ...]) -> None:
+        """Take one row."""
+        self.rows.append((table, row))
+
+    def step(self, steps: int, now_ns: int) -> None:
+        """So many steps are finished."""
+        self.steps = steps
+
+    def checkpoint(self, steps: int) -> None:
+        """A checkpoint was saved."""
+        self.checkpoints += 1
+
+    def flush_cpu_ns(self) -> int | None:
+        """Nothing is flushed."""
+        return None
+
+    def close(self) -> None:
+        """No further row is expected."""
+        self.closed = True
+
+    def of(self, table: str) -> list[tuple[Any, ...]]:
+        """The rows of one table."""
+        return [row for name, row in self.rows if name == table]
+
+
+def identity_from(environ: Mapping[str, str]) -> Identity:
+    """This worker's identity from the variables that torchrun and assay's launchers set; rank 0 of 1 without them.
+
+    Raises:
+        ValueError: a variable is not a whole number.
+    """
+
+    def number(name: str, default: int) -> int:
+        return int(environ.get(name) or default)
+
+    return Identity(
+        launch=number("ASSAY_LAUNCH", 0),
+        rank=number("RANK", 0),
+        workers=number("WORLD_SIZE", 1),
+        incarnation=number("TORCHELASTIC_RESTART_COUNT", 0),
+        seed=number("ASSAY_SEED", 0),
+        host=socket.gethostname(),
+    )
+
+
+def process_start_ns() -> int | None:
+    """When this process was started, on the monotonic clock, to 10 ms; None where the system does not tell.
+
+    Source: proc(5), field 22 of /proc/self/stat: clock ticks since boot, suspended time included (CLOCK_BOOTTIME).
+    """
+    try:
+        after_name = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
+        started = int(after_name[19]) * 1_000_000_000 // os.sysconf("SC_CLK_TCK")
+        return time.monotonic_ns() - (time.clock_gettime_ns(time.CLOCK_BOOTTIME) - started)
+    except (OSError, ValueError, IndexError, AttributeError):
+        return None
+
+
+def _cpu_clock(thread: threading.Thread) -> int | None:
+    if thread.ident is None or not hasattr(time, "pthread_getcpuclockid"):
+        return None
+    return time.pthread_getcpuclockid(thread.ident)

@@ -1,0 +1,63 @@
+"""What do the things that a training script hands over look like: losses, ids, batches?
+
+Duck-typed, because importing torch or numpy here would cost what the probe promises not to cost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+
+def on_cuda(value: Any) -> bool:
+    """Whether reading the value would make a GPU wait."""
+    return bool(getattr(value, "is_cuda", False))
+
+
+def as_number(value: Any) -> float:
+    """A float, an int, or a tensor or array of one element.
+
+    Raises:
+        TypeError, ValueError, RuntimeError: it is not one number.
+    """
+    return float(value.item() if hasattr(value, "item") else value)
+
+
+def as_list(values: Any) -> list[Any]:
+    """A list, range, tensor, array or any other iterable as a new list of plain Python values."""
+    plain = values.tolist() if hasattr(values, "tolist") else list(values)
+    return plain if isinstance(plain, list) else [plain]
+
+
+def as_ids(values: Any) -> list[int]:
+    """Whole numbers; a nested list is flattened once. Quick for what tensors, arrays and ranges give."""
+    ids = as_list(values)
+    return ids if ids and type(ids[0]) is int else [int(value) for value in _flat(ids)]
+
+
+def as_text(value: Any) -> str | None:
+    """A prediction or target as it is stored; None stays None."""
+    if value is None:
+        return None
+    return str(value.item() if hasattr(value, "item") else value)
+
+
+def batch_items(batch: Any) -> float | None:
+    """The first dimension of the batch: of the tensor, or of the first tensor in a sequence or mapping; else None."""
+    first = batch
+    if isinstance(batch, Mapping):
+        first = next(iter(batch.values()), None)
+    elif isinstance(batch, (list, tuple)):
+        first = batch[0] if batch else None
+    shape = getattr(first, "shape", None)
+    return float(shape[0]) if shape else None
+
+
+def _flat(values: list[Any]) -> Iterable[Any]:
+    for value in values:
+        if isinstance(value, (list, tuple)):
+            yield from value
+        elif hasattr(value, "item"):
+            yield value.item()
+        else:
+            yield value
