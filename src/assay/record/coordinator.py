@@ -1,34 +1,98 @@
-"""Is the process that writes a record still alive?
+"""Is the process that writes a record still alive, and how is a second one kept out?
 
-A process is named by its number and the time at which it was created: numbers are used again.
+A process is named by its number and the time at which it was created (numbers are used again), its host, and the
+kernel's boot id.  On the same host that decides.  In another container of the same kernel process numbers mean nothing;
+there the lock decides that the coordinator holds on `streams/coordinator.lock`, which the kernel releases with the
+process.  A coordinator on another machine cannot be seen and counts as running.
 """
 
 from __future__ import annotations
 
+import fcntl
 import os
 import socket
 from collections.abc import Mapping
-from typing import Any
+from pathlib import Path
+from typing import IO, Any
 
 # The kernel tells creation times through the wall clock, which may be stepped by a second or so.
 _CLOCK_STEP_S = 2.0
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+_HELD: dict[Path, IO[bytes]] = {}  # the locks of this process, by record
 
 
 def myself() -> dict[str, Any]:
     """This process, as it is written into the manifest."""
     import psutil
 
-    return {"pid": os.getpid(), "create_time": psutil.Process().create_time(), "host": socket.gethostname()}
+    return {
+        "pid": os.getpid(),
+        "create_time": psutil.Process().create_time(),
+        "host": socket.gethostname(),
+        "boot_id": _boot_id(),
+    }
 
 
-def is_alive(coordinator: Mapping[str, Any]) -> bool:
-    """Whether that process still runs. A process of another host cannot be seen and counts as running."""
+def is_alive(coordinator: Mapping[str, Any], record: Path) -> bool:
+    """Whether the coordinator of a record still runs; true if that cannot be known."""
+    if coordinator["host"] == socket.gethostname():
+        return _is_running(int(coordinator["pid"]), float(coordinator["create_time"]))
+    if coordinator.get("boot_id") and coordinator["boot_id"] == _boot_id():
+        return _is_locked(_lock_file(record))
+    return True
+
+
+def hold(record: Path) -> bool:
+    """Take the record's lock for this process; false if another process has it."""
+    key = record.resolve()
+    if key in _HELD:
+        return True
+    file = _lock_file(record).open("ab")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        file.close()
+        return False
+    except OSError:
+        pass  # this file system knows no locks: the process number has to do
+    _HELD[key] = file
+    return True
+
+
+def release(record: Path) -> None:
+    """Give the record's lock back."""
+    file = _HELD.pop(record.resolve(), None)
+    if file is not None:
+        file.close()
+
+
+def _lock_file(record: Path) -> Path:
+    return record / "streams" / "coordinator.lock"
+
+
+def _is_running(pid: int, created: float) -> bool:
     import psutil
 
-    if coordinator["host"] != socket.gethostname():
-        return True
     try:
-        created = psutil.Process(int(coordinator["pid"])).create_time()
+        process = psutil.Process(pid)
+        return bool(abs(process.create_time() - created) <= _CLOCK_STEP_S and process.status() != psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:
         return False
-    return bool(abs(created - float(coordinator["create_time"])) <= _CLOCK_STEP_S)
+
+
+def _is_locked(file: Path) -> bool:
+    try:
+        with file.open("rb") as opened:
+            fcntl.flock(opened, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+    return False
+
+
+def _boot_id() -> str:
+    try:
+        return _BOOT_ID.read_text().strip()
+    except OSError:
+        return ""

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 TEMPORARY = ".tmp"
-_CHUNK = 1 << 20
 
 
 def replace(path: Path, content: bytes) -> None:
@@ -61,9 +60,16 @@ def remove_tree(path: Path) -> None:
 
 
 def digest(path: Path) -> str:
-    """SHA-256 of a file, in hexadecimal; reads it piece by piece."""
+    """SHA-256 of a file, in hexadecimal, read piece by piece; of a symbolic link, the digest of where it points."""
+    if path.is_symlink():
+        return hashlib.sha256(os.fsencode(path.readlink())).hexdigest()
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def size(path: Path) -> int:
+    """Bytes of a file; a symbolic link is not followed."""
+    return path.lstat().st_size
 
 
 def free_bytes(path: Path) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import secrets
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
 
@@ -76,14 +77,29 @@ class RecordFolder:
         for writer in self._writers.values():
             writer.close()
         ended = self._manifest | {"state": state, "reason": reason}
-        if state == "interrupted":
-            self._store(ended)
-            return
+        try:
+            if state == "interrupted":
+                self._store(ended)
+            else:
+                self._seal(ended)
+        finally:
+            coordinator.release(self.path)
+
+    def _seal(self, ended: dict[str, Any]) -> None:
         try:
             self._manifest = seal.seal(self.path, ended)
         except OSError as error:
+            self._stay_interrupted(ended)
             raise files.explain(error, self.path, "seal the record") from error
         self.sealed = True
+
+    def _stay_interrupted(self, ended: dict[str, Any]) -> None:
+        """Sealing failed: give the space of half a result back, and say so in the manifest if that is still possible."""
+        if (self.path / "SEAL").exists():
+            return
+        with suppress(OSError, RecordError):
+            files.remove_tree(self.path / f"tables{files.TEMPORARY}")
+            self._store(ended | {"state": "interrupted", "reason": "sealing failed"})
 
     def _made(self, folder: Path) -> Path:
         if self.sealed:
@@ -133,6 +149,7 @@ def create(root: Path, experiment: Experiment, plan_signature: str, *, clock: Cl
     folder = RecordFolder(path, experiment, manifest)
     try:
         (path / "streams").mkdir()
+        coordinator.hold(path)
         files.replace(path / "experiment.toml", content)
         files.replace(path / "manifest.json", seal.encode(manifest))
     except OSError as error:
@@ -147,19 +164,28 @@ def reopen(path: Path) -> RecordFolder:
         RecordError: it is no record, or another process is still writing it.
     """
     record = open_record(path)
-    manifest = dict(record.manifest)
     if record.sealed:
-        files.remove_tree(path / "streams")  # what a crash right after the sealing left behind
-        return RecordFolder(path, record.experiment, manifest, sealed=True)
-    if record.state == "running":
-        owner = manifest["coordinator"]
+        seal.clear(path)  # a crash right after the sealing may have left the streams
+        return RecordFolder(path, record.experiment, dict(record.manifest), sealed=True)
+    free = _take(path)
+    record = open_record(path)  # again: another process may have gone on with it until we had the lock
+    owner = record.manifest["coordinator"]
+    if not free or (record.state == "running" and owner != coordinator.myself()):
         raise RecordError(
             f"{path} is still being written by process {owner['pid']} on {owner['host']}. Wait for it, or stop it first."
         )
+    manifest = dict(record.manifest)
     manifest.pop("sealed", None)
     folder = RecordFolder(path, record.experiment, manifest)
     folder._store(manifest | {"state": "running", "reason": "", "coordinator": coordinator.myself()})
     return folder
+
+
+def _take(path: Path) -> bool:
+    try:
+        return coordinator.hold(path)
+    except OSError as error:
+        raise files.explain(error, path, "go on with") from error
 
 
 def experiment_toml(experiment: Experiment) -> tuple[bytes, list[str]]:

@@ -87,6 +87,8 @@ class Record:
 
         launches = (read_launch(self.path, launch, name)[0] for launch in launch_folders(self.path))
         parts = [part for part in launches if part is not None]
+        if (self.path / "SEAL").exists():
+            raise RecordError(f"{self.path} was sealed while it was being read. Read it again.")
         return pa.concat_tables(parts) if parts else None
 
 
@@ -106,14 +108,14 @@ def open_record(path: Path) -> Record:
         path=path,
         manifest=manifest,
         experiment=_read_experiment(path, manifest, migrations),
-        state=effective_state(manifest, sealed),
+        state=effective_state(path, manifest, sealed),
         sealed=sealed,
         _migrations=migrations,
     )
 
 
 def resolve(text: str, root: Path) -> Path:
-    """The record folder that a user means: a path, a name below `root`, a unique beginning of one, or `latest`.
+    """The record folder that a user means: a path, a name or an id below `root`, a unique beginning of a name, or `latest`.
 
     Raises:
         RecordError: nothing or more than one thing fits.
@@ -127,14 +129,18 @@ def resolve(text: str, root: Path) -> Path:
                 f"there is no record in {root}. `assay run` makes one; give the record's path if it is elsewhere."
             )
         return root / max(names, key=lambda name: _created(root / name))
-    fitting = [name for name in names if name == text] or [name for name in names if name.startswith(text)]
+    fitting = [name for name in names if name == text or name.endswith(f"-{text}")] or [
+        name for name in names if name.startswith(text)
+    ]
     if len(fitting) == 1:
         return root / fitting[0]
     if fitting:
         raise RecordError(
             f"{len(fitting)} records in {root} begin with {text!r}: {', '.join(fitting)}. Write more of the name."
         )
-    raise RecordError(f"no record in {root} is called {text!r} or begins so. `assay list` shows those that exist.")
+    raise RecordError(
+        f"no record in {root} has the name or id {text!r} or a name that begins so. `assay list` shows those that exist."
+    )
 
 
 def record_folders(root: Path) -> list[Path]:
@@ -176,11 +182,11 @@ def read_manifest(path: Path) -> dict[str, Any]:
     return manifest
 
 
-def effective_state(manifest: Mapping[str, Any], sealed: bool) -> str:
+def effective_state(path: Path, manifest: Mapping[str, Any], sealed: bool) -> str:
     """What became of the record: without a seal it is running while its coordinator lives, else interrupted."""
     if sealed:
         return str(manifest["state"])
-    if manifest["state"] != "interrupted" and coordinator.is_alive(manifest["coordinator"]):
+    if manifest["state"] != "interrupted" and coordinator.is_alive(manifest["coordinator"], path):
         return "running"
     return "interrupted"
 
@@ -263,7 +269,14 @@ def _check_manifest(path: Path, manifest: Mapping[str, Any]) -> None:
     wrong = [key for key, kind in kinds.items() if not isinstance(manifest.get(key), kind)]
     if manifest.get("state") not in STATES:
         wrong.append("state")
-    if (path / "SEAL").exists() and not isinstance((manifest.get("sealed") or {}).get("files"), dict):
+    if not {"pid", "create_time", "host"} <= set(manifest.get("coordinator") or ()):
+        wrong.append("coordinator")
+    sealed = (path / "SEAL").exists()
+    if not sealed and (path / "tables").exists() and not (path / "streams").exists():
+        raise RecordError(
+            f"{path / 'SEAL'} is missing, and without it the record cannot be trusted. Restore it from a copy."
+        )
+    if sealed and not isinstance((manifest.get("sealed") or {}).get("files"), dict):
         wrong.append("sealed.files")
     if wrong:
         raise RecordError(

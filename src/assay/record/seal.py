@@ -8,9 +8,12 @@ a crash after leaves a sealed record with streams that only remain to be removed
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
+import os
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -27,18 +30,27 @@ def seal(path: Path, manifest: dict[str, Any]) -> dict[str, Any]:
     Raises:
         OSError: a file operation failed; the streams are untouched and sealing can be tried again.
     """
-    notes = compact(path)
-    sealed = manifest | {"sealed": {"files": describe(path), "salvaged": notes}}
-    content = encode(sealed)
-    files.replace(path / "manifest.json", content)
-    files.replace(path / "SEAL", seal_line(content))
-    files.remove_tree(path / "streams")
+    if (path / "SEAL").exists():  # an earlier try got this far
+        sealed: dict[str, Any] = json.loads((path / "manifest.json").read_bytes())
+    else:
+        notes = compact(path)
+        sealed = manifest | {"sealed": {"files": describe(path), "salvaged": notes}}
+        content = encode(sealed)
+        files.replace(path / "manifest.json", content)
+        files.replace(path / "SEAL", seal_line(content))
+    clear(path)
     return sealed
+
+
+def clear(path: Path) -> None:
+    """Remove the streams of a sealed record. They are not part of it any more, so that failing to is no failure."""
+    with suppress(OSError):
+        files.remove_tree(path / "streams")
 
 
 def compact(path: Path) -> list[str]:
     """Write every stream's rows to `tables/`, one launch and table at a time. Returns what was lost in the streams."""
-    temporary, tables = path / "tables.tmp", path / "tables"
+    temporary, tables = path / f"tables{files.TEMPORARY}", path / "tables"
     files.remove_tree(temporary)
     notes: list[str] = []
     for launch in launch_folders(path):
@@ -47,6 +59,8 @@ def compact(path: Path) -> list[str]:
             notes += lost
             if table is not None:
                 files.write_parquet(temporary / name / launch_name(launch) / "part-0.parquet", table)
+    if not (path / "streams").is_dir():
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path / "streams"))
     files.remove_tree(tables)  # left by an earlier sealing that did not come to its end; the streams hold everything
     if temporary.exists():
         files.rename(temporary, tables)
@@ -58,24 +72,28 @@ def describe(path: Path) -> dict[str, dict[str, Any]]:
     return {name: _describe(path / name) for name in covered(path)}
 
 
-def covered(path: Path) -> list[str]:
-    """Relative paths of all files that the seal covers: everything but the reports, the manifest and the seal."""
-    return sorted(_walk(path, path))
+def covered(path: Path, *, everything: bool = False) -> list[str]:
+    """Relative paths of all files that the seal covers: all but the reports, the streams, the manifest and the seal.
+
+    `everything`: also list temporary files at the top, which sealing itself leaves out.
+    """
+    outside = set(OUTSIDE)
+    if not everything:
+        outside |= {entry.name for entry in path.glob(f"*{files.TEMPORARY}")}
+    return sorted(name for entry in path.iterdir() if entry.name not in outside for name in _walk(path, entry))
 
 
-def _walk(top: Path, folder: Path) -> Iterator[str]:
-    for entry in folder.iterdir():
-        name = entry.relative_to(top).as_posix()
-        if name in OUTSIDE or (folder == top and name.endswith(files.TEMPORARY)):
-            continue
-        if entry.is_dir() and not entry.is_symlink():
-            yield from _walk(top, entry)
-        else:
-            yield name
+def _walk(top: Path, entry: Path) -> Iterator[str]:
+    """The files below; sockets and pipes hold no bytes and are no part of a record."""
+    if entry.is_dir() and not entry.is_symlink():
+        for inner in entry.iterdir():
+            yield from _walk(top, inner)
+    elif entry.is_symlink() or entry.is_file():
+        yield entry.relative_to(top).as_posix()
 
 
 def _describe(file: Path) -> dict[str, Any]:
-    described: dict[str, Any] = {"sha256": files.digest(file), "bytes": file.stat().st_size}
+    described: dict[str, Any] = {"sha256": files.digest(file), "bytes": files.size(file)}
     if file.suffix == ".parquet":
         import pyarrow.parquet as pq
 

@@ -15,8 +15,10 @@ if TYPE_CHECKING:
     import pyarrow
 
 FORMAT_VERSION = 1
-# Format history
-#   1 - (assay 0.1.0) first format: launches, steps, examples, samples, fingerprints, events, telemetry
+# Format history: shown in the reference page; a new version needs its step in record/migrations.py
+HISTORY: dict[int, str] = {
+    1: "(assay 0.1.0) first format: launches, steps, examples, samples, fingerprints, events, telemetry",
+}
 
 
 @dataclass(frozen=True)
@@ -146,3 +148,59 @@ def arrow_schema(name: str) -> pyarrow.Schema:
         "string": pa.string(), "list<int64>": pa.list_(pa.int64()),
     }  # fmt: skip
     return pa.schema([pa.field(c.name, types[c.type], nullable=c.nullable) for c in TABLES[name].columns])
+
+
+def reference() -> str:
+    """The reference page of the record's format, in Markdown: every table and column, and the history."""
+    history = [f"* **{version}** {change}" for version, change in sorted(HISTORY.items(), reverse=True)]
+    parts = [_REFERENCE_HEAD.format(version=FORMAT_VERSION), *(_section(table) for table in TABLES.values())]
+    return "\n".join([*parts, "## Format history", "", *history, ""])
+
+
+def _section(table: Table) -> str:
+    head = f"### `{table.name}`\n\nOne row is {table.row}. Ordered by {', '.join(f'`{name}`' for name in table.order)}.\n"
+    rows = [f"| `{c.name}` | {c.type}{', may be null' if c.nullable else ''} | {c.meaning} |" for c in table.columns]
+    return "\n".join([head, "| column | type | meaning |", "|---|---|---|", *rows, ""])
+
+
+_REFERENCE_HEAD = """\
+# The record
+
+A record is a folder with everything that was measured in one experiment. This page is generated from
+`assay/record/tables.py`. The format version is **{version}**.
+
+```
+records/<name>-<utc>-<id>/
+  experiment.toml                            what was asked; secrets redacted
+  manifest.json                              format version, state, environment before and after, digests
+  SEAL                                       "<sha256 of manifest.json>  manifest.json"; a record is sealed if it exists
+  tables/<table>/launch=0003/part-0.parquet  the measurements, zstd-compressed Parquet; `launch` is also a column
+  logs/launch=0003.log                       what the launch printed; capped, secrets redacted
+  traces/                                    optional
+  reports/                                   derived; outside the seal, may be deleted
+```
+
+Until it is sealed, a record holds `streams/launch=0003/<table>.<writer>.arrows` instead of `tables/`: append-only
+Arrow IPC streams, one per table and process, each readable up to the last batch that was written whole.
+
+## manifest.json
+
+| key | meaning |
+|---|---|
+| `format_version` | integer; a reader refuses versions above its own and migrates older ones |
+| `assay_version` | the program that wrote the record |
+| `id`, `name`, `created_utc` | six hexadecimal digits, the experiment's name, ISO 8601 in UTC |
+| `state` | `running`, `complete`, `interrupted` or `failed`; without a seal, `running` with a dead coordinator reads as `interrupted` |
+| `reason` | why the state is not complete; empty if it is |
+| `plan_signature` | names the ordered launches that the experiment asked for |
+| `coordinator` | `pid`, `create_time` (seconds since the epoch), `host`, `boot_id` of the process that writes the record |
+| `environment` | `before` and `after`: the machine before the first and after the last launch |
+| `nulls` | keys of experiment.toml that were set to nothing although their default is something (TOML has no null) |
+| `sealed.files` | relative path -> `sha256`, `bytes` and, for tables, `rows` of every file under the seal |
+| `sealed.salvaged` | one sentence per stream whose end could not be read when the record was sealed |
+
+## Tables
+
+Times in columns that end in `_ns` are monotonic nanoseconds of the host that wrote them; durations likewise.
+A null says "not seen", never zero. A table without rows has no file.
+"""

@@ -9,7 +9,9 @@ Source: https://arrow.apache.org/docs/format/Columnar.html#ipc-streaming-format
 from __future__ import annotations
 
 import atexit
+import json
 import os
+import socket
 import sys
 import threading
 import weakref
@@ -20,6 +22,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from assay.clock import SystemClock
 from assay.record import files
 from assay.record.salvage import END_MARK
 from assay.record.tables import TABLES, arrow_schema
@@ -57,7 +60,8 @@ class StreamWriter:
         self._stop = threading.Event()
         self._closed = False
         self._stalled = False
-        self._complained: set[str] = set()
+        self._told = 0  # dropped rows that the record already tells of
+        self._why_dropped = ""
         _WRITERS.add(self)
         atexit.register(_close_if_alive, weakref.ref(self))
         self._thread = threading.Thread(
@@ -125,6 +129,18 @@ class StreamWriter:
                 taken = rows[:waiting]  # appends by other threads go behind these
                 del rows[:waiting]
                 self._write(table, taken)
+        if self.dropped > self._told:
+            self._tell_of_dropped_rows()
+
+    def _tell_of_dropped_rows(self) -> None:
+        """The record itself says that rows are missing from it, so that an audit can see it."""
+        count, self._told = self.dropped - self._told, self.dropped
+        if not self._folder.name.startswith("launch="):
+            return
+        launch = int(self._folder.name.removeprefix("launch="))
+        detail = json.dumps({"writer": self._writer, "why": self._why_dropped})
+        now, host = SystemClock().now_ns(), socket.gethostname()
+        self._write("events", [(launch, now, None, host, None, None, "rows_dropped", None, float(count), detail)])
 
     def _write(self, table: str, rows: list[Row]) -> None:
         batch = to_batch(table, rows)
@@ -168,11 +184,12 @@ class StreamWriter:
         self._streams = {}
 
     def _drop(self, count: int, why: str) -> None:
+        if not count:
+            return
+        if not self.dropped:
+            self._why_dropped = why
+            _say(f"a row of {self._writer} cannot be recorded: {why}")
         self.dropped += count
-        kind = why.split("(")[0].split(":")[0]
-        if count and kind not in self._complained:
-            self._complained.add(kind)
-            _say(f"rows of {self._writer} are not recorded: {why}")
 
     def _forget(self) -> None:
         """In a forked child: the rows and the files belong to the parent."""

@@ -1,0 +1,131 @@
+"""`assay list`: which records are there, and in which state?"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from assay.cli.base import Verb
+
+if TYPE_CHECKING:
+    from assay.record.reader import Record
+
+HEADINGS = ("NAME", "ID", "DATE (UTC)", "STATE", "LAUNCHES", "SIZE")
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "root",
+        nargs="?",
+        type=Path,
+        default=Path("records"),
+        metavar="ROOT",
+        help="the folder that holds the records (default: records)",
+    )
+    parser.add_argument("--json", action="store_true", help="print a JSON array instead of a table")
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    import json
+
+    from assay.errors import RecordError
+    from assay.record.reader import record_folders
+
+    if not arguments.root.exists() and arguments.root != Path("records"):
+        raise RecordError(f"{arguments.root} does not exist. Give the folder that holds the records.")
+    found = [_describe(path) for path in record_folders(arguments.root)]
+    found.sort(key=lambda one: (one["date"], one["folder"]), reverse=True)
+    if arguments.json:
+        print(json.dumps(found, indent=2, ensure_ascii=False))
+    elif not found:
+        print(f"no records in {arguments.root}; `assay run` makes one")
+    else:
+        print(_table(found))
+    return 0
+
+
+def _describe(path: Path) -> dict[str, Any]:
+    """What is shown of one record; a damaged one is shown with its problem instead of stopping the list."""
+    from assay.errors import RecordError
+    from assay.record.reader import open_record
+
+    described: dict[str, Any] = {
+        "name": path.name, "id": "", "date": "", "state": "damaged", "reason": "", "launches_done": None,
+        "launches_planned": None, "bytes": _bytes(path), "folder": str(path),
+    }  # fmt: skip
+    try:
+        record = open_record(path)
+        done, planned = _launches(record)
+    except RecordError as error:
+        return described | {"reason": str(error)}
+    manifest = record.manifest
+    return described | {
+        "name": manifest["name"], "id": manifest["id"], "date": manifest["created_utc"], "state": record.state,
+        "reason": manifest.get("reason", ""), "launches_done": done, "launches_planned": planned,
+    }  # fmt: skip
+
+
+def _launches(record: Record) -> tuple[int, int]:
+    """Planned launches that have ended by themselves, in whatever way, and all planned launches."""
+    from assay.spec.plan import plan
+
+    rows = record.arrow("launches").select(["slot", "status"]).to_pylist()
+    return len({row["slot"] for row in rows if row["status"] != "aborted"}), len(plan(record.experiment))
+
+
+def _bytes(path: Path) -> int:
+    total = 0
+    for file in path.rglob("*"):
+        try:
+            total += file.lstat().st_size if file.is_file() else 0
+        except FileNotFoundError:  # a running record is sealed while we look
+            continue
+    return total
+
+
+def _table(found: list[dict[str, Any]]) -> str:
+    rows = [HEADINGS, *(_row(one) for one in found)]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(HEADINGS))]
+    lines = ["  ".join(_pad(row, widths)).rstrip() for row in rows]
+    lines += [f"{Path(one['folder']).name}: {one['reason']}" for one in found if one["state"] == "damaged"]
+    return "\n".join(lines)
+
+
+def _pad(row: tuple[str, ...], widths: list[int]) -> list[str]:
+    numbers = len(HEADINGS) - 2  # launches and size stand to the right
+    return [
+        cell.ljust(width) if at < numbers else cell.rjust(width)
+        for at, (cell, width) in enumerate(zip(row, widths, strict=True))
+    ]
+
+
+def _row(one: dict[str, Any]) -> tuple[str, ...]:
+    from assay.reports.format import reading, scale_for
+
+    launches = "-" if one["launches_planned"] is None else f"{one['launches_done']}/{one['launches_planned']}"
+    date = one["date"][:19].replace("T", " ") or "-"
+    return (
+        one["name"],
+        one["id"] or "-",
+        date,
+        one["state"],
+        launches,
+        reading(one["bytes"], "B", scale_for("B", [one["bytes"]])),
+    )
+
+
+VERB = Verb(
+    name="list",
+    group="records",
+    summary="list the records of a folder",
+    description="""List the records of a folder, the newest first: name, id, date, state, launches done and planned, size.
+
+    assay list                        # the records below ./records
+    assay list /data/records --json   # for other programs
+
+States: running, complete, failed, interrupted (assay resume goes on), damaged (cannot be opened; the reason follows).
+The id, the beginning of a folder's name, or the word latest names a record in the other verbs.""",
+    add_arguments=_add_arguments,
+    run=_run,
+)
