@@ -1,0 +1,113 @@
+"""`assay report`: what does a record say, as a terminal page, HTML, Markdown, JSON or a workbook?"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from assay import catalog
+from assay.cli.base import Verb
+
+if TYPE_CHECKING:
+    from assay.reports.base import Report
+    from assay.reports.view import View
+    from assay.verdict.types import Status
+
+EXIT_OF_STATUS = {"PASS": 0, "FAIL": 1, "INVALID": 3, "INCONCLUSIVE": 4, "NOT_MEASURED": 4}
+ON_STDOUT = ("terminal", "markdown", "json")  # unless --output says otherwise
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("record", metavar="RECORD", help="a record's folder, the unique beginning of its name, or `latest`")
+    for name in catalog.names("reports"):
+        parser.add_argument(f"--{name}", dest="formats", action="append_const", const=name, help=f"the {name} report")
+    parser.add_argument("--format", dest="formats", action="append", metavar="NAME", help="a report by name, for those that other packages add")
+    parser.add_argument("--output", type=Path, metavar="PATH", help="write to this file or folder (default: text to stdout, others into RECORD/reports)")
+    parser.add_argument("--root", type=Path, default=Path("records"), metavar="DIR", help="where records are looked up by name (default: records)")
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from assay.record.reader import resolve
+
+    view, status = judged(resolve(arguments.record, arguments.root))
+    formats = list(dict.fromkeys(arguments.formats or ["terminal"]))
+    for name in formats:
+        _emit(catalog.load("reports", name), view, arguments.output, arguments.record, arguments.root, many=len(formats) > 1)
+    return EXIT_OF_STATUS[status]
+
+
+def _emit(report: Report, view: View, output: Path | None, record: str, root: Path, *, many: bool) -> None:
+    if output is None and report.name in ON_STDOUT:
+        _print(report, view)
+        return
+    from assay.record.reader import resolve
+
+    target = output if output is not None else resolve(record, root) / "reports"
+    print(write(report, view, target, as_folder=output is None or many or output.is_dir()))
+
+
+def judged(path: Path) -> tuple[View, Status]:
+    """Open, judge and lay out a record: nothing is printed or written."""
+    from assay.metrics.measured import from_record
+    from assay.record.reader import open_record
+    from assay.reports.view import build
+    from assay.verdict.judge import judge
+
+    measured = from_record(open_record(path))
+    judgement = judge(measured)
+    return build(measured, judgement), judgement.verdict.status
+
+
+def judge_and_show(path: Path, *, json: bool = False, html: bool = True) -> int:
+    """After a run: print the terminal report (or JSON), write the HTML page, say where it is, give the exit code."""
+    view, status = judged(path)
+    _print(catalog.load("reports", "json" if json else "terminal"), view)
+    where = sys.stderr if json else sys.stdout
+    if html:
+        print(f"report: {write(catalog.load('reports', 'html'), view, path / 'reports', as_folder=True)}", file=where)
+    print(f"record: {path}", file=where)
+    return EXIT_OF_STATUS[status]
+
+
+def write(report: Report, view: View, target: Path, *, as_folder: bool) -> Path:
+    """Write one report to a file, or as `report<suffix>` into a folder. Gives the file's path.
+
+    Raises:
+        RecordError: the file cannot be written.
+    """
+    from assay.errors import RecordError
+
+    path = target / f"report{report.suffix}" if as_folder else target
+    content = report.render(view)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    except OSError as error:
+        raise RecordError(f"cannot write {path}: {error.strerror}. Give another place with --output.") from error
+    return path
+
+
+def _print(report: Report, view: View) -> None:
+    content = report.render(view)
+    text = content.decode() if isinstance(content, bytes) else content
+    sys.stdout.write(text if text.endswith("\n") else f"{text}\n")
+
+
+
+VERB = Verb(
+    name="report",
+    group="judge",
+    summary="judge a record again and show it: terminal, HTML, Markdown, JSON, Excel",
+    description="""Judge a record and show it. Works at any later time, from the record alone, without torch.
+
+    assay report latest                  the terminal report of the newest record in ./records
+    assay report RECORD --html           writes RECORD/reports/report.html and prints its path
+    assay report RECORD --json           the documented JSON on stdout
+    assay report RECORD --excel --output numbers.xlsx
+
+The exit code is the verdict's: 0 PASS, 1 FAIL, 3 INVALID, 4 INCONCLUSIVE.""",
+    add_arguments=_add_arguments,
+    run=_run,
+)

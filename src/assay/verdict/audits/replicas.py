@@ -1,0 +1,45 @@
+"""Did all replicas hold the same parameters, from step 0 on?
+
+Different at step 0: a replica began with other parameters (another seed, no broadcast).  Equal at first and different
+later: gradients were not synchronised.  First match names the fault (quality.md section 4, layer C).
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from assay.metrics.base import Results
+from assay.metrics.measured import Measured
+from assay.metrics.replicas_agree import hashes
+from assay.verdict.audits.base import Audit
+from assay.verdict.types import Finding
+
+
+def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+    """One finding per configuration whose replicas differ."""
+    compared = hashes(measured).filter(pl.col("workers") > 1)
+    found = []
+    for name in measured.configurations:
+        apart = compared.filter((pl.col("configuration") == name) & ~pl.col("agree"))
+        if apart.height:
+            found.append(_finding(name, apart.sort("launch", "step")))
+    return tuple(found)
+
+
+def _finding(configuration: str, apart: pl.DataFrame) -> Finding:
+    launch, step = int(apart["launch"][0]), int(apart["step"][0])
+    launches = apart["launch"].n_unique()
+    if step == 0:
+        return Finding(
+            rule="replica_seed_mismatch", severity="fail", configuration=configuration,
+            evidence=f"parameter hashes differ between ranks before the first step (launch {launch}, {launches} launches in all)",
+            remedy="give every rank the same initial parameters: the same seed, or let DDP broadcast them (init_sync=True)",
+        )  # fmt: skip
+    return Finding(
+        rule="gradients_not_synchronised", severity="fail", configuration=configuration,
+        evidence=f"parameter hashes are equal at the start and differ after {step} steps (launch {launch}, {launches} launches in all)",
+        remedy="synchronise gradients in every optimizer step: wrap the model in DDP, and leave no_sync() before the last backward",
+    )  # fmt: skip
+
+
+AUDIT = Audit(name="replicas", question="Did all replicas hold the same parameters?", examine=examine)

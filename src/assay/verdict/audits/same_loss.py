@@ -1,0 +1,36 @@
+"""Does distribution compute the same first loss as the base?
+
+With the same seed and the same global batch the first losses differ by rounding only.  A larger difference means other
+initial parameters, another batch or another reduction of the loss.  Checked only where the ledger or the experiment's
+strong scaling says that the batches are equal; later losses are advice, since rounding grows.
+"""
+
+from __future__ import annotations
+
+from assay.metrics.base import Results
+from assay.metrics.estimate import Estimate
+from assay.metrics.format import show
+from assay.metrics.measured import Measured
+from assay.verdict.audits.base import Audit
+from assay.verdict.types import Finding
+
+TOLERANCE = 1e-3  # relative; float32 rounding is about 1e-7, bfloat16 about 4e-3 of a single term and less of a mean
+
+
+def examine(measured: Measured, results: Results) -> tuple[Finding, ...]:
+    """A warning per configuration whose first loss is another one."""
+    if measured.experiment.scaling.mode != "strong":
+        return ()
+    found = []
+    for name in measured.configurations:
+        value = results["loss_deviation"][name]
+        if isinstance(value, Estimate) and value.value > TOLERANCE:
+            found.append(Finding(
+                rule="first_loss_differs", severity="warning", configuration=name,
+                evidence=f"the first loss differs by {show(value).text} from that of {measured.base} with the same seed",
+                remedy="give all worker counts the same seed, the same global batch and a loss averaged over the global batch",
+            ))  # fmt: skip
+    return tuple(found)
+
+
+AUDIT = Audit(name="same_loss", question="Does distribution compute the same first loss?", examine=examine)

@@ -1,0 +1,51 @@
+"""Was every sample used exactly once per epoch?  Exact, from the ledger (quality.md section 4, layer A).
+
+A number of duplicates equal to (-N) mod workers, with nothing lost, is the padding of a sampler that wants equal
+shards; it is named so.
+"""
+
+from __future__ import annotations
+
+from assay.metrics.base import Results
+from assay.metrics.ledger import Epoch, epochs
+from assay.metrics.measured import Measured
+from assay.verdict.audits.base import Audit
+from assay.verdict.types import Finding
+
+
+def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+    """Findings on lost and duplicated samples, one per configuration and kind; fault launches included."""
+    found = []
+    judged = (*epochs(measured), *epochs(measured, role="fault"))
+    for name in measured.configurations:
+        own = [epoch for epoch in judged if epoch.configuration == name]
+        if (worst := max(own, key=lambda epoch: epoch.lost, default=None)) is not None and worst.lost:
+            found.append(_lost(name, worst, sum(1 for epoch in own if epoch.lost), len(own)))
+        if (worst := max(own, key=lambda epoch: epoch.duplicated, default=None)) is not None and worst.duplicated:
+            found.append(_duplicated(name, worst, sum(1 for epoch in own if epoch.duplicated), len(own)))
+    return tuple(found)
+
+
+def _lost(configuration: str, worst: Epoch, bad: int, total: int) -> Finding:
+    return Finding(
+        rule="samples_lost", severity="fail", configuration=configuration,
+        evidence=f"{worst.lost} of {worst.expected} samples were used by no rank in epoch {worst.epoch} of launch {worst.launch} "
+        f"({bad} of {total} epochs lose samples)",
+        remedy="check the sharding of the sampler: every id must fall to exactly one rank, and drop_last must drop nothing",
+    )  # fmt: skip
+
+
+def _duplicated(configuration: str, worst: Epoch, bad: int, total: int) -> Finding:
+    padding = worst.lost == 0 and worst.duplicated == -worst.expected % worst.workers
+    cause = f", as many as padding {worst.expected} samples to a multiple of {worst.workers} workers adds" if padding else ""
+    return Finding(
+        rule="samples_duplicated_by_padding" if padding else "samples_duplicated",
+        severity="fail", configuration=configuration,
+        evidence=f"{worst.duplicated} samples were used more than once in epoch {worst.epoch} of launch {worst.launch}{cause} "
+        f"({bad} of {total} epochs)",
+        remedy="make the data set a multiple of the global batch, or give the padded samples weight 0"
+        if padding else "check the sharding of the sampler: two ranks read the same samples",
+    )  # fmt: skip
+
+
+AUDIT = Audit(name="samples", question="Was every sample used exactly once per epoch?", examine=examine)

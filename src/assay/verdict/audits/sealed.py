@@ -1,0 +1,29 @@
+"""Is this record whole?  Only a complete, sealed record carries a verdict."""
+
+from __future__ import annotations
+
+from assay.metrics.base import Results
+from assay.metrics.measured import Measured
+from assay.verdict.audits.base import Audit
+from assay.verdict.types import Finding
+
+
+def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+    """One finding for an interrupted, failed or unsealed record."""
+    if measured.state == "complete" and measured.sealed:
+        return ()
+    reason = str(measured.manifest.get("reason") or "").strip()
+    said = f": {reason}" if reason else ""
+    if measured.state == "failed":
+        return (_finding("failed", f"the experiment failed{said}", "mend the workload and run the experiment again"),)
+    remedy = "finish it with `assay resume RECORD`"
+    if measured.state == "complete":
+        return (_finding("unsealed", "all launches have ended but the record was never sealed", remedy),)
+    return (_finding("interrupted", f"the experiment is {measured.state}: launches of the plan are missing{said}", remedy),)
+
+
+def _finding(rule: str, evidence: str, remedy: str) -> Finding:
+    return Finding(rule=f"record_{rule}", severity="invalid", configuration=None, evidence=evidence, remedy=remedy)
+
+
+AUDIT = Audit(name="sealed", question="Is this record whole?", examine=examine)

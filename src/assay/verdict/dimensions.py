@@ -1,0 +1,110 @@
+"""How does each configuration stand in each of the four dimensions?
+
+A dimension that was not measured is NOT_MEASURED with the reason; it is never left out (DESIGN.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from assay.metrics.base import Results
+from assay.metrics.estimate import Absent, Estimate
+from assay.metrics.format import show
+from assay.metrics.measured import Measured
+from assay.verdict.types import DimensionResult, Finding, GateResult, Status
+
+CORRECTNESS_RULES = (
+    "replica_seed_mismatch", "gradients_not_synchronised", "samples_lost", "samples_duplicated",
+    "samples_duplicated_by_padding",
+)  # fmt: skip
+
+
+def dimensions(
+    measured: Measured, results: Results, findings: Sequence[Finding], gates: Sequence[GateResult]
+) -> Mapping[str, Mapping[str, DimensionResult]]:
+    """configuration -> dimension -> status and sentence."""
+    return {
+        name: {
+            "correctness": _correctness(measured, results, name, findings, _gates_of(gates, name)),
+            "performance": _performance(measured, results, name, findings, _gates_of(gates, name)),
+            "cost": _cost(results, name, _gates_of(gates, name)),
+            "reliability": _reliability(measured, results, name, _gates_of(gates, name)),
+        }
+        for name in measured.configurations
+    }
+
+
+def _gates_of(gates: Sequence[GateResult], configuration: str) -> dict[str, GateResult]:
+    return {gate.gate: gate for gate in gates if gate.configuration == configuration}
+
+
+def _correctness(
+    measured: Measured, results: Results, name: str, findings: Sequence[Finding], gates: Mapping[str, GateResult]
+) -> DimensionResult:
+    wrong = [f for f in findings if f.configuration == name and f.severity == "fail"]
+    if wrong:
+        return DimensionResult(status="FAIL", sentence="; ".join(f"{f.rule}: {f.evidence}" for f in wrong))
+    checked = _integrity(results, name)
+    if "quality" not in gates:
+        return DimensionResult(status="NOT_MEASURED", sentence=f"quality was not measured; {checked}")
+    return DimensionResult(status=gates["quality"].status, sentence=f"{gates['quality'].sentence}; {checked}")
+
+
+def _integrity(results: Results, name: str) -> str:
+    """What else was checked, and what was not."""
+    lost, twice, agree = (results[key][name] for key in ("samples_lost", "samples_duplicated", "replicas_agree"))
+    parts = []
+    if isinstance(lost, Estimate) and isinstance(twice, Estimate):
+        parts.append("every sample used once per epoch")
+    else:
+        parts.append("samples not checked")
+    if isinstance(agree, Estimate):
+        parts.append(f"replicas equal at {show(agree).text} of the hashed steps")
+    elif agree.reason != "not_applicable":
+        parts.append("replicas not checked")
+    return ", ".join(parts)
+
+
+def _performance(
+    measured: Measured, results: Results, name: str, findings: Sequence[Finding], gates: Mapping[str, GateResult]
+) -> DimensionResult:
+    speedup = results["speedup"][name]
+    if isinstance(speedup, Absent):
+        return DimensionResult(status="NOT_MEASURED", sentence=speedup.detail)
+    bad = [f for f in findings if f.configuration == name and f.severity == "invalid"]
+    if bad:
+        return DimensionResult(status="INVALID", sentence="; ".join(f.evidence for f in bad))
+    if name == measured.base:
+        time = results["step_time"][name]
+        shown = results["wall_time"][name] if isinstance(time, Absent) else time
+        kind = "wall time" if isinstance(time, Absent) else "step time"
+        return DimensionResult(status="PASS", sentence=f"the base: {kind} {show(shown).full}")
+    relevant = [gates[key] for key in ("efficiency", "deadline") if key in gates]
+    words = [f"speedup {show(speedup).full}", *(gate.sentence for gate in relevant)]
+    return DimensionResult(status=_worst([gate.status for gate in relevant]), sentence="; ".join(words))
+
+
+def _cost(results: Results, name: str, gates: Mapping[str, GateResult]) -> DimensionResult:
+    cost, energy = results["cost"][name], results["energy"][name]
+    joules = f"energy {show(energy).full}" if isinstance(energy, Estimate) else "energy not measured"
+    if isinstance(cost, Absent):
+        status: Status = "PASS" if isinstance(energy, Estimate) else "NOT_MEASURED"
+        return DimensionResult(status=status, sentence=f"cost: {cost.detail}; {joules}")
+    if "budget" in gates:
+        return DimensionResult(status=gates["budget"].status, sentence=f"{gates['budget'].sentence}; {joules}")
+    return DimensionResult(status="PASS", sentence=f"{show(cost).full} a run; {joules}")
+
+
+def _reliability(
+    measured: Measured, results: Results, name: str, gates: Mapping[str, GateResult]
+) -> DimensionResult:
+    if "recovery" in gates:
+        return DimensionResult(status=gates["recovery"].status, sentence=gates["recovery"].sentence)
+    value = results["recovery_time"][name]
+    detail = value.detail if isinstance(value, Absent) else "no fault launch ended"
+    return DimensionResult(status="NOT_MEASURED", sentence=detail)
+
+
+def _worst(statuses: Sequence[Status]) -> Status:
+    order: tuple[Status, ...] = ("INVALID", "FAIL", "INCONCLUSIVE", "NOT_MEASURED")
+    return next((status for status in order if status in statuses), "PASS")

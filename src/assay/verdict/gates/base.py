@@ -1,0 +1,54 @@
+"""What must a gate's file declare?  One file holds one `GATE`; its stem is the gate's name.
+
+A gate compares an estimate with a threshold that was written down before anything ran.  PASS and FAIL need the whole
+interval on one side of the threshold; an interval that straddles it is INCONCLUSIVE.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from assay.metrics.base import Results
+from assay.metrics.estimate import Absent, Value
+from assay.metrics.format import show
+from assay.metrics.measured import Measured
+from assay.verdict.types import GateResult, Status
+
+FEWEST_LAUNCHES = 3  # below that an interval between launches says nothing (methodology 3.1: k >= 5, never < 3)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gate:
+    """A gate's name, question and check. A gate that was not asked for gives no results."""
+
+    name: str
+    question: str
+    check: Callable[[Measured, Results], tuple[GateResult, ...]]
+
+
+def threshold(
+    gate: str, configuration: str, title: str, value: Value, bound: Value, side: Literal["at least", "at most"]
+) -> GateResult:
+    """Is the whole interval on the right side of the bound?"""
+    limit = show(bound).text
+    if isinstance(value, Absent):
+        status: Status = "NOT_MEASURED" if value.reason in ("not_measured", "not_applicable") else "INCONCLUSIVE"
+        return GateResult(gate=gate, configuration=configuration, status=status, sentence=f"{title}: {value.detail}")
+    assert not isinstance(bound, Absent)
+    status = _status(value.low, value.high, bound.value, side)
+    few = value.n_launches < FEWEST_LAUNCHES and value.confidence < 1.0 and value.low < value.high
+    if few:
+        status = "INCONCLUSIVE"
+    words = {"PASS": "meets", "FAIL": "misses", "INCONCLUSIVE": "may or may not meet"}[status]
+    sentence = f"{title} {show(value).full} {words} the gate of {side} {limit}"
+    if few:
+        sentence += f"; {value.n_launches} launches carry no verdict, use at least {FEWEST_LAUNCHES}"
+    return GateResult(gate=gate, configuration=configuration, status=status, sentence=sentence)
+
+
+def _status(low: float, high: float, bound: float, side: str) -> Literal["PASS", "FAIL", "INCONCLUSIVE"]:
+    if side == "at least":
+        return "PASS" if low >= bound else "FAIL" if high < bound else "INCONCLUSIVE"
+    return "PASS" if high <= bound else "FAIL" if low > bound else "INCONCLUSIVE"

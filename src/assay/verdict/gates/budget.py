@@ -1,0 +1,22 @@
+"""Does a run stay within its budget?  The whole interval of cost must be below the threshold of the experiment."""
+
+from __future__ import annotations
+
+from assay.metrics.base import Results
+from assay.metrics.measured import Measured
+from assay.metrics.per_launch import exact
+from assay.units import USD
+from assay.verdict.gates.base import Gate, threshold
+from assay.verdict.types import GateResult
+
+
+def check(measured: Measured, results: Results) -> tuple[GateResult, ...]:
+    """One result per configuration; none where the experiment sets no budget."""
+    most = measured.experiment.gates.budget_usd
+    if most is None:
+        return ()
+    bound = exact(most, unit=USD, name="gate", n_launches=0, n_trials=0, how="threshold")
+    return tuple(threshold("budget", name, "cost", results["cost"][name], bound, "at most") for name in measured.configurations)
+
+
+GATE = Gate(name="budget", question="Does a run stay within its budget?", check=check)

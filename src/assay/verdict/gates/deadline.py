@@ -1,0 +1,22 @@
+"""Does a run end in time?  The whole interval of wall_time must be below the threshold of the experiment."""
+
+from __future__ import annotations
+
+from assay.metrics.base import Results
+from assay.metrics.measured import Measured
+from assay.metrics.per_launch import exact
+from assay.units import SECONDS
+from assay.verdict.gates.base import Gate, threshold
+from assay.verdict.types import GateResult
+
+
+def check(measured: Measured, results: Results) -> tuple[GateResult, ...]:
+    """One result per configuration; none where the experiment sets no deadline."""
+    most = measured.experiment.gates.deadline_s
+    if most is None:
+        return ()
+    bound = exact(most, unit=SECONDS, name="gate", n_launches=0, n_trials=0, how="threshold")
+    return tuple(threshold("deadline", name, "wall time", results["wall_time"][name], bound, "at most") for name in measured.configurations)
+
+
+GATE = Gate(name="deadline", question="Does a run end in time?", check=check)

@@ -1,0 +1,100 @@
+"""What is the verdict on this record?  Metrics, then audits, then gates, then the recommendation, then the sentence.
+
+Pure: the same record gives the same judgement in ten years.  Order of precedence of the status:
+INVALID (an audit found the record inadmissible) > FAIL (distribution gave a wrong result, a fault was not survived, or
+what was required is not admissible) > INCONCLUSIVE (nothing can be recommended on this evidence) > PASS.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from assay import catalog
+from assay.metrics.base import Metric, Results
+from assay.metrics.estimate import Value
+from assay.metrics.measured import Measured
+from assay.spec.plan import configuration_name
+from assay.verdict.audits.base import Audit
+from assay.verdict.dimensions import dimensions
+from assay.verdict.gates.base import Gate
+from assay.verdict.recommend import admissible, recommend
+from assay.verdict.sentence import sentence
+from assay.verdict.types import Finding, GateResult, Recommendation, Status, Verdict
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judgement:
+    """Everything that judging one record gives."""
+
+    results: Results  # metric name -> configuration (or "all") -> value
+    verdict: Verdict
+    metrics: Mapping[str, Metric]  # what the names in `results` mean
+
+
+def judge(measured: Measured) -> Judgement:
+    """Judge one record."""
+    metrics = catalog.load_all("metrics")
+    results = compute(measured, metrics)
+    findings = audit(measured, results)
+    gates = check(measured, results)
+    vector = dimensions(measured, results, findings, gates)
+    recommendations = recommend(measured, results, findings, gates)
+    status = overall(measured, findings, gates, recommendations)
+    verdict = Verdict(
+        status=status, findings=findings, gates=gates, dimensions=vector, recommendations=recommendations,
+        sentence=sentence(measured, results, status, findings, recommendations, vector),
+    )  # fmt: skip
+    return Judgement(results=results, verdict=verdict, metrics=metrics)
+
+
+def compute(measured: Measured, metrics: Mapping[str, Metric]) -> dict[str, Mapping[str, Value]]:
+    """All metrics, each after those it needs."""
+    results: dict[str, Mapping[str, Value]] = {}
+    for name in in_order(metrics):
+        results[name] = metrics[name].compute(measured, results)
+    return {name: results[name] for name in sorted(results)}
+
+
+def in_order(metrics: Mapping[str, Metric]) -> list[str]:
+    """Names so that every metric comes after those it names in `after` (graphlib raises on a cycle)."""
+    from graphlib import TopologicalSorter
+
+    return list(TopologicalSorter({name: metric.after for name, metric in metrics.items()}).static_order())
+
+
+def audit(measured: Measured, results: Results) -> tuple[Finding, ...]:
+    """The findings of all audits, the gravest first."""
+    audits: Mapping[str, Audit] = catalog.load_all("verdict.audits")
+    found = [finding for _, one in sorted(audits.items()) for finding in one.examine(measured, results)]
+    gravity = {"invalid": 0, "fail": 1, "warning": 2, "note": 3}
+    return tuple(sorted(found, key=lambda finding: gravity[finding.severity]))
+
+
+def check(measured: Measured, results: Results) -> tuple[GateResult, ...]:
+    """The results of all gates."""
+    gates: Mapping[str, Gate] = catalog.load_all("verdict.gates")
+    return tuple(result for _, one in sorted(gates.items()) for result in one.check(measured, results))
+
+
+def overall(
+    measured: Measured,
+    findings: tuple[Finding, ...],
+    gates: tuple[GateResult, ...],
+    recommendations: tuple[Recommendation, ...],
+) -> Status:
+    """One status for the record."""
+    severities = {finding.severity for finding in findings}
+    if "invalid" in severities:
+        return "INVALID"
+    if "fail" in severities or any(gate.gate == "recovery" and gate.status == "FAIL" for gate in gates):
+        return "FAIL"
+    required = measured.experiment.gates.required_workers
+    if required is not None:
+        return admissible(configuration_name(required), findings, gates)
+    if recommendations[0].configuration is not None:
+        return "PASS"
+    undecided = any(gate.status in ("INCONCLUSIVE", "NOT_MEASURED") for gate in gates) or not gates
+    return "INCONCLUSIVE" if undecided else "FAIL"
+
+

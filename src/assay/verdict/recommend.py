@@ -1,0 +1,107 @@
+"""Which configuration should be used?
+
+recommended: the largest worker count that passes every gate (METRICS.md, `knee`).  The other goals need quality held
+and nothing wrong found, whatever the efficiency: cheapest (cost per item, else per run), fastest (time per unit of
+work), and the largest under the deadline or the budget.  A configuration whose quality is not held is never picked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from assay.metrics.base import Results
+from assay.metrics.estimate import Estimate
+from assay.metrics.format import show
+from assay.metrics.measured import Measured
+from assay.verdict.types import Finding, GateResult, Recommendation, Status
+
+# Gates that say whether the result is right; the rest say whether it is worth it.
+RESULT_GATES = ("quality", "recovery")
+
+
+def admissible(configuration: str, findings: Sequence[Finding], gates: Sequence[GateResult]) -> Status:
+    """PASS if nothing wrong was found and every gate passes; else the gravest status."""
+    if any(f.severity in ("invalid", "fail") and f.configuration in (None, configuration) for f in findings):
+        return "FAIL"
+    statuses = {gate.status for gate in gates if gate.configuration == configuration}
+    if "FAIL" in statuses:
+        return "FAIL"
+    return "INCONCLUSIVE" if statuses & {"INCONCLUSIVE", "NOT_MEASURED"} else "PASS"
+
+
+def recommend(
+    measured: Measured, results: Results, findings: Sequence[Finding], gates: Sequence[GateResult]
+) -> tuple[Recommendation, ...]:
+    """The recommended configuration first, then one per further goal."""
+    right = [name for name in measured.configurations if _result_is_right(measured, name, findings, gates)]
+    picks = [_recommended(measured, right, findings, gates)]
+    cost = "cost_per_item" if isinstance(results["cost_per_item"].get(measured.base), Estimate) else "cost"
+    picks.append(_least(results, cost, right, "cheapest"))
+    speed = "throughput" if isinstance(results["throughput"].get(measured.base), Estimate) else "speedup"
+    picks.append(_most(results, speed, right, "fastest"))
+    for gate, goal in (("deadline", "under deadline"), ("budget", "under budget")):
+        if any(result.gate == gate for result in gates):
+            picks.append(_largest_under(gate, goal, right, gates))
+    return tuple(picks)
+
+
+def _result_is_right(
+    measured: Measured, configuration: str, findings: Sequence[Finding], gates: Sequence[GateResult]
+) -> bool:
+    """Quality was measured and held, faults were survived, and no audit found the result wrong."""
+    of_result = [gate for gate in gates if gate.configuration == configuration and gate.gate in RESULT_GATES]
+    if measured.experiment.quality is None:
+        return False
+    return admissible(configuration, findings, of_result) == "PASS"
+
+
+def _recommended(
+    measured: Measured, right: Sequence[str], findings: Sequence[Finding], gates: Sequence[GateResult]
+) -> Recommendation:
+    passing = [name for name in right if admissible(name, findings, gates) == "PASS"]
+    if passing:
+        return Recommendation(
+            goal="recommended", configuration=passing[-1],
+            sentence="the largest worker count with quality held and every gate passed",
+        )  # fmt: skip
+    if measured.experiment.quality is None:
+        why = "quality was not measured in these launches, so no configuration can be recommended"
+    elif not right:
+        why = "no configuration was shown to hold quality"
+    else:
+        why = f"{', '.join(right)} hold quality, but none passes every gate"
+    return Recommendation(goal="recommended", configuration=None, sentence=why)
+
+
+def _estimates(results: Results, metric: str, names: Sequence[str]) -> dict[str, Estimate]:
+    return {name: value for name in names if isinstance(value := results[metric].get(name), Estimate)}
+
+
+def _least(results: Results, metric: str, right: Sequence[str], goal: str) -> Recommendation:
+    found = _estimates(results, metric, right)
+    return _picked(found, min(found, key=lambda name: found[name].value, default=None), goal)
+
+
+def _most(results: Results, metric: str, right: Sequence[str], goal: str) -> Recommendation:
+    found = _estimates(results, metric, right)
+    return _picked(found, max(found, key=lambda name: found[name].value, default=None), goal)
+
+
+def _picked(found: dict[str, Estimate], best: str | None, goal: str) -> Recommendation:
+    if best is None:
+        return Recommendation(goal=goal, configuration=None, sentence="not measured for any configuration that holds quality")
+    value = found[best]
+    rivals = [
+        name for name, other in found.items() if name != best and other.low <= value.high and value.low <= other.high
+    ]
+    sentence = show(value).full
+    if rivals:
+        sentence += f"; not separated from {', '.join(rivals)} by these intervals"
+    return Recommendation(goal=goal, configuration=best, sentence=sentence)
+
+
+def _largest_under(gate: str, goal: str, right: Sequence[str], gates: Sequence[GateResult]) -> Recommendation:
+    passing = [result for result in gates if result.gate == gate and result.status == "PASS" and result.configuration in right]
+    if not passing:
+        return Recommendation(goal=goal, configuration=None, sentence=f"no configuration that holds quality passes the {gate}")
+    return Recommendation(goal=goal, configuration=passing[-1].configuration, sentence=passing[-1].sentence)

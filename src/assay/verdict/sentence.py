@@ -1,0 +1,120 @@
+"""Which one sentence may be quoted?  The number, its interval and its conditions, or why there is none.
+
+It names what was not measured: a sentence that lacks a dimension says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from assay.metrics.base import Results
+from assay.metrics.estimate import Absent, Estimate
+from assay.metrics.format import count, number, show
+from assay.metrics.measured import Measured
+from assay.verdict.types import DIMENSIONS, DimensionResult, Finding, Recommendation, Status
+
+
+def sentence(
+    measured: Measured,
+    results: Results,
+    status: Status,
+    findings: Sequence[Finding],
+    recommendations: Sequence[Recommendation],
+    vector: Mapping[str, Mapping[str, DimensionResult]],
+) -> str:
+    """The quotable sentence of a verdict."""
+    name = measured.experiment.name
+    picked = recommendations[0]
+    if status == "INVALID":
+        worst = next(finding for finding in findings if finding.severity == "invalid")
+        return f"{name}: INVALID, no number of this record may be quoted: {worst.evidence}."
+    if status == "FAIL":
+        return f"{name}: FAIL: {_failure(findings, recommendations, vector)}."
+    if picked.configuration is None:
+        return f"{name}: INCONCLUSIVE: {picked.sentence}."
+    return f"{name}: {_claim(measured, results, picked.configuration)}. {_conditions(measured)}{_not_measured(vector[picked.configuration], results, picked.configuration)}"
+
+
+def _failure(
+    findings: Sequence[Finding],
+    recommendations: Sequence[Recommendation],
+    vector: Mapping[str, Mapping[str, DimensionResult]],
+) -> str:
+    wrong = [finding for finding in findings if finding.severity == "fail"]
+    if wrong:
+        return "; ".join(f"{f.configuration}: {f.evidence}" for f in wrong)
+    failed = [
+        f"{configuration}: {result.sentence}"
+        for configuration, row in vector.items()
+        for result in row.values()
+        if result.status == "FAIL"
+    ]
+    return "; ".join(failed) or recommendations[0].sentence
+
+
+def _claim(measured: Measured, results: Results, configuration: str) -> str:
+    workers = dict(zip(measured.configurations, measured.levels, strict=True))[configuration]
+    if configuration == measured.base:
+        return f"{count(workers, 'workers')} ({configuration}, the base) is the largest admissible worker count: {_base_time(results, configuration)}"
+    parts = [f"{count(workers, 'workers')} are the largest admissible worker count"]
+    speedup, efficiency = results["speedup"][configuration], results["efficiency"][configuration]
+    if isinstance(speedup, Estimate):
+        parts.append(f"speedup {show(speedup).full} over {measured.base} ({_base_time(results, measured.base)})")
+    if isinstance(efficiency, Estimate):
+        parts.append(f"efficiency {show(efficiency).full}")
+    parts += [_quality(measured, results, configuration), _cost(measured, results, configuration), _fault(results, configuration)]
+    return "; ".join(part for part in parts if part)
+
+
+def _base_time(results: Results, configuration: str) -> str:
+    step, wall = results["step_time"][configuration], results["wall_time"][configuration]
+    if isinstance(step, Estimate):
+        return f"{show(step).full} a step"
+    return f"{show(wall).full} a run" if isinstance(wall, Estimate) else "time not measured"
+
+
+def _quality(measured: Measured, results: Results, configuration: str) -> str:
+    quality, value = measured.experiment.quality, results["quality_difference"][configuration]
+    if quality is None or isinstance(value, Absent):
+        return ""
+    own = results["quality"][configuration]
+    level = f"{show(own).text}, " if isinstance(own, Estimate) else ""
+    shown = show(value)
+    return f"{quality.metric} held ({level}{shown.text} against the base, one-sided bounds {shown.interval}, margin {quality.margin:g})"
+
+
+def _cost(measured: Measured, results: Results, configuration: str) -> str:
+    value = results["cost"][configuration]
+    return "" if isinstance(value, Absent) else f"{show(value).full} a run"
+
+
+def _fault(results: Results, configuration: str) -> str:
+    time, steps = results["recovery_time"][configuration], results["steps_lost"][configuration]
+    if isinstance(time, Absent) or isinstance(steps, Absent):
+        return ""
+    return f"one killed worker cost {show(time).text} and {show(steps).text}"
+
+
+def _conditions(measured: Measured) -> str:
+    launches = measured.experiment.launches
+    scaling = measured.experiment.scaling.mode
+    machine = _machine(measured.manifest)
+    blocks = count(launches.per_configuration, "launches")
+    return f"Conditions: {scaling} scaling, {blocks} per configuration in randomised blocks, {number(launches.confidence * 100, 0)} % intervals{machine}."
+
+
+def _machine(manifest: Mapping[str, Any]) -> str:
+    """CPU and count of the machine, where the environment says so."""
+    before = (manifest.get("environment") or {}).get("before") or {}
+    model, usable = (before.get("cpu") or {}).get("model"), (before.get("cpu") or {}).get("usable")
+    words = [str(model)] if isinstance(model, str) else []
+    words += [f"{usable} usable cores"] if isinstance(usable, int) else []
+    return f", on {', '.join(words)}" if words else ""
+
+
+def _not_measured(row: Mapping[str, DimensionResult], results: Results, configuration: str) -> str:
+    missing = [dimension for dimension in DIMENSIONS if row[dimension].status == "NOT_MEASURED"]
+    if isinstance(results["energy"][configuration], Absent) and "cost" not in missing:
+        missing.append("energy")
+    return f" Not measured: {', '.join(missing)}." if missing else ""
