@@ -16,7 +16,7 @@ TYPE_CHECKING = False  # read by type checkers as true; see assay/__init__.py
 if TYPE_CHECKING:
     from typing import Any
 
-    from assay.cli.base import Verb
+    from assay.cli.base import Parser, Verb
 
 GROUPS = ("measure", "judge", "records", "instrument")
 HEAD = """\
@@ -48,7 +48,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _dispatch(words: list[str]) -> int:
     if not words or words[0] in ("-h", "--help"):
-        print(_help())
+        print(help_text())
         return 0 if words else 2
     if words[0] in ("-V", "--version"):
         from assay import __version__
@@ -57,19 +57,21 @@ def _dispatch(words: list[str]) -> int:
         return 0
     if words[0] in catalog.names("cli") or words[0] in catalog.third_party("cli"):
         verb: Verb = catalog.load("cli", words[0])
-        return verb.run(_parser(verb).parse_args(words[1:]))
+        return verb.run(parser(verb).parse_args(words[1:]))
     return _unknown(words[0])
 
 
-def _parser(verb: Verb) -> Any:
+def parser(verb: Verb) -> Parser:
+    """The parser of one verb."""
     from assay.cli.base import Parser
 
-    parser = Parser(prog=f"assay {verb.name}", description=verb.description)
-    verb.add_arguments(parser)
-    return parser
+    made = Parser(prog=f"assay {verb.name}", description=verb.description)
+    verb.add_arguments(made)
+    return made
 
 
-def _help() -> str:
+def help_text() -> str:
+    """What `assay --help` prints."""
     cards = {name: _card(name) for name in catalog.names("cli")}
     width = max(map(len, cards), default=0)
     lines = [HEAD]

@@ -10,6 +10,7 @@ import argparse
 import difflib
 import os
 import re
+import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, NoReturn
@@ -47,14 +48,21 @@ class Parser(argparse.ArgumentParser):
         return ""
 
 
-class _Formatter(argparse.RawDescriptionHelpFormatter):
-    """Keeps the description's line breaks; at most 100 columns, so that sentences stay readable in a wide window."""
+class _Formatter(argparse.HelpFormatter):
+    """Keeps line breaks and indented examples, wraps long sentences, and uses at most 100 columns of a wide window."""
 
     def __init__(self, prog: str) -> None:
         super().__init__(prog, width=min(_columns(), 100) - 2)
 
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        lines = text.splitlines()
+        return "\n".join(indent + (line if line.startswith(" ") else textwrap.fill(line, width)) for line in lines)
+
 
 def _columns() -> int:
+    asked = os.environ.get("COLUMNS", "")
+    if asked.isdecimal() and int(asked) > 0:
+        return int(asked)
     try:
         return os.get_terminal_size().columns or 80
     except OSError:  # not a terminal

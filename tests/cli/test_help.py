@@ -1,0 +1,141 @@
+"""Does the command line explain itself, and does it answer nonsense with one sentence?"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from assay import __version__, catalog, cli
+from assay.errors import RecordError, SpecError
+from assay.exit_codes import EXIT_CODES
+
+VERBS = catalog.names("cli")
+
+
+def assay(*words: str, **more: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "assay", *words]
+    return subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        env=os.environ | more,
+        stdin=subprocess.DEVNULL,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_help_names_every_verb_once_and_every_exit_code() -> None:
+    text = assay("--help").stdout
+    rows = [line.split() for line in text.splitlines()]
+    assert [name for name in VERBS if sum(row[:1] == [name] for row in rows) != 1] == []
+    assert [code for code in EXIT_CODES if [str(code)] not in [row[:1] for row in rows]] == []
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_the_summary_in_help_is_the_verbs_own(verb: str) -> None:
+    own = catalog.load("cli", verb)
+    assert own.name == verb
+    assert own.group in cli.GROUPS
+    assert f"{own.summary}\n" in cli.help_text()
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_explains_itself_with_an_example(verb: str) -> None:
+    text = cli.parser(catalog.load("cli", verb)).format_help()
+    assert text.startswith(f"usage: assay {verb}")
+    assert f"    assay {verb}" in text, "the description shows no example line"
+
+
+@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("columns", ["60", "100", "300"])
+def test_help_is_never_wider_than_100_columns(monkeypatch: pytest.MonkeyPatch, verb: str, columns: str) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    text = cli.parser(catalog.load("cli", verb)).format_help()
+    assert [line for line in text.splitlines() if len(line) > 100] == []
+
+
+def test_no_word_at_all_prints_the_help_and_counts_as_bad_input() -> None:
+    result = assay()
+    assert result.returncode == 2
+    assert result.stdout == assay("--help").stdout
+
+
+def test_version() -> None:
+    assert assay("--version").stdout == f"assay {__version__}\n"
+
+
+def test_an_unknown_verb_gets_one_sentence_with_the_closest_verb() -> None:
+    result = assay("verfy")
+    assert result.returncode == 2
+    assert result.stderr == (
+        "assay: there is no verb 'verfy'. Did you mean `assay verify`? `assay --help` explains them.\n"
+    )
+
+
+def test_an_unknown_verb_that_resembles_none_gets_the_list() -> None:
+    result = assay("xxxxxxxx")
+    assert result.returncode == 2
+    assert f"There are: {', '.join(VERBS)}." in result.stderr
+
+
+def test_a_misspelt_flag_gets_one_sentence_with_the_closest_flag() -> None:
+    result = assay("list", "--hlep")
+    assert result.returncode == 2
+    assert result.stdout == ""
+    assert result.stderr == (
+        "assay list: unrecognized arguments: --hlep. Did you mean --help? `assay list --help` explains.\n"
+    )
+
+
+@pytest.mark.parametrize("words", [("--help",), *((verb, "--help") for verb in VERBS)])
+def test_piped_help_has_no_colour_codes(words: tuple[str, ...]) -> None:
+    result = assay(*words)
+    assert result.returncode == 0
+    assert "\x1b" not in result.stdout
+
+
+@pytest.mark.parametrize("columns", ["0", "1", "40", "many", ""])
+def test_help_survives_any_window(columns: str) -> None:
+    result = assay("list", "--help", COLUMNS=columns)
+    assert (result.returncode, result.stderr) == (0, "")
+
+
+def planted(monkeypatch: pytest.MonkeyPatch, stop: BaseException) -> None:
+    def dispatch(_: list[str]) -> int:
+        raise stop
+
+    monkeypatch.setattr(cli, "_dispatch", dispatch)
+
+
+@pytest.mark.parametrize(
+    ("stop", "code", "last_line"),
+    [
+        (SpecError((), "x.toml"), 2, "assay: 0 problems in x.toml:"),
+        (RecordError("nothing there"), 6, "assay: nothing there"),
+        (KeyboardInterrupt(), 130, "assay: interrupted"),
+        (ValueError("oops"), 70, "assay: this is a defect in assay; please report it with the lines above"),
+    ],
+)
+def test_every_way_out_has_its_code(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], stop: BaseException, code: int, last_line: str
+) -> None:
+    planted(monkeypatch, stop)
+    assert cli.main([]) == code
+    assert capsys.readouterr().err.splitlines()[-1] == last_line
+
+
+def test_a_reader_that_goes_away_is_neither_a_pass_nor_a_traceback(tmp_path: Path) -> None:
+    errors = tmp_path / "errors"
+    reader, writer = os.pipe()
+    os.close(reader)
+    with errors.open("wb") as stderr:
+        result = subprocess.run(
+            [sys.executable, "-m", "assay", "--help"], stdout=writer, stderr=stderr, timeout=60, check=False
+        )
+    os.close(writer)
+    assert (result.returncode, errors.read_text()) == (141, "")

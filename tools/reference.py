@@ -1,0 +1,149 @@
+"""What does docs/reference say?  Every page there is written by this program, from the source that it describes.
+
+python tools/reference.py             write the pages
+python tools/reference.py --check     exit with 1 and name the pages that are not up to date
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import inspect
+import os
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from assay import catalog, cli
+from assay.exit_codes import EXIT_CODES
+from assay.record import environment, tables
+from assay.spec import schema
+
+FOLDER = Path(__file__).resolve().parents[1] / "docs" / "reference"
+DIMENSIONS = {
+    "correctness": "did distribution preserve the result?",
+    "performance": "did the machines buy speed?",
+    "cost": "was it worth it?",
+    "reliability": "does it survive?",
+}
+Rows = Iterable[Iterable[object]]
+
+
+def table(head: tuple[str, ...], rows: Rows) -> str:
+    """A Markdown table; a bar inside a cell is escaped."""
+    lines = [head, tuple("---" for _ in head), *rows]
+    return "\n".join("| " + " | ".join(str(cell).replace("|", "\\|") for cell in line) + " |" for line in lines)
+
+
+def page(title: str, source: str, *parts: str) -> str:
+    """A page with its title, where it comes from, and its parts."""
+    origin = f"This page is generated from `{source}` by `make docs`; a test fails if it is out of date."
+    return "\n\n".join([f"# {title}", origin, *parts]) + "\n"
+
+
+def text_block(text: str) -> str:
+    """Output as it is shown in a terminal."""
+    return f"```text\n{text.rstrip()}\n```"
+
+
+def module_words(package: str, name: str) -> str:
+    """The docstring of a plug-in's file; its formulas are set as text blocks."""
+    words = inspect.cleandoc(importlib.import_module(f"assay.{package}.{name}").__doc__ or "")
+    return "\n\n".join(text_block(part) if part.startswith("    ") else part for part in words.split("\n\n"))
+
+
+def command_line() -> str:
+    """The verbs with their help."""
+    verbs = [f"## assay {name}\n\n{text_block(verb_help(name))}" for name in catalog.names("cli")]
+    return page("Command line", "src/assay/cli", text_block(cli.help_text()), *verbs)
+
+
+def verb_help(name: str) -> str:
+    """What `assay VERB --help` prints when nobody looks at it through a window."""
+    return str(cli.parser(catalog.load("cli", name)).format_help())
+
+
+def exit_codes() -> str:
+    """The exit codes."""
+    rows = ((code, meaning) for code, meaning in EXIT_CODES.items())
+    return page("Exit codes", "src/assay/exit_codes.py", table(("code", "meaning"), rows))
+
+
+def experiment() -> str:
+    """The keys of an experiment's file."""
+    sections = table(("section", "keys", "meaning"), ((f"`{s}`", k, d) for s, k, d in schema.section_table()))
+    keys = table(("key", "type", "default", "meaning"), ((f"`{k}`", t, d, m) for k, t, d, m in schema.key_table()))
+    editor = "`assay schema` prints the same as a JSON Schema, which editors use to complete and check the file."
+    return page("Experiment", "src/assay/spec/experiment.py", editor, "## Sections", sections, "## Keys", keys)
+
+
+def metrics() -> str:
+    """Every metric by dimension: an overview, then what each file says."""
+    found = catalog.load_all("metrics")
+    parts = []
+    for dimension, question in DIMENSIONS.items():
+        members = {name: metric for name, metric in found.items() if metric.dimension == dimension}
+        rows = ((f"[`{n}`](#{n})", m.title, m.unit, m.better, m.formula) for n, m in members.items())
+        parts += [f"## {dimension}: {question}", table(("name", "title", "unit", "better", "formula"), rows)]
+        parts += [f"### {name}\n\n{module_words('metrics', name)}" for name in members]
+    return page("Metrics", "src/assay/metrics", *parts)
+
+
+def verdict() -> str:
+    """The audits and the gates, in the words of their files."""
+    parts = []
+    for package, meaning in (
+        ("audits", "An audit asks whether the record is admissible. Where one fails, the verdict is INVALID."),
+        ("gates", "A gate asks whether an admissible number is good enough: PASS, FAIL or INCONCLUSIVE."),
+    ):
+        parts += [f"## {package}", meaning]
+        parts += [
+            f"### {name}\n\n{module_words(f'verdict.{package}', name)}" for name in catalog.names(f"verdict.{package}")
+        ]
+    return page("Verdict", "src/assay/verdict", *parts)
+
+
+def plug_ins() -> str:
+    """Runners, launchers, faults and reports, in the words of their files."""
+    parts = []
+    for package in ("runners", "launchers", "faults", "reports"):
+        parts += [f"## {package}"]
+        parts += [f"### {name}\n\n{module_words(package, name)}" for name in catalog.names(package)]
+    return page("Runners, launchers, faults and reports", "src/assay", *parts)
+
+
+PAGES: dict[str, Callable[[], str]] = {
+    "command-line.md": command_line,
+    "environment.md": environment.reference,
+    "exit-codes.md": exit_codes,
+    "experiment.md": experiment,
+    "metrics.md": metrics,
+    "plug-ins.md": plug_ins,
+    "record.md": lambda: tables.reference(),
+    "verdict.md": verdict,
+}
+
+
+def stale(folder: Path) -> list[str]:
+    """The pages in the folder that differ from what the source says, and those that nothing generates."""
+    existing = {path.name: path.read_text(encoding="utf-8") for path in folder.glob("*.md")}
+    wanted = {name: make() for name, make in PAGES.items()}
+    return sorted(name for name in existing.keys() | wanted.keys() if existing.get(name) != wanted.get(name))
+
+
+def main() -> int:
+    """Write or check the pages."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="write nothing; fail if a page is not up to date")
+    os.environ["COLUMNS"] = "100"  # a help text must not depend on the window of whoever writes the page
+    if parser.parse_args().check:
+        pages = stale(FOLDER)
+        print("\n".join(f"docs/reference/{name} is not up to date: run `make docs`" for name in pages), file=sys.stderr)
+        return 1 if pages else 0
+    for name, make in PAGES.items():
+        (FOLDER / name).write_text(make(), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
