@@ -20,12 +20,31 @@ ON_STDOUT = ("terminal", "markdown", "json")  # unless --output says otherwise
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("record", metavar="RECORD", help="a record's folder, the unique beginning of its name, or `latest`")
+    parser.add_argument(
+        "record", metavar="RECORD", help="a record's folder, the unique beginning of its name, or `latest`"
+    )
     for name in catalog.names("reports"):
         parser.add_argument(f"--{name}", dest="formats", action="append_const", const=name, help=f"the {name} report")
-    parser.add_argument("--format", dest="formats", action="append", metavar="NAME", help="a report by name, for those that other packages add")
-    parser.add_argument("--output", type=Path, metavar="PATH", help="write to this file or folder (default: text to stdout, others into RECORD/reports)")
-    parser.add_argument("--root", type=Path, default=Path("records"), metavar="DIR", help="where records are looked up by name (default: records)")
+    parser.add_argument(
+        "--format",
+        dest="formats",
+        action="append",
+        metavar="NAME",
+        help="a report by name, for those that other packages add",
+    )
+    parser.add_argument(
+        "--output",
+        type=Path,
+        metavar="PATH",
+        help="write to this file or folder (default: text to stdout, others into RECORD/reports)",
+    )
+    parser.add_argument(
+        "--root",
+        type=Path,
+        default=Path("records"),
+        metavar="DIR",
+        help="where records are looked up by name (default: records)",
+    )
 
 
 def _run(arguments: argparse.Namespace) -> int:
@@ -34,7 +53,14 @@ def _run(arguments: argparse.Namespace) -> int:
     view, status = judged(resolve(arguments.record, arguments.root))
     formats = list(dict.fromkeys(arguments.formats or ["terminal"]))
     for name in formats:
-        _emit(catalog.load("reports", name), view, arguments.output, arguments.record, arguments.root, many=len(formats) > 1)
+        _emit(
+            catalog.load("reports", name),
+            view,
+            arguments.output,
+            arguments.record,
+            arguments.root,
+            many=len(formats) > 1,
+        )
     return EXIT_OF_STATUS[status]
 
 
@@ -93,7 +119,6 @@ def _print(report: Report, view: View) -> None:
     content = report.render(view)
     text = content.decode() if isinstance(content, bytes) else content
     sys.stdout.write(text if text.endswith("\n") else f"{text}\n")
-
 
 
 VERB = Verb(

@@ -21,7 +21,11 @@ def compute(_: Measured, results: Results) -> Mapping[str, Value]:
     if isinstance(serial, Absent):
         return {ALL: serial}
     if serial.value <= 0.0:
-        return {ALL: Absent(reason="undefined", detail="the fitted serial fraction is not positive: the data show no ceiling")}
+        return {
+            ALL: Absent(
+                reason="undefined", detail="the fitted serial fraction is not positive: the data show no ceiling"
+            )
+        }
     return {ALL: transform(serial, _ceiling, unit=RATIO, name="amdahl_ceiling", how="1/s")}
 
 

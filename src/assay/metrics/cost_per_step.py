@@ -6,6 +6,8 @@ cost_per_step = workers x price x step_time.  Start-up is left out: compare cost
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
+from operator import mul
 
 from assay.metrics.base import Metric, Results
 from assay.metrics.dollars import NO_PRICES, usd_per_worker_second
@@ -25,7 +27,7 @@ def compute(measured: Measured, results: Results) -> Mapping[str, Value]:
         step = results["step_time"][name]
         rate = level * price
         found[name] = step if isinstance(step, Absent) else transform(
-            step, lambda seconds, rate=rate: seconds * rate, unit=USD_PER_STEP, name="cost_per_step",
+            step, partial(mul, rate), unit=USD_PER_STEP, name="cost_per_step",
             how="workers x price x step time",
         )  # fmt: skip
     return found

@@ -7,6 +7,8 @@ E(p) = S(p) base_workers / p.  With S per unit of work this is S/p under strong 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
+from operator import mul
 
 from assay.metrics.base import Metric, Results
 from assay.metrics.estimate import Absent, Value
@@ -26,7 +28,7 @@ def compute(measured: Measured, results: Results) -> Mapping[str, Value]:
             continue
         share = base / level
         found[name] = transform(
-            speedup, lambda s, share=share: s * share, unit=FRACTION, name="efficiency", how=f"speedup x {base}/{level}"
+            speedup, partial(mul, share), unit=FRACTION, name="efficiency", how=f"speedup x {base}/{level}"
         )
     return found
 

@@ -17,7 +17,9 @@ from assay.units import SECONDS
 
 def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     """Median of the phase per launch, then over launches."""
-    return phase_time(measured, "forward", missing="the script did not mark this phase; use: with probe.phase(\"forward\")")
+    return phase_time(
+        measured, "forward", missing='the script did not mark this phase; use: with probe.phase("forward")'
+    )
 
 
 METRIC = Metric(

@@ -46,9 +46,13 @@ def _steps(measured: Measured) -> pl.DataFrame:
     data = pl.col("data_ns").fill_null(0)
     every = measured.table("steps")
     total = every.group_by("launch").agg((own.sum() / NS_PER_S).alias("all_steps"))
-    counted = effective_steps(every).group_by("launch").agg(
-        ((own - data).sum() / NS_PER_S).alias("productive"),
-        (data.sum() / NS_PER_S).alias("data_stall"),
+    counted = (
+        effective_steps(every)
+        .group_by("launch")
+        .agg(
+            ((own - data).sum() / NS_PER_S).alias("productive"),
+            (data.sum() / NS_PER_S).alias("data_stall"),
+        )
     )
     both = counted.join(total, on="launch")
     redone = (pl.col("all_steps") - pl.col("productive") - pl.col("data_stall")).alias("recompute")
@@ -71,7 +75,10 @@ def goodput(measured: Measured, role: str, name: str) -> Mapping[str, Value]:
     """Productive share per configuration over the launches of a role."""
     parts = partition(measured, role)
     marked = set(measured.table("steps")["launch"].unique().to_list())
-    return {configuration: _one(measured, parts, marked, role, name, configuration) for configuration in measured.configurations}
+    return {
+        configuration: _one(measured, parts, marked, role, name, configuration)
+        for configuration in measured.configurations
+    }
 
 
 def _one(measured: Measured, parts: pl.DataFrame, marked: set[int], role: str, name: str, configuration: str) -> Value:

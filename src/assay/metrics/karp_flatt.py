@@ -7,6 +7,7 @@ imbalance.  Defined for a base of one worker only.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 from assay.metrics.base import Metric, Results
 from assay.metrics.estimate import Absent, Value
@@ -28,10 +29,12 @@ def compute(measured: Measured, results: Results) -> Mapping[str, Value]:
         elif isinstance(speedup, Absent):
             found[name] = speedup
         elif speedup.low <= 0.0:
-            found[name] = Absent(reason="insufficient", detail="one block does not bound the speedup; use at least 2 launches")
+            found[name] = Absent(
+                reason="insufficient", detail="one block does not bound the speedup; use at least 2 launches"
+            )
         else:
             found[name] = transform(
-                speedup, lambda s, p=level: karp_flatt(s, p), unit=FRACTION, name="karp_flatt",
+                speedup, partial(karp_flatt, p=level), unit=FRACTION, name="karp_flatt",
                 how="(1/S - 1/p) / (1 - 1/p)",
             )  # fmt: skip
     return found

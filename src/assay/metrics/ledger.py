@@ -15,7 +15,9 @@ import polars as pl
 from assay.metrics.estimate import Absent
 from assay.metrics.measured import Measured, effective_steps
 
-NO_LEDGER = Absent(reason="not_measured", detail="the script reported no sample ids; call probe.samples(ids) in every step")
+NO_LEDGER = Absent(
+    reason="not_measured", detail="the script reported no sample ids; call probe.samples(ids) in every step"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +66,7 @@ def _cut_short(row: dict[str, object], uses: pl.DataFrame, size: int) -> bool:
     if row["epoch"] != last or own.height < 2:
         return False
     before = own.filter(pl.col("epoch") < last)["uses"].min()
-    return int(row["uses"]) < int(before)  # type: ignore[call-overload, arg-type]
+    return bool(int(row["uses"]) < int(before))  # type: ignore[call-overload, arg-type]
 
 
 def _epoch(row: dict[str, object], size: int) -> Epoch:

@@ -22,13 +22,17 @@ from assay.units import FRACTION
 def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     """Largest relative difference of the first loss per configuration."""
     first = first_losses(measured)
-    base = first.filter(pl.col("configuration") == measured.base).select("block", "step", pl.col("loss").alias("reference"))
+    base = first.filter(pl.col("configuration") == measured.base).select(
+        "block", "step", pl.col("loss").alias("reference")
+    )
     return {name: _one(measured, first, base, name) for name in measured.configurations}
 
 
 def first_losses(measured: Measured) -> pl.DataFrame:
     """(launch, configuration, block, step, loss) at the first step whose loss was reported."""
-    rows = effective_steps(measured.table("fingerprints").filter((pl.col("what") == "loss") & pl.col("value").is_not_null()))
+    rows = effective_steps(
+        measured.table("fingerprints").filter((pl.col("what") == "loss") & pl.col("value").is_not_null())
+    )
     rows = rows.filter(pl.col("step") == pl.col("step").min().over("launch"))
     items = measured.table("steps").select("launch", "rank", "step", pl.col("items").fill_null(1.0))
     weighted = rows.join(items.unique(["launch", "rank", "step"]), on=["launch", "rank", "step"], how="left")

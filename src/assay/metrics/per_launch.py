@@ -55,7 +55,9 @@ def positive(
 ) -> Estimate:
     """Student t on the logs of positive values. All-zero values (a price of 0) are an exact zero."""
     if all(value == 0.0 for value in values):
-        return exact(0.0, unit=unit, name=name, n_launches=len(values), n_trials=n_trials, how=f"{aggregate}; all are 0")
+        return exact(
+            0.0, unit=unit, name=name, n_launches=len(values), n_trials=n_trials, how=f"{aggregate}; all are 0"
+        )
     return of_interval(
         log_t(values, confidence), values, confidence, unit=unit, name=name, n_trials=n_trials,
         method=f"Student t on the log of {len(values)} launch values; each is the {aggregate}",

@@ -6,11 +6,9 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from assay.metrics.estimate import Value
+from assay.metrics.estimate import Absent, Value
 from assay.metrics.measured import Measured
-from assay.metrics.per_launch import average
-from assay.metrics.per_launch import no_launch
-from assay.metrics.estimate import Absent
+from assay.metrics.per_launch import average, no_launch
 from assay.units import SECONDS
 
 

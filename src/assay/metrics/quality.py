@@ -16,7 +16,9 @@ from assay.metrics.measured import Measured
 from assay.metrics.per_launch import average, no_launch
 from assay.units import SCORE
 
-NOT_ASKED = Absent(reason="not_measured", detail="the experiment names no quality metric; add [quality] metric and margin")
+NOT_ASKED = Absent(
+    reason="not_measured", detail="the experiment names no quality metric; add [quality] metric and margin"
+)
 
 
 def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
@@ -40,8 +42,12 @@ def missing_scores(measured: Measured) -> Absent:
     asked = measured.experiment.quality.metric if measured.experiment.quality else ""
     reported = sorted(measured.table("examples")["metric"].unique().to_list())
     if reported:
-        return Absent(reason="not_measured", detail=f"no score named {asked!r} was reported; reported: {', '.join(reported)}")
-    return Absent(reason="not_measured", detail="the script scored no held-out examples; call probe.examples(ids, scores)")
+        return Absent(
+            reason="not_measured", detail=f"no score named {asked!r} was reported; reported: {', '.join(reported)}"
+        )
+    return Absent(
+        reason="not_measured", detail="the script scored no held-out examples; call probe.examples(ids, scores)"
+    )
 
 
 def _one(measured: Measured, joined: pl.DataFrame, configuration: str) -> Value:

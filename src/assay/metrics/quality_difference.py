@@ -57,10 +57,15 @@ def paired_differences(measured: Measured, configuration: str) -> np.ndarray | A
     pairs = pairs.filter(pl.col("block").is_in(list(blocks)))
     unpaired = pairs.filter(pl.col("score").is_null() | pl.col("reference").is_null()).height
     if pairs.height == 0:
-        return Absent(reason="insufficient", detail=f"no block holds scores of both {measured.base} and {configuration}")
+        return Absent(
+            reason="insufficient", detail=f"no block holds scores of both {measured.base} and {configuration}"
+        )
     complete = pairs.group_by("example").len()["len"].n_unique() == 1 and unpaired == 0
     if not complete:
-        return Absent(reason="refused", detail=f"{unpaired} examples were scored on one side only; score the same examples in every launch")
+        return Absent(
+            reason="refused",
+            detail=f"{unpaired} examples were scored on one side only; score the same examples in every launch",
+        )
     wide = pairs.sort("block", "example").with_columns(d=pl.col("score") - pl.col("reference"))
     matrix = wide["d"].to_numpy().reshape(len(blocks), -1)
     sign = -1.0 if measured.experiment.quality is not None and measured.experiment.quality.direction == "lower" else 1.0

@@ -21,8 +21,12 @@ from assay.metrics.per_launch import exact, positive
 from assay.units import NS_PER_S, SECONDS
 
 NO_FAULT = Absent(reason="not_measured", detail="no fault launch of this configuration; add [[faults]] with its level")
-NOT_RECOVERED = Absent(reason="undefined", detail="the job did not train again after the fault; the launches table says why")
-ONE_WORKER = Absent(reason="not_applicable", detail="one worker has no peer whose stop would show when the engine noticed")
+NOT_RECOVERED = Absent(
+    reason="undefined", detail="the job did not train again after the fault; the launches table says why"
+)
+ONE_WORKER = Absent(
+    reason="not_applicable", detail="one worker has no peer whose stop would show when the engine noticed"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +60,9 @@ def recoveries(measured: Measured) -> tuple[Recovery, ...]:
 def _one(launch: dict[str, object], fault: dict[str, object], events: pl.DataFrame, steps: pl.DataFrame) -> Recovery:
     struck_ns, incarnation = int(fault["ns"]), int(fault["incarnation"] or 0)  # type: ignore[call-overload]
     after = events.filter(pl.col("ns") >= struck_ns)
-    peers = after.filter((pl.col("kind") == "worker_gone") & (pl.col("rank") != fault["rank"]) & (pl.col("incarnation") == incarnation))
+    peers = after.filter(
+        (pl.col("kind") == "worker_gone") & (pl.col("rank") != fault["rank"]) & (pl.col("incarnation") == incarnation)
+    )
     starts = after.filter((pl.col("kind") == "worker_start") & (pl.col("incarnation") == incarnation + 1))
     again = steps.filter(pl.col("incarnation") == incarnation + 1)
     resumed = None if again.height == 0 else int(again["begin_ns"].min())  # type: ignore[arg-type]
@@ -74,7 +80,7 @@ def _regained(before: pl.DataFrame, again: pl.DataFrame) -> tuple[int | None, in
     """When the last step that had been finished before the fault was finished again, and how many were lost."""
     if before.height == 0 or again.height == 0:
         return None, None
-    finished = int(before["step"].max()) + 1  # type: ignore[arg-type, operator]
+    finished = int(before["step"].max()) + 1  # type: ignore[arg-type]
     first = int(again["step"].min())  # type: ignore[arg-type]
     lost = max(0, finished - first)
     if lost == 0:
@@ -115,7 +121,9 @@ def _seconds(measured: Measured, name: str, spans: list[float], how: str) -> Val
     if not spans:
         return NOT_RECOVERED
     if min(spans) <= 0.0:
-        return exact(max(spans), unit=SECONDS, name=name, n_launches=len(spans), n_trials=len(spans), how=f"{how}; nothing to do")
+        return exact(
+            max(spans), unit=SECONDS, name=name, n_launches=len(spans), n_trials=len(spans), how=f"{how}; nothing to do"
+        )
     return positive(spans, measured.confidence, unit=SECONDS, aggregate=how, name=name, n_trials=len(spans))
 
 

@@ -14,13 +14,15 @@ from assay.metrics.measured import Measured
 from assay.metrics.recovery import duration_metric
 from assay.units import SECONDS
 
+HOW = "fault until the lost progress is regained"
+
 
 def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     """Seconds per configuration."""
-    return duration_metric(measured, "recovery_time", lambda r: r.fault_ns, lambda r: r.regained_ns, "fault until the lost progress is regained")
+    return duration_metric(measured, "recovery_time", lambda r: r.fault_ns, lambda r: r.regained_ns, HOW)
 
 
 METRIC = Metric(
     name="recovery_time", title="Recovery time", unit=SECONDS, better="lower", dimension="reliability",
-    formula="fault until the lost progress is regained", compute=compute, primary=True,
+    formula=HOW, compute=compute, primary=True,
 )  # fmt: skip

@@ -47,7 +47,10 @@ def _refusal(measured: Measured) -> Absent | None:
 
 def _fits_per_block(measured: Measured) -> list[float]:
     values = seconds_per_work(measured) if time_basis(measured) == "step" else wall_seconds(measured)
-    times = {level: in_blocks(measured, values, name) for level, name in zip(measured.levels, measured.configurations, strict=True)}
+    times = {
+        level: in_blocks(measured, values, name)
+        for level, name in zip(measured.levels, measured.configurations, strict=True)
+    }
     blocks = sorted(set.intersection(*(set(found) for found in times.values())))
     above = [level for level in measured.levels if level > 1]
     return [amdahl_fit(above, [times[1][block] / times[level][block] for level in above]) for block in blocks]

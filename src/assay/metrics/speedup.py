@@ -54,7 +54,9 @@ def paired_speedup(measured: Measured, values: pl.DataFrame, configuration: str,
     if not own:
         return _no_times(measured, configuration, basis)
     if not blocks:
-        return Absent(reason="insufficient", detail=f"no block holds a launch of both {measured.base} and {configuration}")
+        return Absent(
+            reason="insufficient", detail=f"no block holds a launch of both {measured.base} and {configuration}"
+        )
     interval = paired_log_ratio([base[b] for b in blocks], [own[b] for b in blocks], measured.confidence)
     ratios = [base[b] / own[b] for b in blocks]
     return of_interval(
@@ -67,7 +69,10 @@ def paired_speedup(measured: Measured, values: pl.DataFrame, configuration: str,
 def _no_times(measured: Measured, configuration: str, basis: str) -> Absent:
     if measured.timed.filter(pl.col("configuration") == configuration).height == 0:
         return no_launch(configuration)
-    return Absent(reason="not_measured", detail=f"no {basis} times of {configuration}; mark the steps or use scaling.time = \"wall\"")
+    return Absent(
+        reason="not_measured",
+        detail=f'no {basis} times of {configuration}; mark the steps or use scaling.time = "wall"',
+    )
 
 
 METRIC = Metric(

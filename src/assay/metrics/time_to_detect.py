@@ -14,13 +14,17 @@ from assay.metrics.measured import Measured
 from assay.metrics.recovery import duration_metric
 from assay.units import SECONDS
 
+HOW = "fault until the engine stops the first surviving peer"
+
 
 def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     """Seconds per configuration."""
-    return duration_metric(measured, "time_to_detect", lambda r: r.fault_ns, lambda r: r.detected_ns, "fault until the engine stops the first surviving peer", needs_peer=True)
+    return duration_metric(
+        measured, "time_to_detect", lambda r: r.fault_ns, lambda r: r.detected_ns, HOW, needs_peer=True
+    )
 
 
 METRIC = Metric(
     name="time_to_detect", title="Time to detect", unit=SECONDS, better="lower", dimension="reliability",
-    formula="fault until the engine stops the first surviving peer", compute=compute,
+    formula=HOW, compute=compute,
 )  # fmt: skip

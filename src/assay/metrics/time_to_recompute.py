@@ -14,13 +14,15 @@ from assay.metrics.measured import Measured
 from assay.metrics.recovery import duration_metric
 from assay.units import SECONDS
 
+HOW = "first step after the restart until the lost progress is regained"
+
 
 def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     """Seconds per configuration."""
-    return duration_metric(measured, "time_to_recompute", lambda r: r.resumed_ns, lambda r: r.regained_ns, "first step after the restart until the lost progress is regained")
+    return duration_metric(measured, "time_to_recompute", lambda r: r.resumed_ns, lambda r: r.regained_ns, HOW)
 
 
 METRIC = Metric(
     name="time_to_recompute", title="Time to recompute", unit=SECONDS, better="lower", dimension="reliability",
-    formula="first step after the restart until the lost progress is regained", compute=compute,
+    formula=HOW, compute=compute,
 )  # fmt: skip

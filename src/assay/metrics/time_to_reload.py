@@ -14,13 +14,15 @@ from assay.metrics.measured import Measured
 from assay.metrics.recovery import duration_metric
 from assay.units import SECONDS
 
+HOW = "last worker's start until the first step, checkpoint load included"
+
 
 def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     """Seconds per configuration."""
-    return duration_metric(measured, "time_to_reload", lambda r: r.restarted_ns, lambda r: r.resumed_ns, "last worker's start until the first step, checkpoint load included")
+    return duration_metric(measured, "time_to_reload", lambda r: r.restarted_ns, lambda r: r.resumed_ns, HOW)
 
 
 METRIC = Metric(
     name="time_to_reload", title="Time to reload", unit=SECONDS, better="lower", dimension="reliability",
-    formula="last worker's start until the first step, checkpoint load included", compute=compute,
+    formula=HOW, compute=compute,
 )  # fmt: skip

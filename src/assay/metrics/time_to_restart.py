@@ -14,13 +14,15 @@ from assay.metrics.measured import Measured
 from assay.metrics.recovery import duration_metric, noticed_ns
 from assay.units import SECONDS
 
+HOW = "detection until the last worker has started again"
+
 
 def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     """Seconds per configuration."""
-    return duration_metric(measured, "time_to_restart", noticed_ns, lambda r: r.restarted_ns, "detection until the last worker has started again")
+    return duration_metric(measured, "time_to_restart", noticed_ns, lambda r: r.restarted_ns, HOW)
 
 
 METRIC = Metric(
     name="time_to_restart", title="Time to restart", unit=SECONDS, better="lower", dimension="reliability",
-    formula="detection until the last worker has started again", compute=compute,
+    formula=HOW, compute=compute,
 )  # fmt: skip

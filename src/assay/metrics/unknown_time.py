@@ -17,7 +17,9 @@ from assay.units import SECONDS
 
 def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     """Median of the phase per launch, then over launches."""
-    return phase_time(measured, "unknown", missing="the script did not mark its steps; iterate over probe.steps(loader) to have them")
+    return phase_time(
+        measured, "unknown", missing="the script did not mark its steps; iterate over probe.steps(loader) to have them"
+    )
 
 
 METRIC = Metric(

@@ -29,10 +29,15 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
 def work_per_launch(measured: Measured) -> pl.DataFrame:
     """(launch, value) of every launch that says how much work it did."""
     counted = (
-        measured.global_steps.filter(pl.col("items").is_not_null()).group_by("launch").agg(pl.col("items").sum().alias("counted"))
+        measured.global_steps.filter(pl.col("items").is_not_null())
+        .group_by("launch")
+        .agg(pl.col("items").sum().alias("counted"))
     )
     declared = (
-        measured.table("events").filter(pl.col("kind") == "useful_work").group_by("launch").agg(pl.col("value").max().alias("declared"))
+        measured.table("events")
+        .filter(pl.col("kind") == "useful_work")
+        .group_by("launch")
+        .agg(pl.col("value").max().alias("declared"))
     )
     both = counted.join(declared, on="launch", how="full", coalesce=True)
     return both.select("launch", pl.coalesce("declared", "counted").alias("value"))

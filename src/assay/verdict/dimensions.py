@@ -95,9 +95,7 @@ def _cost(results: Results, name: str, gates: Mapping[str, GateResult]) -> Dimen
     return DimensionResult(status="PASS", sentence=f"{show(cost).full} a run; {joules}")
 
 
-def _reliability(
-    measured: Measured, results: Results, name: str, gates: Mapping[str, GateResult]
-) -> DimensionResult:
+def _reliability(measured: Measured, results: Results, name: str, gates: Mapping[str, GateResult]) -> DimensionResult:
     if "recovery" in gates:
         return DimensionResult(status=gates["recovery"].status, sentence=gates["recovery"].sentence)
     value = results["recovery_time"][name]

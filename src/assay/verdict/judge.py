@@ -96,5 +96,3 @@ def overall(
         return "PASS"
     undecided = any(gate.status in ("INCONCLUSIVE", "NOT_MEASURED") for gate in gates) or not gates
     return "INCONCLUSIVE" if undecided else "FAIL"
-
-

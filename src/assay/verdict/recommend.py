@@ -89,7 +89,9 @@ def _most(results: Results, metric: str, right: Sequence[str], goal: str) -> Rec
 
 def _picked(found: dict[str, Estimate], best: str | None, goal: str) -> Recommendation:
     if best is None:
-        return Recommendation(goal=goal, configuration=None, sentence="not measured for any configuration that holds quality")
+        return Recommendation(
+            goal=goal, configuration=None, sentence="not measured for any configuration that holds quality"
+        )
     value = found[best]
     rivals = [
         name for name, other in found.items() if name != best and other.low <= value.high and value.low <= other.high
@@ -101,7 +103,11 @@ def _picked(found: dict[str, Estimate], best: str | None, goal: str) -> Recommen
 
 
 def _largest_under(gate: str, goal: str, right: Sequence[str], gates: Sequence[GateResult]) -> Recommendation:
-    passing = [result for result in gates if result.gate == gate and result.status == "PASS" and result.configuration in right]
+    passing = [
+        result for result in gates if result.gate == gate and result.status == "PASS" and result.configuration in right
+    ]
     if not passing:
-        return Recommendation(goal=goal, configuration=None, sentence=f"no configuration that holds quality passes the {gate}")
+        return Recommendation(
+            goal=goal, configuration=None, sentence=f"no configuration that holds quality passes the {gate}"
+        )
     return Recommendation(goal=goal, configuration=passing[-1].configuration, sentence=passing[-1].sentence)

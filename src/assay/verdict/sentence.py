@@ -33,7 +33,8 @@ def sentence(
         return f"{name}: FAIL: {_failure(findings, recommendations, vector)}."
     if picked.configuration is None:
         return f"{name}: INCONCLUSIVE: {picked.sentence}."
-    return f"{name}: {_claim(measured, results, picked.configuration)}. {_conditions(measured)}{_not_measured(vector[picked.configuration], results, picked.configuration)}"
+    missing = _not_measured(vector[picked.configuration], results, picked.configuration)
+    return f"{name}: {_claim(measured, results, picked.configuration)}. {_conditions(measured)}{missing}"
 
 
 def _failure(
@@ -63,7 +64,11 @@ def _claim(measured: Measured, results: Results, configuration: str) -> str:
         parts.append(f"speedup {show(speedup).full} over {measured.base} ({_base_time(results, measured.base)})")
     if isinstance(efficiency, Estimate):
         parts.append(f"efficiency {show(efficiency).full}")
-    parts += [_quality(measured, results, configuration), _cost(measured, results, configuration), _fault(results, configuration)]
+    parts += [
+        _quality(measured, results, configuration),
+        _cost(measured, results, configuration),
+        _fault(results, configuration),
+    ]
     return "; ".join(part for part in parts if part)
 
 

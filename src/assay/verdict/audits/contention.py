@@ -51,7 +51,11 @@ def load_shares(measured: Measured) -> pl.DataFrame:
     spans = rows.filter(pl.col("what").is_not_null()).group_by("launch", "what").agg(
         (pl.col("value").max() - pl.col("value").min()).alias("span")
     )  # fmt: skip
-    wide = spans.pivot(on="what", index="launch", values="span") if spans.height else pl.DataFrame(schema={"launch": pl.Int32})
+    wide = (
+        spans.pivot(on="what", index="launch", values="span")
+        if spans.height
+        else pl.DataFrame(schema={"launch": pl.Int32})
+    )
     for name in _COUNTERS.values():
         if name not in wide.columns:
             wide = wide.with_columns(pl.lit(None, dtype=pl.Float64).alias(name))

@@ -37,7 +37,11 @@ def _lost(configuration: str, worst: Epoch, bad: int, total: int) -> Finding:
 
 def _duplicated(configuration: str, worst: Epoch, bad: int, total: int) -> Finding:
     padding = worst.lost == 0 and worst.duplicated == -worst.expected % worst.workers
-    cause = f", as many as padding {worst.expected} samples to a multiple of {worst.workers} workers adds" if padding else ""
+    cause = (
+        f", as many as padding {worst.expected} samples to a multiple of {worst.workers} workers adds"
+        if padding
+        else ""
+    )
     return Finding(
         rule="samples_duplicated_by_padding" if padding else "samples_duplicated",
         severity="fail", configuration=configuration,

@@ -19,7 +19,9 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
     remedy = "finish it with `assay resume RECORD`"
     if measured.state == "complete":
         return (_finding("unsealed", "all launches have ended but the record was never sealed", remedy),)
-    return (_finding("interrupted", f"the experiment is {measured.state}: launches of the plan are missing{said}", remedy),)
+    return (
+        _finding("interrupted", f"the experiment is {measured.state}: launches of the plan are missing{said}", remedy),
+    )
 
 
 def _finding(rule: str, evidence: str, remedy: str) -> Finding:

@@ -16,7 +16,9 @@ def check(measured: Measured, results: Results) -> tuple[GateResult, ...]:
     if most is None:
         return ()
     bound = exact(most, unit=USD, name="gate", n_launches=0, n_trials=0, how="threshold")
-    return tuple(threshold("budget", name, "cost", results["cost"][name], bound, "at most") for name in measured.configurations)
+    return tuple(
+        threshold("budget", name, "cost", results["cost"][name], bound, "at most") for name in measured.configurations
+    )
 
 
 GATE = Gate(name="budget", question="Does a run stay within its budget?", check=check)

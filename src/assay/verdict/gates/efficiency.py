@@ -18,7 +18,8 @@ def check(measured: Measured, results: Results) -> tuple[GateResult, ...]:
     bound = exact(least, unit=FRACTION, name="gate", n_launches=0, n_trials=0, how="threshold")
     efficiency = results["efficiency"]
     return tuple(
-        threshold("efficiency", name, "efficiency", efficiency[name], bound, "at least") for name in measured.configurations
+        threshold("efficiency", name, "efficiency", efficiency[name], bound, "at least")
+        for name in measured.configurations
     )
 
 

@@ -44,12 +44,17 @@ def _reference(results: Results, configuration: str) -> GateResult:
 def _judged(measured: Measured, decision: Decision, value: Estimate) -> tuple[Status, str]:
     quality = measured.experiment.quality
     assert quality is not None
-    decimals = max(decimals_of(value.value, value.low, value.high), decimals_of(quality.margin, quality.margin, quality.margin))
+    decimals = max(
+        decimals_of(value.value, value.low, value.high), decimals_of(quality.margin, quality.margin, quality.margin)
+    )
     low, mid, high = (number(x, decimals) for x in (value.low, value.value, value.high))
     margin = number(quality.margin, decimals)
     numbers = f"{quality.metric} differs by {mid} from the base, one-sided bounds [{low}, {high}], margin {margin}"
     if value.n_launches < FEWEST_LAUNCHES:
-        return "INCONCLUSIVE", f"{numbers}; {value.n_launches} launches carry no verdict, use at least {FEWEST_LAUNCHES}"
+        return (
+            "INCONCLUSIVE",
+            f"{numbers}; {value.n_launches} launches carry no verdict, use at least {FEWEST_LAUNCHES}",
+        )
     if decision.verdict == "HELD":
         worse = " (worse, but within the margin)" if decision.worse_within_margin else ""
         return "PASS", f"quality held{worse}: {numbers}"
@@ -65,7 +70,11 @@ def _needed(decision: Decision, decimals: int) -> str:
     if decision.items_needed is not None:
         ways.append(f"{decision.items_needed} held-out examples")
     smallest = f"this data supports a margin of {number(decision.smallest_supported_margin, decimals)}"
-    return f"about {' or '.join(ways)} would decide; {smallest}" if ways else f"{smallest}; more of only one kind of data cannot decide"
+    return (
+        f"about {' or '.join(ways)} would decide; {smallest}"
+        if ways
+        else f"{smallest}; more of only one kind of data cannot decide"
+    )
 
 
 def _result(configuration: str, status: Status, sentence: str) -> GateResult:

@@ -31,7 +31,9 @@ def _one(launches: pl.DataFrame, struck: set[int], results: Results, configurati
     lost = hit.filter(pl.col("status") != "ok")
     if lost.height:
         reason = lost["reason"][0]
-        return _result(configuration, "FAIL", f"the job did not survive {count(lost.height, 'fault launches')}: {reason}")
+        return _result(
+            configuration, "FAIL", f"the job did not survive {count(lost.height, 'fault launches')}: {reason}"
+        )
     time, steps = results["recovery_time"][configuration], results["steps_lost"][configuration]
     if isinstance(time, Absent) or isinstance(steps, Absent):
         detail = time.detail if isinstance(time, Absent) else "the lost steps could not be counted"
