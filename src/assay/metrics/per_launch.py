@@ -53,16 +53,20 @@ def from_frame(
 def positive(
     values: Sequence[float], confidence: float, *, unit: str, aggregate: str, name: str, n_trials: int
 ) -> Estimate:
-    """Student t on the logs of positive values. All-zero values (a price of 0) are an exact zero."""
-    if all(value == 0.0 for value in values):
-        return exact(
-            0.0, unit=unit, name=name, n_launches=len(values), n_trials=n_trials, how=f"{aggregate}; all are 0"
-        )
+    """Student t on the logs of positive values. Three or more equal whole numbers are a count, and exact."""
+    if all(value == 0.0 for value in values) or _is_a_count(values):
+        how = f"{aggregate}; the same in all {len(values)} launches"
+        return exact(values[0], unit=unit, name=name, n_launches=len(values), n_trials=n_trials, how=how)
     return of_interval(
         log_t(values, confidence), values, confidence, unit=unit, name=name, n_trials=n_trials,
         method=f"Student t on the log of {len(values)} launch values; each is the {aggregate}",
         tags=f"agg:{aggregate}|ci:t-log",
     )  # fmt: skip
+
+
+def _is_a_count(values: Sequence[float]) -> bool:
+    """Determinism is tested, not assumed: at least 3 launches gave the same whole number (Hoefler & Belli rule 5)."""
+    return len(values) >= 3 and len(set(values)) == 1 and values[0] == int(values[0])
 
 
 def average(

@@ -15,7 +15,7 @@ import polars as pl
 from assay.metrics.base import Metric, Results
 from assay.metrics.estimate import Absent, Value
 from assay.metrics.measured import Measured
-from assay.metrics.per_launch import in_blocks, no_launch, of_interval
+from assay.metrics.per_launch import exact, in_blocks, no_launch, of_interval
 from assay.metrics.wall_time import wall_seconds
 from assay.stats.intervals import paired_log_ratio
 from assay.units import RATIO
@@ -53,6 +53,9 @@ def paired_speedup(measured: Measured, values: pl.DataFrame, configuration: str,
     blocks = sorted(base.keys() & own.keys())
     if not own:
         return _no_times(measured, configuration, basis)
+    if configuration == measured.base:
+        how = f"1 by definition: this is the base, {basis} time"
+        return exact(1.0, unit=RATIO, name=name, n_launches=len(own), n_trials=len(own), how=how)
     if not blocks:
         return Absent(
             reason="insufficient", detail=f"no block holds a launch of both {measured.base} and {configuration}"

@@ -57,11 +57,13 @@ def _failure(
 def _claim(measured: Measured, results: Results, configuration: str) -> str:
     workers = dict(zip(measured.configurations, measured.levels, strict=True))[configuration]
     if configuration == measured.base:
-        return f"{count(workers, 'workers')} ({configuration}, the base) is the largest admissible worker count: {_base_time(results, configuration)}"
-    parts = [f"{count(workers, 'workers')} are the largest admissible worker count"]
+        return f"{_largest(workers)} (the base): {_base_time(results, configuration)}"
+    parts = [_largest(workers)]
     speedup, efficiency = results["speedup"][configuration], results["efficiency"][configuration]
     if isinstance(speedup, Estimate):
-        parts.append(f"speedup {show(speedup).full} over {measured.base} ({_base_time(results, measured.base)})")
+        parts.append(
+            f"speedup {show(speedup).full} over {count(measured.experiment.base_level, 'workers')} ({_base_time(results, measured.base)})"
+        )
     if isinstance(efficiency, Estimate):
         parts.append(f"efficiency {show(efficiency).full}")
     parts += [
@@ -70,6 +72,10 @@ def _claim(measured: Measured, results: Results, configuration: str) -> str:
         _fault(results, configuration),
     ]
     return "; ".join(part for part in parts if part)
+
+
+def _largest(workers: int) -> str:
+    return f"{count(workers, 'workers')} {'is' if workers == 1 else 'are'} the largest admissible worker count"
 
 
 def _base_time(results: Results, configuration: str) -> str:

@@ -42,7 +42,8 @@ def _one(launches: pl.DataFrame, struck: set[int], results: Results, configurati
 
 
 def _sentence(time: Estimate, steps: Estimate) -> str:
-    return f"survived the fault: {show(time).full} until progress was regained, {show(steps).text} lost"
+    shown = show(time)
+    return f"survived the fault: {shown.text} until progress was regained ({shown.interval}), {show(steps).text} lost"
 
 
 def _result(configuration: str, status: Status, sentence: str) -> GateResult:
