@@ -71,7 +71,9 @@ class Shown:
     @property
     def full(self) -> str:
         """Value and interval, or the reason, in one line."""
-        return f"{self.text} {self.interval}" if self.measured else f"{self.text} ({self.note})" if self.note else self.text
+        if self.measured:
+            return f"{self.text} {self.interval}"
+        return f"{self.text} ({self.note})" if self.note else self.text
 
 
 def scale_for(unit: str, magnitudes: Iterable[float], work: str = "items") -> Scale:
@@ -195,7 +197,8 @@ def _fewest(value: float, digits: int) -> int:
     if value == round(value):
         return 0
     most = max(0, _significant(value, digits))
-    return next(d for d in range(most + 1) if d == most or math.isclose(round(value, d), round(value, most), rel_tol=1e-12))
+    shortest = (d for d in range(most) if math.isclose(round(value, d), round(value, most), rel_tol=1e-12))
+    return next(shortest, most)
 
 
 def number(value: float, decimals: int) -> str:
@@ -205,7 +208,7 @@ def number(value: float, decimals: int) -> str:
     rounded = round(value, decimals)
     if rounded == 0.0:
         rounded = 0.0  # no minus before a zero
-    if decimals > 7 and 0.0 < abs(rounded) < 1e-4 or abs(rounded) >= 1e12:
+    if (decimals > 7 and 0.0 < abs(rounded) < 1e-4) or abs(rounded) >= 1e12:
         return _exponent(rounded, decimals)
     return f"{rounded:,.{max(decimals, 0)}f}".replace("-", "−")
 
@@ -222,7 +225,7 @@ def reading(value: float | None, unit: str, scale: Scale | None = None) -> str:
         return "–"
     fitting = scale or scale_for(unit, (value,))
     shown = value * fitting.factor
-    decimals = _fewest(shown, DIGITS_WITHOUT_INTERVAL) if shown == round(shown) else max(0, _significant(shown, DIGITS_WITHOUT_INTERVAL))
+    decimals = 0 if shown == round(shown) else max(0, _significant(shown, DIGITS_WITHOUT_INTERVAL))
     return dressed(number(shown, decimals), fitting)
 
 

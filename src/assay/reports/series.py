@@ -206,11 +206,7 @@ def _signal(detail: str) -> str:
 
 def _progress(steps: pl.DataFrame, begin_ns: int) -> tuple[tuple[int, float, int], ...]:
     """(incarnation, seconds, steps finished) whenever the last rank finished a step, thinned to 300 points."""
-    finished = (
-        steps.group_by("incarnation", "step")
-        .agg(pl.col("end_ns").max())
-        .sort("incarnation", "step")
-    )
+    finished = steps.group_by("incarnation", "step").agg(pl.col("end_ns").max()).sort("incarnation", "step")
     stride = -(-finished.height // MOST_POINTS) or 1
     edge = (pl.col("incarnation") != pl.col("incarnation").shift(-1)).fill_null(True) | (
         pl.col("incarnation") != pl.col("incarnation").shift(1)
@@ -228,7 +224,7 @@ def _recovery(
     """The phases end to end from the fault; the first absent one ends the chain, because nothing is known after it."""
     if fault_s is None:
         return (), ("no fault struck in this launch",)
-    at, phases = fault_s, []
+    at, phases = fault_s, list[RecoveryPhase]()
     for metric, name in RECOVERY:
         value = results.get(metric, {}).get(configuration)
         if not isinstance(value, Estimate):

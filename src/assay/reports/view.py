@@ -95,6 +95,7 @@ class GateRow:
     """One gate on one configuration."""
 
     gate: str
+    configuration: str
     label: str
     status: Status
     word: str
@@ -107,6 +108,7 @@ class FindingRow:
 
     rule: str
     severity: str
+    configuration: str | None  # None: the whole record
     where: str
     evidence: str
     remedy: str
@@ -266,7 +268,8 @@ def build(measured: Measured, judgement: Judgement) -> View:
         metrics=metrics,
         gates=tuple(
             GateRow(
-                gate=gate.gate, label=labels.get(gate.configuration, _place(gate.configuration)), status=gate.status,
+                gate=gate.gate, configuration=gate.configuration,
+                label=labels.get(gate.configuration, _place(gate.configuration)), status=gate.status,
                 word=STATUS_WORDS[gate.status], sentence=gate.sentence,
             )
             for gate in verdict.gates
@@ -337,6 +340,7 @@ def _findings(findings: tuple[Finding, ...], labels: Mapping[str, str]) -> tuple
     return tuple(
         FindingRow(
             rule=finding.rule, severity=finding.severity, evidence=finding.evidence, remedy=finding.remedy,
+            configuration=finding.configuration,
             where=labels.get(finding.configuration or "", _place(finding.configuration)),
         )
         for finding in worst_first
@@ -405,9 +409,7 @@ def _plain(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, default=str)
 
 
-def _conditions(
-    experiment: Experiment, manifest: Mapping[str, Any], measured: Measured, base: str
-) -> tuple[Fact, ...]:
+def _conditions(experiment: Experiment, manifest: Mapping[str, Any], measured: Measured, base: str) -> tuple[Fact, ...]:
     """What was asked for: the conditions without which no number of the report may be quoted."""
     launches, quality, prices = experiment.launches, experiment.quality, experiment.prices
     facts = {

@@ -1,0 +1,123 @@
+"""How does a verdict go into an issue, a pull request or a wiki?  As GitHub-flavoured Markdown with full tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from assay.reports.base import Report
+from assay.reports.format import Shown
+from assay.reports.view import DIMENSION_QUESTIONS, DIMENSION_TITLES, MetricRow, View
+from assay.verdict.types import DIMENSIONS
+
+_SPECIAL = str.maketrans({mark: f"\\{mark}" for mark in "\\`*_[]<>|#~"} | {"\n": " ", "\r": " ", "&": "&amp;"})
+
+
+def render(view: View) -> str:
+    """The whole report as Markdown."""
+    sections = (
+        _headline(view), _vector(view), _numbers(view), _gates(view), _findings(view), _recommendations(view),
+        *(_dimension(view, dimension) for dimension in DIMENSIONS),
+        _launches(view), _environment(view), _conditions(view),
+    )  # fmt: skip
+    return "\n\n".join(section for section in sections if section) + "\n"
+
+
+def plain(text: str) -> str:
+    """Text from elsewhere with everything escaped that Markdown or HTML would interpret."""
+    return text.translate(_SPECIAL)
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A Markdown table; cells are escaped here."""
+    lines = ["| " + " | ".join(plain(cell) for cell in row) + " |" for row in (head, *rows)]
+    return "\n".join([lines[0], "|" + "---|" * len(head), *lines[1:]])
+
+
+def _headline(view: View) -> str:
+    return f"# {plain(view.name)}: {view.word.upper()}\n\n> {plain(view.sentence)}"
+
+
+def _vector(view: View) -> str:
+    titles = [DIMENSION_TITLES[dimension] for dimension in DIMENSIONS]
+    rows = [
+        (row.column.label, *(f"{row.cells[d].word.upper()}: {row.cells[d].sentence}" for d in DIMENSIONS))
+        for row in view.vector
+    ]
+    return "## Four dimensions\n\n" + table(("Configuration", *titles), rows)
+
+
+def _numbers(view: View) -> str:
+    return f"## Numbers\n\n{_metric_table(view, view.primary)}\n\nIntervals in brackets: {view.confidence} confidence; the launch is the unit."
+
+
+def _metric_table(view: View, rows: tuple[MetricRow, ...]) -> str:
+    """Configurations side by side; a value of the whole experiment has its own column if there is one."""
+    keys = [*(column.key for column in view.columns)]
+    others = dict.fromkeys(key for row in rows for key in row.cells if key not in keys)
+    keys += others
+    head = ("Metric", *(view.label(key) for key in keys))
+    return table(head, [(row.title, *(_cell(row.cells.get(key)) for key in keys)) for row in rows])
+
+
+def _cell(shown: Shown | None) -> str:
+    return "" if shown is None else shown.full
+
+
+def _gates(view: View) -> str:
+    if not view.gates:
+        return "## Gates\n\nNone were asked for."
+    rows = [(gate.word.upper(), gate.label, gate.gate, gate.sentence) for gate in view.gates]
+    return "## Gates\n\n" + table(("Status", "Configuration", "Gate", "Evidence"), rows)
+
+
+def _findings(view: View) -> str:
+    if not view.findings:
+        return "## Findings\n\nNone: every audit passed."
+    rows = [(found.severity, found.rule, found.where, found.evidence, found.remedy) for found in view.findings]
+    return "## Findings\n\n" + table(("Severity", "Rule", "Where", "Evidence", "To do"), rows)
+
+
+def _recommendations(view: View) -> str:
+    if not view.recommendations:
+        return ""
+    rows = [(pick.goal, pick.label, pick.sentence) for pick in view.recommendations]
+    return "## Recommendation\n\n" + table(("Goal", "Configuration", "Why"), rows)
+
+
+def _dimension(view: View, dimension: str) -> str:
+    rows = view.of_dimension(dimension)
+    body = _metric_table(view, rows) if rows else "Not measured."
+    return f"## {DIMENSION_TITLES[dimension]}\n\n{DIMENSION_QUESTIONS[dimension]}\n\n{body}"
+
+
+def _launches(view: View) -> str:
+    rows = [
+        (str(r.number), r.label, str(r.block), r.role, r.status, r.wall, str(r.steps), r.step, r.reason)
+        for r in view.launches
+    ]
+    head = ("Launch", "Configuration", "Block", "Role", "Status", "Wall", "Steps", "Median step", "Reason")
+    return "## Launches\n\n" + table(head, rows)
+
+
+def _environment(view: View) -> str:
+    """Only what changed during the experiment, and the count of the rest: the whole is in the record."""
+    changed = [
+        (f"{group.name}.{row.key}", row.before, row.after)
+        for group in view.environment
+        for row in group.rows
+        if row.changed
+    ]
+    total = sum(len(group.rows) for group in view.environment)
+    if not total:
+        return "## Environment\n\nNot recorded."
+    body = table(("Changed", "Before", "After"), changed) if changed else "Nothing changed during the experiment."
+    return f"## Environment\n\n{body}\n\n{total - len(changed)} of {total} facts stayed the same."
+
+
+def _conditions(view: View) -> str:
+    overhead = "; ".join(f"{label}: {shown.full}" for label, shown in view.overhead)
+    rows = [*((fact.name, fact.text) for fact in view.conditions), ("Instrument's own cost", overhead)]
+    return "## Conditions\n\n" + table(("What", "Value"), rows)
+
+
+REPORT = Report(name="markdown", suffix=".md", summary="tables for an issue, a pull request or a wiki", render=render)

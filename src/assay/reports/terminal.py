@@ -1,0 +1,177 @@
+"""What does a person see who ran assay in a terminal?
+
+The verdict's sentence, the four-dimension vector, the primary numbers with their intervals, the gates, what was found
+and what to do.  Words carry every status; colour only repeats them.  Without a terminal the text is plain ASCII.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from rich import box
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.rule import Rule
+from rich.table import Table
+from rich.text import Text
+
+from assay.metrics.base import ALL
+from assay.reports.base import Report
+from assay.reports.format import Shown, count
+from assay.reports.view import DIMENSION_TITLES, Column, MetricRow, View
+from assay.verdict.types import DIMENSIONS
+
+WIDTH: Final = 100
+LABEL_WIDTH: Final = 20
+CELL_WIDTH: Final = 18
+STYLES: Final = {
+    "PASS": "green", "FAIL": "bold red", "INVALID": "bold red", "INCONCLUSIVE": "yellow", "NOT_MEASURED": "dim",
+    "invalid": "bold red", "fail": "bold red", "warning": "yellow", "note": "dim",
+}  # fmt: skip
+PLAIN: Final = str.maketrans({
+    "µ": "u", "−": "-", "–": "-", "—": "-", "≥": ">=", "≤": "<=", "×": "x", "·": "-", "…": "...", "’": "'",
+    "“": '"', "”": '"', "±": "+-", "→": "->", "─": "-", "━": "-",
+})  # fmt: skip
+
+
+def render(view: View, *, width: int = WIDTH, colour: bool = False) -> str:
+    """The report as text of at most `width` columns; with `colour` for a terminal, else plain ASCII."""
+    console = Console(
+        width=width, force_terminal=colour, color_system="auto" if colour else None, no_color=not colour,
+        legacy_windows=False, highlight=False, emoji=False, markup=False, record=False,
+    )  # fmt: skip
+    with console.capture() as capture:
+        console.print(Group(*_sections(view, width)))
+    text = "\n".join(line.rstrip() for line in capture.get().splitlines()) + "\n"
+    return text if colour else text.translate(PLAIN).encode("ascii", "replace").decode("ascii")
+
+
+def _sections(view: View, width: int) -> list[RenderableType]:
+    parts: list[RenderableType] = [*_headline(view), *_vector(view, width)]
+    parts += [_title("Numbers"), *_numbers(view, width)]
+    if view.gates:
+        parts += [_title("Gates"), _gates(view)]
+    parts += [_title("Findings"), _findings(view)]
+    parts += [_title("Recommendation"), _recommendations(view)]
+    return [*parts, Text(), *_footer(view)]
+
+
+def _title(text: str) -> RenderableType:
+    return Group(Text(), Rule(Text(text, style="bold"), align="left", characters="─", style="dim"))
+
+
+def _headline(view: View) -> list[RenderableType]:
+    verdict = Text.assemble((f"{view.word.upper()}", STYLES[view.status]), f"  {view.name}: {view.meaning}")
+    return [verdict, Text(), Padding(Text(view.sentence, style="bold"), (0, 2))]
+
+
+def _vector(view: View, width: int) -> list[RenderableType]:
+    """Status words as a table; the sentences behind all that did not pass below it."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("", min_width=10)
+    for dimension in DIMENSIONS:
+        table.add_column(DIMENSION_TITLES[dimension], max_width=max(12, (width - 14) // 4))
+    for row in view.vector:
+        table.add_row(row.column.label, *(_status(row.cells[d].status, row.cells[d].word) for d in DIMENSIONS))
+    reasons = [
+        Text.assemble(f"{row.column.label}, {DIMENSION_TITLES[d].lower()}: ", _status(cell.status, cell.word), f", {cell.sentence}")
+        for row in view.vector for d in DIMENSIONS if (cell := row.cells[d]).status != "PASS"
+    ]  # fmt: skip
+    return [_title("Four dimensions"), table, *(_hanging(reason) for reason in reasons)]
+
+
+def _status(status: str, word: str) -> Text:
+    return Text(word, style=STYLES[status])
+
+
+def _hanging(text: Text) -> Table:
+    """A bullet whose further lines are indented below its first."""
+    grid = Table.grid(padding=(0, 1, 0, 0))
+    grid.add_column(width=1)
+    grid.add_column()
+    grid.add_row("-", text)
+    return grid
+
+
+def _numbers(view: View, width: int) -> list[RenderableType]:
+    """The primary metrics; configurations that do not fit side by side continue in a further table."""
+    rows = [row for row in view.primary if set(row.cells) != {ALL}]
+    whole = [row for row in view.primary if ALL in row.cells]
+    per_table = max(1, (width - LABEL_WIDTH) // (CELL_WIDTH + 2))
+    chunks = [view.columns[i : i + per_table] for i in range(0, len(view.columns), per_table)]
+    parts: list[RenderableType] = [_metric_table(rows, chunk) for chunk in chunks]
+    parts += [_hanging(Text(f"{row.title}: {row.cells[ALL].full}")) for row in whole]
+    return [*parts, *(_hanging(Text(note)) for note in _absences(rows, view))]
+
+
+def _metric_table(rows: list[MetricRow], columns: tuple[Column, ...]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("", max_width=LABEL_WIDTH)
+    for column in columns:
+        table.add_column(column.label, justify="right")
+    for row in rows:
+        table.add_row(row.title, *(_value(row.cells.get(column.key)) for column in columns))
+    return table
+
+
+def _value(shown: Shown | None) -> Text:
+    if shown is None:
+        return Text("–", style="dim")
+    if not shown.measured:
+        return Text(shown.text, style="dim")
+    return Text.assemble(shown.text, "\n", (shown.interval, "dim"))
+
+
+def _absences(rows: list[MetricRow], view: View) -> list[str]:
+    """Why a primary number is missing, once per reason."""
+    found: dict[str, list[str]] = {}
+    for row in rows:
+        for key, shown in row.cells.items():
+            if not shown.measured:
+                found.setdefault(f"{row.title}, {shown.text}: {shown.note}", []).append(view.label(key))
+    everywhere = count(len(view.columns), "configurations")
+    return [
+        f"{reason} ({', '.join(where) if len(where) < len(view.columns) else everywhere})"
+        for reason, where in found.items()
+    ]
+
+
+def _gates(view: View) -> Table:
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    for gate in view.gates:
+        grid.add_row(_status(gate.status, gate.word), gate.label, gate.gate, gate.sentence)
+    return grid
+
+
+def _findings(view: View) -> RenderableType:
+    if not view.findings:
+        return Text("none: every audit passed")
+    return Group(*(
+        _hanging(Text.assemble(
+            (finding.severity, STYLES[finding.severity]), f" {finding.rule} ({finding.where}): {finding.evidence}. ",
+            ("To do: ", "bold"), f"{finding.remedy}.",
+        ))
+        for finding in view.findings
+    ))  # fmt: skip
+
+
+def _recommendations(view: View) -> Table:
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    for pick in view.recommendations:
+        grid.add_row(Text(pick.goal, style="bold" if pick.goal == "recommended" else ""), pick.label, pick.sentence)
+    return grid
+
+
+def _footer(view: View) -> list[RenderableType]:
+    cost = "; ".join(f"{label} {shown.full}" for label, shown in view.overhead)
+    seal = "sealed" if view.sealed else "not sealed"
+    return [
+        Text(
+            f"Intervals: {view.confidence} confidence, the launch is the unit. Instrument's own cost: {cost}.",
+            style="dim",
+        ),
+        Text(f"Record {view.record}: {view.state}, {seal}.", style="dim"),
+    ]
+
+
+REPORT = Report(name="terminal", suffix=".txt", summary="the verdict and its numbers as text", render=render)
