@@ -1,0 +1,183 @@
+"""How far is the experiment?  A live grid of the plan on a terminal, else one plain line per launch's start and end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TextIO
+
+from assay.runners.base import FINAL, LaunchProgress, LaunchRow, RunProgress
+from assay.spec.plan import PlannedLaunch
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+REDRAW_S = 0.5  # seldom: the display shares the processors with the workers
+WALL_OF = {
+    "ok": "green",
+    "failed": "red",
+    "timeout": "red",
+    "aborted": "yellow",
+    "skipped": "yellow",
+    "running": "cyan bold",
+}
+SIGNS = {"ok": "●", "failed": "✗", "timeout": "✗", "aborted": "◌", "skipped": "–", "running": "▶", "waiting": "·"}
+
+
+def duration(seconds: float) -> str:
+    """A time for people who wait: 8 s, 3 min 20 s, 2 h 5 min."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    minutes, rest = divmod(whole, 60)
+    if minutes < 60:
+        return f"{minutes} min {rest} s" if rest else f"{minutes} min"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if minutes else f"{hours} h"
+
+
+@contextmanager
+def display(stream: TextIO, *, quiet: bool) -> Iterator[Callable[[RunProgress], None] | None]:
+    """What `run` and `resume` tell their progress to, for as long as the body runs."""
+    if quiet:
+        yield None
+    elif not stream.isatty():
+        yield PlainLines(stream)
+    else:
+        from rich.console import Console
+        from rich.live import Live
+
+        with Live(console=Console(file=stream), auto_refresh=False, transient=True) as live:
+            yield Grid(lambda picture: live.update(picture, refresh=True))
+
+
+class PlainLines:
+    """One line when a launch starts, one when it ends. No colour, no cursor movement."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self.stream = stream
+        self.told_rows: int | None = None
+        self.told_running: int | None = None
+
+    def __call__(self, progress: RunProgress) -> None:
+        """Print what is new."""
+        if self.told_rows is None:
+            self._first(progress)
+        for row in progress.rows[self.told_rows or 0 :]:
+            self._line(ended_line(row, progress))
+        self.told_rows = len(progress.rows)
+        if progress.running is not None and progress.running.number != self.told_running:
+            self.told_running = progress.running.number
+            self._line(started_line(progress.running, progress))
+
+    def _first(self, progress: RunProgress) -> None:
+        done = {row["slot"] for row in progress.rows if row["status"] in FINAL}
+        again = f", {len(done)} of them done before" if done else ""
+        self._line(f"record {progress.record}: {len(progress.plan)} launches{again}")
+        self.told_rows = len(progress.rows)
+
+    def _line(self, text: str) -> None:
+        print(text, file=self.stream, flush=True)
+
+
+def started_line(running: LaunchProgress, progress: RunProgress) -> str:
+    """The line for a launch that has started."""
+    return f"{_place(running.planned, progress)} {_name(running.planned)} started"
+
+
+def ended_line(row: LaunchRow, progress: RunProgress) -> str:
+    """The line for a launch that has ended, with its reason and the time left."""
+    planned = progress.plan[row["slot"]]
+    took = f" after {(row['end_ns'] - row['begin_ns']) / 1e9:.1f} s" if row["status"] != "skipped" else ""
+    left = f", about {duration(progress.seconds_left)} left" if progress.seconds_left else ""
+    why = f": {row['reason']}" if row["reason"] else ""
+    return f"{_place(planned, progress)} {_name(planned)} {row['status']}{took}{left}{why}"
+
+
+class Grid:
+    """The plan as a grid (a row per configuration, a column per block), the running launch, the time left."""
+
+    def __init__(self, draw: Callable[[RenderableType], None], now: Callable[[], float] | None = None) -> None:
+        import time
+
+        self.draw, self.now = draw, now or time.monotonic
+        self.drawn_at = float("-inf")
+        self.drawn_rows = -1
+
+    def __call__(self, progress: RunProgress) -> None:
+        """Draw, unless it was drawn a moment ago and nothing ended since."""
+        if self.now() - self.drawn_at < REDRAW_S and len(progress.rows) == self.drawn_rows:
+            return
+        self.drawn_at, self.drawn_rows = self.now(), len(progress.rows)
+        self.draw(picture(progress))
+
+
+def picture(progress: RunProgress) -> Any:
+    """The whole display as something that rich prints."""
+    from rich.console import Group
+    from rich.text import Text
+
+    lines = [
+        Text(f"{progress.record}", style="dim"),
+        _grid(progress),
+        *_bad_news(progress),
+        Text(status_line(progress)),
+    ]
+    return Group(*lines)
+
+
+def status_line(progress: RunProgress) -> str:
+    """The running launch and the time left."""
+    done = len({row["slot"] for row in progress.rows if row["status"] in FINAL})
+    parts = [f"{done}/{len(progress.plan)} launches"]
+    if (running := progress.running) is not None:
+        parts.append(f"{_name(running.planned)} for {duration(running.elapsed_s)}")
+        parts.append(
+            f"{running.ranks}/{running.planned.workers} ranks, step {running.steps}" if running.ranks else "starting"
+        )
+        if running.steps_per_s is not None:
+            parts.append(f"{running.steps_per_s:.1f} steps/s")
+        if running.incarnation:
+            parts.append(f"restart {running.incarnation}")
+    parts.append(
+        f"about {duration(progress.seconds_left)} left"
+        if progress.seconds_left is not None
+        else "time left not known yet"
+    )
+    return "  ·  ".join(parts)
+
+
+def _grid(progress: RunProgress) -> Any:
+    from rich.table import Table
+    from rich.text import Text
+
+    states = {row["slot"]: row["status"] for row in progress.rows}
+    if progress.running is not None:
+        states[progress.running.planned.slot] = "running"
+    grid = Table.grid(padding=(0, 1))
+    rows: dict[tuple[str, str], Text] = {}
+    for planned in sorted(progress.plan, key=lambda one: (one.role == "fault", one.workers, one.block)):
+        state = states.get(planned.slot, "waiting")
+        text = rows.setdefault((planned.configuration, planned.role), Text())
+        text.append(f"{SIGNS[state]} ", style=WALL_OF.get(state, "dim"))
+    for (configuration, role), text in rows.items():
+        grid.add_row(configuration + (" fault" if role == "fault" else ""), text)
+    return grid
+
+
+def _bad_news(progress: RunProgress) -> list[Any]:
+    from rich.text import Text
+
+    bad = [row for row in progress.rows if row["reason"]]
+    return [Text(f"{row['configuration']} {row['status']}: {row['reason']}", style="yellow") for row in bad[-2:]]
+
+
+def _place(planned: PlannedLaunch, progress: RunProgress) -> str:
+    total = str(len(progress.plan))
+    return f"[{planned.slot + 1:>{len(total)}}/{total}]"
+
+
+def _name(planned: PlannedLaunch) -> str:
+    if planned.fault is not None:
+        return f"{planned.configuration} with fault {planned.fault.kind}"
+    return f"{planned.configuration} block {planned.block}"

@@ -1,0 +1,56 @@
+"""`assay resume`: how does an interrupted experiment go on without repeating a finished launch?"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from assay.cli.base import Verb
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    from assay.cli.run import add_display_flags
+
+    parser.add_argument(
+        "record", metavar="RECORD", help="a record's folder, the unique beginning of its name, or `latest`"
+    )
+    parser.add_argument(
+        "--root",
+        type=Path,
+        default=Path("records"),
+        metavar="DIR",
+        help="where records are looked up by name (default: records)",
+    )
+    parser.add_argument(
+        "--force", action="store_true", help="go on even if the script or the experiment has changed since"
+    )
+    add_display_flags(parser)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from assay.cli.live import display
+    from assay.cli.report import judge_and_show
+    from assay.record.reader import resolve
+    from assay.runners.base import resume
+
+    path = resolve(arguments.record, arguments.root)
+    with display(sys.stderr if arguments.json else sys.stdout, quiet=arguments.quiet) as show:
+        resume(path, force=arguments.force, on_progress=show)
+    return judge_and_show(path, json=arguments.json, html=True)
+
+
+VERB = Verb(
+    name="resume",
+    group="measure",
+    summary="go on with an interrupted record without repeating a finished launch",
+    description="""Go on with an interrupted record: every launch that is not finished is made, then the record is sealed and judged.
+
+    assay resume latest
+    assay resume records/digits-20261120T101500Z-1a2b3c
+
+A launch that was under way when the experiment was interrupted stays in the record as aborted, and is made again.
+Processes that it left behind are ended first. A changed script or experiment is refused, unless --force is given.""",
+    add_arguments=_add_arguments,
+    run=_run,
+)

@@ -1,0 +1,87 @@
+"""How are the workers started on this machine?  By `torchrun`, which also restarts them in fault launches.
+
+Every worker count goes through torchrun, one worker too, so that a speedup compares like with like.  Where torch is
+not installed, one worker is started directly: a script that needs no torch can still be measured.
+Several nodes: assay is started on each node with its own node_rank; c10d rendezvous at rendezvous_endpoint, of which
+node 0 is told that it is the host (host names that resolve to 127.0.0.1 make the rendezvous hang otherwise).
+Source: https://docs.pytorch.org/docs/stable/elastic/run.html
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import platform
+import sys
+
+from assay.errors import EnvironmentLacks, Problem, SpecError
+from assay.launchers import guarded
+from assay.launchers.base import Handle, Launcher, Request
+from assay.spec.experiment import Experiment
+
+
+def torch_is_installed() -> bool:
+    """Whether the workers' Python has torch; nothing is imported."""
+    return importlib.util.find_spec("torch") is not None
+
+
+def check(experiment: Experiment) -> None:
+    """Whether this machine can start what is asked.
+
+    Raises:
+        EnvironmentLacks: several workers are asked for and torch is not installed.
+        SpecError: a worker count cannot be spread over the nodes.
+    """
+    nodes = experiment.launcher.nodes
+    uneven = [level for level in experiment.factor.levels if level % nodes]
+    if uneven:
+        raise SpecError((Problem(
+            where="factor.levels", found=str(uneven), allowed=f"multiples of launcher.nodes = {nodes}",
+            mend="Every node starts the same number of workers.",
+        ),))  # fmt: skip
+    if max(experiment.factor.levels) > 1 and not torch_is_installed():
+        raise EnvironmentLacks(
+            f'torch is not installed for {sys.executable}, and launcher.kind = "local" starts several workers with torchrun. '
+            "Install it: pip install 'assay[torch]'. For a script that needs no torch, set launcher.kind = \"plain\"."
+        )
+
+
+def command(request: Request, *, with_torch: bool) -> list[str]:
+    """The engine's command line."""
+    script = [str(request.script), *request.arguments]
+    if not with_torch:
+        return [sys.executable, "-u", *script]
+    nodes = request.settings.nodes
+    return [
+        sys.executable, "-m", "torch.distributed.run", *_rendezvous(request),
+        "--nproc-per-node", str(request.workers // nodes), "--max-restarts", str(request.max_restarts),
+        "--monitor-interval", "0.1", *script,
+    ]  # fmt: skip
+
+
+def _rendezvous(request: Request) -> list[str]:
+    settings = request.settings
+    if settings.nodes == 1:
+        return ["--standalone"]
+    endpoint = settings.rendezvous_endpoint or ""
+    is_host = settings.node_rank == 0
+    words = [
+        "--nnodes", str(settings.nodes), "--node-rank", str(settings.node_rank), "--rdzv-backend", "c10d",
+        "--rdzv-endpoint", endpoint, "--rdzv-id", settings.rendezvous_id or "assay", "--rdzv-conf", f"is_host={int(is_host)}",
+    ]  # fmt: skip
+    return [*words, "--local-addr", endpoint.rpartition(":")[0]] if is_host else words
+
+
+def start(request: Request) -> Handle:
+    """Start torchrun, or the script itself where there is no torch."""
+    return guarded.start(request, command(request, with_torch=torch_is_installed()))
+
+
+def describe(request: Request) -> dict[str, object]:
+    """The launch's placement."""
+    return {
+        "launcher": "local", "engine": "torchrun" if torch_is_installed() else "python", "host": platform.node(),
+        "nodes": request.settings.nodes, "node_rank": request.settings.node_rank,
+    }  # fmt: skip
+
+
+LAUNCHER = Launcher(name="local", check=check, start=start, describe=describe)

@@ -1,0 +1,55 @@
+"""How are workers started without torch?  As plain processes with RANK and WORLD_SIZE, restarted together.
+
+For scripts of any other kind, and for machines without torch.  The engine is `launchers/engine.py`: when one worker
+fails, the others are ended and all are started again, at most max_restarts times, as torchrun does it.
+"""
+
+from __future__ import annotations
+
+import platform
+import sys
+
+from assay.errors import Problem, SpecError
+from assay.launchers import engine, guarded
+from assay.launchers.base import Handle, Launcher, Request
+from assay.spec.experiment import Experiment
+
+
+def check(experiment: Experiment) -> None:
+    """Whether this launcher can do what is asked.
+
+    Raises:
+        SpecError: several nodes.
+    """
+    if experiment.launcher.nodes > 1:
+        raise SpecError((Problem(
+            where="launcher.nodes", found=str(experiment.launcher.nodes), allowed='1 with launcher.kind = "plain"',
+            mend='Use launcher.kind = "local" (torchrun) for several nodes.',
+        ),))  # fmt: skip
+
+
+def start(request: Request) -> Handle:
+    """Start the workers."""
+    words = [str(request.workers), str(request.max_restarts), str(request.grace_s)]
+    return guarded.start(
+        request,
+        [
+            sys.executable,
+            "-I",
+            "-S",
+            engine.__file__,
+            *words,
+            sys.executable,
+            "-u",
+            str(request.script),
+            *request.arguments,
+        ],
+    )
+
+
+def describe(request: Request) -> dict[str, object]:
+    """The launch's placement."""
+    return {"launcher": "plain", "engine": "assay", "host": platform.node(), "nodes": 1, "node_rank": 0}
+
+
+LAUNCHER = Launcher(name="plain", check=check, start=start, describe=describe)

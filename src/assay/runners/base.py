@@ -1,0 +1,301 @@
+"""What must a runner do, and how is an experiment run from its first line to the sealed record?
+
+`run` and `resume` hold the record's life: create or reopen, environment before, the runner, environment after, finish.
+A runner is one file with one `RUNNER`; it makes the launches that are still to be made and says how it ended.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from assay import catalog
+from assay.clock import Clock, SystemClock
+from assay.errors import EnvironmentLacks, Interrupted, Problem, RecordError, SpecError, WorkloadError
+from assay.record import folder as record_folder
+from assay.record.environment import capture
+from assay.record.folder import RecordFolder
+from assay.record.reader import open_record
+from assay.record.redact import REDACTED, redact_environment, secret_values
+from assay.runners.signals import StopRequest, listening
+from assay.spec.experiment import Experiment
+from assay.spec.plan import PlannedLaunch, plan
+
+FINAL = frozenset({"ok", "failed", "timeout", "skipped"})  # a slot with such a row is not tried again
+LaunchRow = Mapping[str, Any]  # a row of the table `launches`
+
+
+# ---- what is told while it runs ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class LaunchProgress:
+    """The launch under way."""
+
+    number: int
+    planned: PlannedLaunch
+    elapsed_s: float
+    steps: int  # finished by every rank that was seen
+    steps_per_s: float | None  # over the last seconds; None before there are enough
+    ranks: int  # workers that were seen
+    incarnation: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunProgress:
+    """The whole experiment at one moment."""
+
+    record: Path
+    plan: tuple[PlannedLaunch, ...]
+    rows: tuple[LaunchRow, ...]  # launches that have ended, in order
+    running: LaunchProgress | None
+    seconds_left: float | None  # None while no launch has finished
+
+
+def seconds_left(
+    launches: Sequence[PlannedLaunch], rows: Sequence[LaunchRow], running: LaunchProgress | None = None
+) -> float | None:
+    """Seconds until the plan is through, from the launches that finished; None if none did.
+
+    A configuration without a finished launch counts like the mean of all finished ones.
+    """
+    walls: dict[str, list[float]] = {}
+    for row in rows:
+        if row["status"] == "ok":
+            walls.setdefault(row["configuration"], []).append((row["end_ns"] - row["begin_ns"]) / 1e9)
+    if not walls:
+        return None
+    everything = [wall for several in walls.values() for wall in several]
+    mean = sum(everything) / len(everything)
+    ended = {row["slot"] for row in rows if row["status"] in FINAL}
+    total = 0.0
+    for planned in launches:
+        if planned.slot not in ended:
+            own = walls.get(planned.configuration)
+            expected = sum(own) / len(own) if own else mean
+            under_way = running is not None and running.planned.slot == planned.slot
+            total += max(0.0, expected - running.elapsed_s) if running is not None and under_way else expected
+    return total
+
+
+# ---- what a runner is given and gives back -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """How the runner ended."""
+
+    state: Literal["complete", "failed", "interrupted"]
+    reason: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunContext:
+    """Everything that a runner may use. `rows` grows with every launch that ends."""
+
+    experiment: Experiment  # with the real values of redacted variables
+    folder: Path  # against which the workload's paths are resolved
+    record: RecordFolder
+    plan: tuple[PlannedLaunch, ...]
+    clock: Clock
+    stop: StopRequest
+    on_progress: Callable[[RunProgress], None] | None = None
+    rows: list[LaunchRow] = field(default_factory=list)
+    begun_ns: int = 0
+    next_number: int = 0  # of the first launch that is still to be made
+
+    def show(self, running: LaunchProgress | None = None) -> None:
+        """Tell the progress to whoever listens."""
+        if self.on_progress is not None:
+            left = seconds_left(self.plan, self.rows, running)
+            self.on_progress(RunProgress(
+                record=self.record.path, plan=self.plan, rows=tuple(self.rows), running=running, seconds_left=left,
+            ))  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class Runner:
+    """A way of driving a workload."""
+
+    name: str
+    check: Callable[[Experiment, Path], None]  # raises SpecError or EnvironmentLacks before a record is made
+    run: Callable[[RunContext], Outcome]
+
+
+# ---- the record's life -------------------------------------------------------------------------------------------
+
+
+def run(
+    experiment: Experiment, *, folder: Path | None = None, root: Path = Path("records"),
+    on_progress: Callable[[RunProgress], None] | None = None, clock: Clock | None = None,
+) -> Path:  # fmt: skip
+    """Execute an experiment and return the path of its sealed record.
+
+    Args:
+        experiment: what to run.
+        folder: where the workload's script is looked for; default: the working directory.
+        root: where the record folder is made.
+        on_progress: called several times a second with the state of things.
+        clock: default: the system's.
+
+    Raises:
+        SpecError, EnvironmentLacks: it cannot be started; no record was made.
+        WorkloadError: no launch succeeded; the record says why.
+        Interrupted: stopped by a signal; `resume` goes on.
+        RecordError: the record could not be written any more; what was written stays readable.
+    """
+    clock = clock or SystemClock()
+    folder = (folder or Path.cwd()).resolve()
+    runner: Runner = catalog.load("runners", experiment.workload.runner)
+    runner.check(experiment, folder)
+    with listening() as stop:
+        record = record_folder.create(root, experiment, plan_signature(experiment), clock=clock)
+        context = RunContext(
+            experiment=experiment, folder=folder, record=record, plan=plan(experiment), clock=clock, stop=stop,
+            on_progress=on_progress, begun_ns=clock.now_ns(),
+        )  # fmt: skip
+        return _carry_out(runner, context, capture(_secrets(context), folder=folder))
+
+
+def resume(
+    path: Path,
+    *,
+    force: bool = False,
+    on_progress: Callable[[RunProgress], None] | None = None,
+    clock: Clock | None = None,
+) -> Path:
+    """Go on with an interrupted record: no finished launch is repeated.
+
+    Args:
+        path: the record folder.
+        force: also if the script or the experiment has changed since.
+        on_progress: as for `run`.
+        clock: default: the system's.
+
+    Raises:
+        RecordError: it is no record, it is being written by a living process, or there is nothing to go on with.
+        SpecError: the script or the experiment has changed since.
+        Others as `run`.
+    """
+    from assay.launchers import guard
+    from assay.runners import orphans
+
+    clock = clock or SystemClock()
+    found = open_record(path)
+    if found.sealed:
+        raise RecordError(
+            f"{path} is {found.state}; there is nothing left to run. See it with: assay report {path}. Measure again with: assay run"
+        )
+    before = dict((found.manifest["environment"] or {}).get("before") or {})
+    folder = Path(before.get("script", {}).get("folder", Path.cwd()))
+    experiment = _with_secrets(found.experiment)
+    runner: Runner = catalog.load("runners", experiment.workload.runner)
+    runner.check(experiment, folder)
+    if not force:
+        _refuse_changes(found.experiment, found.manifest, before, folder)
+    with listening() as stop:
+        record = record_folder.reopen(path)
+        guard.end_marked(f"{path.resolve().name}.")
+        launches = plan(experiment)
+        rows = orphans.settle(record, launches, clock)
+        context = RunContext(
+            experiment=experiment, folder=folder, record=record, plan=launches, clock=clock, stop=stop,
+            on_progress=on_progress, rows=rows, begun_ns=clock.now_ns(),
+            next_number=1 + max((row["launch"] for row in rows), default=-1),
+        )  # fmt: skip
+        now = capture(_secrets(context), folder=folder)
+        return _carry_out(runner, context, {**before, "resumed": [*before.get("resumed", []), now]} if before else now)
+
+
+def _carry_out(runner: Runner, context: RunContext, before: Mapping[str, Any]) -> Path:
+    """From the environment before to the seal, whatever happens between."""
+    record = context.record
+    try:
+        record.set_environment("before", {"script": script_identity(context.experiment, context.folder), **before})
+        outcome = runner.run(context)
+        if outcome.state != "interrupted":
+            record.set_environment("after", capture(_secrets(context), folder=context.folder))
+        record.finish(outcome.state, outcome.reason)
+    except BaseException as error:
+        with suppress(
+            RecordError
+        ):  # a full disk may refuse this too; the record then reads as interrupted all the same
+            record.finish("interrupted", str(error) or type(error).__name__)
+        if isinstance(error, KeyboardInterrupt):
+            raise Interrupted(_resume_line(record.path, "a keyboard interrupt")) from error
+        raise
+    if outcome.state == "interrupted":
+        raise Interrupted(_resume_line(record.path, outcome.reason))
+    if outcome.state == "failed":
+        raise WorkloadError(f"{outcome.reason}\nThe record keeps every launch and its output: {record.path}")
+    return record.path
+
+
+def _secrets(context: RunContext) -> tuple[str, ...]:
+    return secret_values(context.experiment.workload.environment)
+
+
+def _resume_line(path: Path, why: str) -> str:
+    return f"stopped by {why}; what was measured is kept. Go on with:\n\n    assay resume {path}\n"
+
+
+# ---- is it still the same experiment? ----------------------------------------------------------------------------
+
+
+def plan_signature(experiment: Experiment) -> str:
+    """Names what is run, however the record is called: equal for equal experiments, secrets left out. 16 hex digits."""
+    content = experiment.model_dump(mode="json", by_alias=True, exclude={"name"})
+    content["workload"]["environment"] = redact_environment(content["workload"]["environment"])
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def script_path(experiment: Experiment, folder: Path) -> Path:
+    """Where the script lies; `~` is the user's home."""
+    return (folder / Path(experiment.workload.script).expanduser()).resolve()
+
+
+def script_identity(experiment: Experiment, folder: Path) -> dict[str, Any]:
+    """What `resume` needs to find the script again and to see that it is the same."""
+    script = script_path(experiment, folder)
+    digest = hashlib.sha256(script.read_bytes()).hexdigest() if script.is_file() else None
+    return {"folder": str(folder), "path": str(script), "sha256": digest}
+
+
+def _refuse_changes(
+    experiment: Experiment, manifest: Mapping[str, Any], before: Mapping[str, Any], folder: Path
+) -> None:
+    mend = "A new experiment measures the new state: assay run. To go on all the same: assay resume --force."
+    problems = []
+    if plan_signature(experiment) != manifest["plan_signature"]:
+        problems.append(Problem(
+            where="experiment.toml", found="changed since the record was begun", allowed="the experiment as it was", mend=mend,
+        ))  # fmt: skip
+    then = before.get("script")
+    if then is not None and script_identity(experiment, folder)["sha256"] != then["sha256"]:
+        problems.append(Problem(
+            where="workload.script", found=f"{then['path']}, changed since the record was begun",
+            allowed="the script as it was, so that all launches measure the same", mend=mend,
+        ))  # fmt: skip
+    if problems:
+        raise SpecError(tuple(problems), "the record to resume")
+
+
+def _with_secrets(experiment: Experiment) -> Experiment:
+    """The experiment with the variables that the record redacts, taken from this process's environment."""
+    import os
+
+    environment = dict(experiment.workload.environment)
+    redacted = [name for name, value in environment.items() if REDACTED in value]
+    if missing := [name for name in redacted if name not in os.environ]:
+        raise EnvironmentLacks(
+            f"the record does not hold the secret value of {', '.join(missing)}. Set it in the environment and resume again."
+        )
+    environment |= {name: os.environ[name] for name in redacted}
+    return experiment.model_copy(
+        update={"workload": experiment.workload.model_copy(update={"environment": environment})}
+    )

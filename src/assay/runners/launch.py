@@ -1,0 +1,252 @@
+"""How is one launch made, watched and written down, from its empty folder to its row?
+
+The coordinator looks at the workers' progress files, breaks what is to be broken, ends what takes too long, and writes
+what it saw; the processes themselves are the launcher's and its guard's.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from assay import catalog
+from assay.errors import RecordError
+from assay.faults.base import Fault, aim, should_strike
+from assay.instruments.meter import Meter
+from assay.launchers import guard
+from assay.launchers.base import Ending, Handle, Launcher, Request, worker_environment
+from assay.record import files
+from assay.record.redact import secret_values
+from assay.runners import explain
+from assay.runners.base import LaunchProgress, LaunchRow, RunContext, script_path
+from assay.runners.rows import check_written, launch_row, write_event, write_launch
+from assay.runners.watch import Watch
+from assay.spec.plan import PlannedFault, PlannedLaunch
+from assay.units import MIB, NS_PER_S
+
+POLL_S = 0.05  # seldom, for the coordinator shares the processors with the workers
+POLL_FAULT_S = 0.005  # a fault strikes at a step, and its detection is timed
+FLUSH_S = 0.5
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """One launch to be made."""
+
+    planned: PlannedLaunch
+    number: int
+    attempt: int
+
+
+def mark_of(record: Path, number: int) -> str:
+    """ASSAY_MARK of a launch; begins with the record's name and a dot, so that a record's leftovers can be found."""
+    return f"{record.resolve().name}.{number:04d}."
+
+
+def request_for(context: RunContext, job: Job, environment: dict[str, str]) -> Request:
+    """What the launcher is asked to start."""
+    experiment, planned = context.experiment, job.planned
+    values = {"{workers}": str(planned.workers), "{seed}": str(planned.seed), "{launch}": str(job.number)}
+    folder = context.record.launch_folder(job.number).resolve()
+    own = {
+        "ASSAY_LAUNCH_DIR": str(folder), "ASSAY_LAUNCH": str(job.number), "ASSAY_SEED": str(planned.seed),
+        "ASSAY_FLUSH_S": str(FLUSH_S),
+    }  # fmt: skip
+    return Request(
+        script=script_path(experiment, context.folder),
+        arguments=tuple(_filled(argument, values) for argument in experiment.workload.arguments),
+        workers=planned.workers,
+        environment=worker_environment(environment, experiment.launcher, {**experiment.workload.environment, **own}),
+        cwd=context.folder,
+        log=context.record.log_path(job.number).resolve(),
+        log_bytes=int(experiment.limits.log_mib * MIB),
+        secrets=secret_values({**environment, **experiment.workload.environment}),
+        mark=mark_of(context.record.path, job.number),
+        max_restarts=experiment.launcher.max_restarts if planned.role == "fault" else 0,
+        grace_s=experiment.limits.grace_s,
+        settings=experiment.launcher,
+    )
+
+
+def _filled(argument: str, values: dict[str, str]) -> str:
+    for placeholder, value in values.items():
+        argument = argument.replace(placeholder, value)
+    return argument
+
+
+class LaunchRun:
+    """One launch under way."""
+
+    def __init__(self, context: RunContext, job: Job, request: Request, launcher: Launcher) -> None:
+        self.context, self.job, self.request, self.launcher = context, job, request, launcher
+        self.planned = job.planned
+        self.writer = context.record.writer(job.number)
+        self.watch = Watch(context.record.launch_folder(job.number), job.planned.workers)
+        self.fault: Fault | None = None
+        if job.planned.fault is not None:
+            self.fault = catalog.load("faults", job.planned.fault.kind)
+        self.aimed_at: int | None = None
+        self.struck = False
+        self.status = ""  # why it was ended, if the coordinator ended it: aborted or timeout
+        self.reason = ""
+        self.broken: RecordError | None = None  # the record cannot be written
+        self.begin_ns = 0
+        self.shown_ns = 0
+
+    def run(self, meter: Meter) -> LaunchRow:
+        """Start it, watch it to its end, write its row.
+
+        Raises:
+            RecordError: its record could not be written; nothing of it runs any more.
+        """
+        begin_utc = self.context.clock.utc().isoformat(timespec="milliseconds")
+        placement = json.dumps(self.launcher.describe(self.request))
+        self.begin_ns = self.context.clock.now_ns()
+        self._event("launch_begin", {"slot": self.planned.slot, "begin_utc": begin_utc, "placement": placement})
+        self.writer.flush()
+        check_written(self.writer, self.context.record.path)
+        self.begin_ns = self.context.clock.now_ns()
+        ending = self._supervised(meter)
+        status, reason = self._judged(ending)
+        row = launch_row(
+            self.planned, launch=self.job.number, attempt=self.job.attempt, begin_ns=self.begin_ns,
+            end_ns=ending.end_ns or self.context.clock.now_ns(), begin_utc=begin_utc, status=status, reason=reason,
+            exit_code=ending.exit_code, restarts=self.watch.incarnation, placement=placement,
+        )  # fmt: skip
+        write_launch(self.writer, row, self.context.record.path)
+        if self.broken is not None:
+            raise self.broken
+        return row
+
+    def _supervised(self, meter: Meter) -> Ending:
+        """From start to the last process's end. Whatever is raised meanwhile, nothing is left running."""
+        handle = self.launcher.start(self.request)
+        try:
+            meter.start(self.job.number, handle.pids, workers=self.planned.workers)
+            return self._until_the_end(handle)
+        finally:
+            handle.close()
+            meter.stop()
+            self._note_vanished()
+            self.watch.close()
+
+    def _until_the_end(self, handle: Handle) -> Ending:
+        while (ending := handle.poll()) is None:
+            self.watch.look()
+            self._strike_if_due()
+            self._note_vanished()
+            self._end_if_needed(handle)
+            self._show()
+            self.context.clock.sleep(POLL_S if self.fault is None else POLL_FAULT_S)
+        self.watch.look()
+        return ending
+
+    # ---- what may happen on the way
+
+    def _strike_if_due(self) -> None:
+        planned = self.planned.fault
+        if self.fault is None or planned is None or self.struck or self.status:
+            return
+        if self.aimed_at is None:
+            self.aimed_at = aim(self.watch.ranks, planned)
+        if should_strike(self.watch.ranks, planned, self.aimed_at):
+            self._strike(self.fault, planned)
+
+    def _strike(self, fault: Fault, planned: PlannedFault) -> None:
+        victim = self.watch.ranks[planned.rank]
+        if not guard.is_marked(victim.pid, self.request.mark):
+            return  # it has ended already, and its number may be another's
+        self._event(
+            "fault", {"signal": planned.signal, "pid": victim.pid, "fault": planned.kind},
+            rank=planned.rank, incarnation=victim.incarnation, step=victim.steps,
+        )  # fmt: skip
+        self.writer.flush()  # before the act: the act may take the whole machine down
+        try:
+            fault.strike(victim.pid, planned)
+            self.struck = True
+        except OSError as error:
+            self._event("fault_missed", {"pid": victim.pid, "why": str(error)}, rank=planned.rank)
+
+    def _note_vanished(self) -> None:
+        for worker in self.watch.vanished():
+            self._event("worker_gone", {"pid": worker.pid}, rank=worker.rank, incarnation=worker.incarnation)
+
+    def _end_if_needed(self, handle: Handle) -> None:
+        limits, stop = self.context.experiment.limits, self.context.stop
+        if stop.count > 1:
+            handle.kill()
+        if self.status:
+            return
+        elapsed_s = (self.context.clock.now_ns() - self.begin_ns) / NS_PER_S
+        if stop.count:
+            self.status, self.reason = "aborted", f"stopped by {stop.reason}"
+        elif (broken := self._write_error()) is not None:
+            self.status, self.reason, self.broken = "aborted", str(broken), broken
+        elif elapsed_s > limits.launch_timeout_s:
+            self.status = "timeout"
+        if self.status:
+            handle.stop()
+
+    def _write_error(self) -> RecordError | None:
+        path = self.context.record.path
+        if self.writer.error is not None:
+            return files.explain(self.writer.error, path, "write the record")
+        for rank, progress in sorted(self.watch.ranks.items()):
+            if progress.errno:
+                error = files.explain(OSError(progress.errno, ""), path, "write the record")
+                return RecordError(f"rank {rank} could not write its record: {error}")
+        return None
+
+    def _show(self) -> None:
+        now = self.context.clock.now_ns()
+        if now - self.shown_ns < NS_PER_S // 4:
+            return
+        self.shown_ns = now
+        self.context.show(LaunchProgress(
+            number=self.job.number, planned=self.planned, elapsed_s=(now - self.begin_ns) / NS_PER_S,
+            steps=self.watch.steps, steps_per_s=self.watch.steps_per_s(now), ranks=len(self.watch.ranks),
+            incarnation=self.watch.incarnation,
+        ))  # fmt: skip
+
+    # ---- what came of it
+
+    def _judged(self, ending: Ending) -> tuple[str, str]:
+        """Status and reason."""
+        output = explain.tail(self.request.log)
+        if self.status == "timeout":
+            return "timeout", self._timeout_reason(output)
+        if self.status:
+            return self.status, self.reason
+        if (broken := self._write_error()) is not None:
+            self.broken = broken
+            return "aborted", str(broken)
+        if ending.exit_code != 0:
+            why = explain.why_failed(ending, output, self.request.log)
+            return "failed", f"it did not recover from the fault: {why}" if self.struck else why
+        return "ok", self._missed_fault()
+
+    def _timeout_reason(self, output: str) -> str:
+        limit = self.context.experiment.limits.launch_timeout_s
+        last = explain.telling_line(output)
+        said = f"its last output was: {last}" if last else "it printed nothing"
+        steps = f"after {self.watch.steps} steps" if self.watch.ranks else "before its first step"
+        return (
+            f"still running after limits.launch_timeout_s = {limit:g} s, {steps}, and was ended; {said}. "
+            "Raise the limit, or make the script shorter."
+        )
+
+    def _missed_fault(self) -> str:
+        planned = self.planned.fault
+        if planned is None or self.struck:
+            return ""
+        saved = max((rank.checkpoints for rank in self.watch.ranks.values()), default=0)
+        self._event("fault_missed", {"checkpoints": saved, "steps": self.watch.steps}, rank=planned.rank)
+        return (
+            f"the fault never struck: the job ended after {self.watch.steps} steps and {saved} checkpoints; it was to strike "
+            f"{planned.delay_steps} steps after checkpoint {planned.after_checkpoints}. Train longer, save checkpoints earlier "
+            "(probe.checkpoint_save), or lower faults.within_steps."
+        )
+
+    def _event(self, kind: str, detail: dict[str, object], **rest: object) -> None:
+        write_event(self.writer, self.job.number, kind, self.context.clock.now_ns(), detail, **rest)

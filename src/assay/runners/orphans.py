@@ -1,0 +1,60 @@
+"""What becomes of a launch whose coordinator died?  It gets the row that was never written, with status aborted."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from assay.clock import Clock
+from assay.launchers import guard
+from assay.record.folder import RecordFolder
+from assay.record.reader import launch_folders, open_record
+from assay.runners import policy
+from assay.runners.base import LaunchRow
+from assay.runners.rows import launch_row, write_launch
+from assay.spec.plan import PlannedLaunch
+
+REASON = "the coordinator ended while this launch was under way"
+
+
+def settle(record: RecordFolder, plan: Sequence[PlannedLaunch], clock: Clock) -> list[LaunchRow]:
+    """Write the missing rows; all rows of the record in the order of their launches.
+
+    Raises:
+        RecordError: a row could not be written.
+    """
+    rows: list[LaunchRow] = list(record.finished_launches())
+    begun = _begun(record.path)
+    known = {row["launch"] for row in rows}
+    for number in launch_folders(record.path):
+        if number not in known:
+            row = _aborted(number, plan, rows, begun.get(number, {}), clock)
+            guard.join(record.log_path(number), int(record.experiment.limits.log_mib * (1 << 19)))
+            write_launch(record.writer(number), row, record.path)
+            rows.append(row)
+    return sorted(rows, key=lambda row: int(row["launch"]))
+
+
+def _aborted(
+    number: int, plan: Sequence[PlannedLaunch], rows: Sequence[LaunchRow], begun: dict[str, Any], clock: Clock
+) -> dict[str, Any]:
+    # Launches are made in the plan's order: one that died before it could say its slot was the first unfinished one.
+    waiting = policy.remaining(plan, rows)
+    slot = begun.get("slot", waiting[0].slot if waiting else plan[-1].slot)
+    return launch_row(
+        plan[slot], launch=number, attempt=policy.attempt_of(slot, rows), begin_ns=begun.get("ns", clock.now_ns()),
+        end_ns=begun.get("last_ns", clock.now_ns()), begin_utc=begun.get("begin_utc", clock.utc().isoformat()),
+        status="aborted", reason=REASON, exit_code=None, restarts=0, placement=begun.get("placement", "{}"),
+    )  # fmt: skip
+
+
+def _begun(path: Path) -> dict[int, dict[str, Any]]:
+    """What the coordinator said when it began each launch, and when anything was last heard of it."""
+    events = open_record(path).table("events").select("launch", "ns", "kind", "detail").rows()
+    begun = {launch: {"ns": ns, **json.loads(detail)} for launch, ns, kind, detail in events if kind == "launch_begin"}
+    for launch, ns, _, _ in events:
+        if launch in begun:
+            begun[launch]["last_ns"] = max(ns, begun[launch].get("last_ns", ns))
+    return begun

@@ -1,0 +1,66 @@
+"""When is it pointless to go on?  Pure decisions on the launches that have ended.
+
+* A configuration whose last two launches failed is skipped for the rest; the others go on.
+* If nothing has succeeded, and some configuration has failed twice or every one of them at least once (two failures
+  in all), the experiment has failed.
+Fault launches are left out of both: what they break is broken on purpose.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from assay.spec.plan import PlannedLaunch
+
+FAILED = ("failed", "timeout")
+
+
+def remaining(plan: Sequence[PlannedLaunch], rows: Sequence[Mapping[str, Any]]) -> list[PlannedLaunch]:
+    """The launches that are still to be made: those whose slot has no final row. Aborted ones are made again."""
+    done = {row["slot"] for row in rows if row["status"] != "aborted"}
+    return [planned for planned in plan if planned.slot not in done]
+
+
+def attempt_of(slot: int, rows: Sequence[Mapping[str, Any]]) -> int:
+    """Which try of the slot comes next, from 0."""
+    return 1 + max((row["attempt"] for row in rows if row["slot"] == slot), default=-1)
+
+
+def skip_reason(planned: PlannedLaunch, rows: Sequence[Mapping[str, Any]]) -> str:
+    """Why this launch is not worth starting; empty if it is."""
+    last = _timed(rows, planned.configuration)[-2:]
+    if len(last) == 2 and all(row["status"] in FAILED for row in last):
+        return f"the last two launches of {planned.configuration} failed: {last[-1]['reason']}"
+    return ""
+
+
+def hopeless(plan: Sequence[PlannedLaunch], rows: Sequence[Mapping[str, Any]]) -> str:
+    """Why the whole experiment has failed; empty if it has not."""
+    ended = [row for row in rows if row["role"] == "timed" and row["status"] in (*FAILED, "ok")]
+    if len(ended) < 2 or any(row["status"] == "ok" for row in ended):
+        return ""
+    configurations = {planned.configuration for planned in plan if planned.role == "timed"}
+    tried = [row["configuration"] for row in ended]
+    if configurations <= set(tried) or any(tried.count(name) >= 2 for name in configurations):
+        return f"no launch succeeded ({len(ended)} failed). {_sentence(ended[0])}"
+    return ""
+
+
+def all_failed(rows: Sequence[Mapping[str, Any]]) -> str:
+    """At the end of the plan: why nothing came of it; empty if any launch succeeded or none was tried."""
+    tried = [row for row in rows if row["status"] in (*FAILED, "ok")]
+    if not tried or any(row["status"] == "ok" for row in tried):
+        return ""
+    return f"no launch succeeded ({len(tried)} failed). {_sentence(tried[0])}"
+
+
+def _timed(rows: Sequence[Mapping[str, Any]], configuration: str) -> list[Mapping[str, Any]]:
+    return [
+        row for row in rows
+        if row["configuration"] == configuration and row["role"] == "timed" and row["status"] in (*FAILED, "ok")
+    ]  # fmt: skip
+
+
+def _sentence(row: Mapping[str, Any]) -> str:
+    return f"{row['configuration']}: {row['reason']}"

@@ -1,0 +1,47 @@
+"""How is an experiment stopped without tearing a write in two?  A signal is noted, and looked at between two polls.
+
+The first SIGINT, SIGTERM or SIGHUP asks for a clean end, the second for an immediate one, the third raises
+KeyboardInterrupt wherever the program is.  A signal that was ignored when assay started (nohup) stays ignored.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import FrameType
+
+SIGNALS = {signal.SIGINT: "Ctrl-C", signal.SIGTERM: "a termination signal", signal.SIGHUP: "the end of the terminal"}
+
+
+@dataclass
+class StopRequest:
+    """How often a stop was asked for, and by what."""
+
+    count: int = 0
+    reason: str = ""
+
+    def note(self, number: int, _frame: FrameType | None = None) -> None:
+        """A signal has come."""
+        self.count += 1
+        self.reason = self.reason or SIGNALS[signal.Signals(number)]
+        if self.count > 2:
+            raise KeyboardInterrupt
+
+
+@contextmanager
+def listening() -> Iterator[StopRequest]:
+    """Note stop signals while the body runs. Outside the main thread only KeyboardInterrupt is left to the caller."""
+    stop = StopRequest()
+    if threading.current_thread() is not threading.main_thread():
+        yield stop
+        return
+    heard = [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+    former = {number: signal.signal(number, stop.note) for number in heard}
+    try:
+        yield stop
+    finally:
+        for number, handler in former.items():
+            signal.signal(number, handler)
