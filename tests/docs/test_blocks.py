@@ -1,0 +1,52 @@
+"""Does everything that the pages show to run, run?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.docs.blocks import LANGUAGES, blocks, pages
+from tests.docs.session import REPOSITORY, check
+
+PAGES = pages(REPOSITORY)
+# Pages whose blocks read a record; a test of their own prepares it and runs every block.
+ELSEWHERE = {
+    "docs/how-to/read-a-record.md": "tests/record/test_read_a_record.py",
+}
+
+
+def name(page: Path) -> str:
+    return page.relative_to(REPOSITORY).as_posix()
+
+
+def sessions() -> list[object]:
+    """The pages with something to run; those that start workers need torch."""
+    found: list[object] = []
+    for page in PAGES:
+        runnable = [block for block in blocks(page) if block.language in ("python", "sh", "toml")]
+        if runnable and name(page) not in ELSEWHERE:
+            launches = any("assay run" in block.text for block in runnable)
+            marks = [pytest.mark.torch, pytest.mark.slow, pytest.mark.timeout(400)] if launches else []
+            found.append(pytest.param(page, id=name(page), marks=marks))
+    return found
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_every_block_says_what_it_is(page: Path) -> None:
+    unknown = [(block.line, block.language) for block in blocks(page) if block.language not in LANGUAGES]
+    assert unknown == []
+    assert page.read_text().count("```") == 2 * len(blocks(page)), "a fence is not closed"
+
+
+@pytest.mark.parametrize("page", sessions())
+def test_every_block_runs(page: Path, tmp_path: Path) -> None:
+    for block in blocks(page):
+        if block.file:
+            (tmp_path / block.file).write_text(block.text, encoding="utf-8")
+        check(block, tmp_path)
+
+
+@pytest.mark.parametrize(("page", "test"), ELSEWHERE.items())
+def test_a_page_that_is_run_elsewhere_is_named_there(page: str, test: str) -> None:
+    assert page in (REPOSITORY / test).read_text()
