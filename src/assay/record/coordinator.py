@@ -13,12 +13,12 @@ import os
 import socket
 from collections.abc import Mapping
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 # The kernel tells creation times through the wall clock, which may be stepped by a second or so.
 _CLOCK_STEP_S = 2.0
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
-_HELD: dict[Path, IO[bytes]] = {}  # the locks of this process, by record
+_HELD: dict[Path, int] = {}  # the file descriptors of the locks of this process, by record
 
 
 def myself() -> dict[str, Any]:
@@ -47,23 +47,23 @@ def hold(record: Path) -> bool:
     key = record.resolve()
     if key in _HELD:
         return True
-    file = _lock_file(record).open("ab")
+    descriptor = os.open(_lock_file(record), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        file.close()
+        os.close(descriptor)
         return False
     except OSError:
         pass  # this file system knows no locks: the process number has to do
-    _HELD[key] = file
+    _HELD[key] = descriptor
     return True
 
 
 def release(record: Path) -> None:
     """Give the record's lock back."""
-    file = _HELD.pop(record.resolve(), None)
-    if file is not None:
-        file.close()
+    descriptor = _HELD.pop(record.resolve(), None)
+    if descriptor is not None:
+        os.close(descriptor)
 
 
 def _lock_file(record: Path) -> Path:

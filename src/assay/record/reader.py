@@ -193,7 +193,8 @@ def effective_state(path: Path, manifest: Mapping[str, Any], sealed: bool) -> st
 
 def launch_folders(path: Path) -> list[int]:
     """The numbers of the launches that have streams."""
-    return sorted(int(folder.name.removeprefix("launch=")) for folder in (path / "streams").glob("launch=[0-9]*"))
+    names = (folder.name.removeprefix("launch=") for folder in (path / "streams").glob("launch=*"))
+    return sorted(int(name) for name in names if name.isdecimal())
 
 
 def launch_name(number: int) -> str:
