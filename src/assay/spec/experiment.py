@@ -132,9 +132,7 @@ class Quality(Model):
         min_length=1,
         description="Which reported per-example score decides, by the name that the script gives it.",
     )
-    direction: Literal["higher", "lower"] = Field(
-        "higher", description="Whether a higher or a lower score is better."
-    )
+    direction: Literal["higher", "lower"] = Field("higher", description="Whether a higher or a lower score is better.")
     margin: float = Field(
         0.01,
         gt=0.0,
@@ -152,9 +150,7 @@ class Gates(Model):
         le=1.5,
         description='Smallest admissible parallel efficiency, a fraction. "none": no such gate.',
     )
-    deadline_s: float | None = Field(
-        None, gt=0.0, description="Longest admissible wall time of one run, seconds."
-    )
+    deadline_s: float | None = Field(None, gt=0.0, description="Longest admissible wall time of one run, seconds.")
     budget_usd: float | None = Field(
         None, gt=0.0, description="Highest admissible cost of one run, US dollars. Needs prices."
     )
@@ -169,9 +165,7 @@ class Prices(Model):
     """What a worker costs. Prices are inputs, with a date and a source."""
 
     usd_per_worker_hour: float = Field(ge=0.0, description="US dollars for one worker for one hour.")
-    as_of: Annotated[date, BeforeValidator(_iso_date)] = Field(
-        description="The date of the price.", alias="date"
-    )
+    as_of: Annotated[date, BeforeValidator(_iso_date)] = Field(description="The date of the price.", alias="date")
     source: str = Field(
         min_length=1, description="Where the price comes from: a price list, a contract, an assumption."
     )
@@ -192,9 +186,7 @@ class Energy(Model):
         gt=0.0,
         description="Only for source = modelled: watts charged to one worker. Never mixed with measured joules.",
     )
-    sample_every_s: float = Field(
-        1.0, gt=0.0, le=3600.0, description="Seconds between two readings of the counters."
-    )
+    sample_every_s: float = Field(1.0, gt=0.0, le=3600.0, description="Seconds between two readings of the counters.")
 
 
 class Fault(Model):
@@ -236,9 +228,7 @@ class Launcher(Model):
         description="How many nodes take part. Above 1 give the three keys below on every node.",
     )
     node_rank: int = Field(0, ge=0, description="This node's rank.")
-    rendezvous_endpoint: str | None = Field(
-        None, description="host:port of the rendezvous for more than one node."
-    )
+    rendezvous_endpoint: str | None = Field(None, description="host:port of the rendezvous for more than one node.")
     rendezvous_id: str | None = Field(None, description="The rendezvous id shared by all nodes of the job.")
 
 

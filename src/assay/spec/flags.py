@@ -85,7 +85,12 @@ FLAGS: tuple[Flag, ...] = (
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
-    """Declare the experiment's file and every flag. Values stay text: they are checked by `experiment_from`."""
+    """Declare the experiment's file, every flag, and the command after `--` (`after_dashes` of the namespace).
+
+    Values stay text: they are checked by `experiment_from`.
+    """
+    _keep_command(parser)
+    parser.usage = "%(prog)s [options] [FILE] [-- SCRIPT ARGUMENT ...]"
     parser.add_argument("experiment", nargs="?", metavar="FILE", help="an experiment's TOML file")
     group = parser.add_argument_group("keys of the experiment", "Each overrides the key of the file, if one is given.")
     for flag in FLAGS:
@@ -96,37 +101,51 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def split_at_dashes(words: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
-    """What stands before the first `--`, and the user's own command after it.
-
-    argparse cannot do this alone: it forgets where `--` stood when positional words are optional.
-    """
+    """What stands before the first `--`, and the user's own command after it."""
     if "--" not in words:
         return list(words), ()
     place = list(words).index("--")
     return list(words[:place]), tuple(words[place + 1 :])
 
 
+def _keep_command(parser: argparse.ArgumentParser) -> None:
+    """Let the parser put the words after `--` in `after_dashes`.
+
+    argparse cannot: it forgets where `--` stood, and it gives up on optional positional words round options.
+    """
+    parse = parser.parse_known_args
+
+    def parse_before_dashes(args: Sequence[str] | None = None, namespace: Any = None) -> tuple[Any, list[str]]:
+        before, after = split_at_dashes(sys.argv[1:] if args is None else args)
+        found, unknown = parse(before, namespace)
+        found.after_dashes = after
+        return found, unknown
+
+    parser.parse_known_args = parse_before_dashes  # type: ignore[method-assign, assignment]
+
+
 def experiment_from(
-    namespace: argparse.Namespace, words_after_dashes: Sequence[str] = (), *, today: date | None = None
+    namespace: argparse.Namespace, words_after_dashes: Sequence[str] | None = None, *, today: date | None = None
 ) -> tuple[Experiment, Path]:
     """The experiment, and the folder that its script is relative to.
 
     Args:
         namespace: what a parser with `add_flags` gave.
-        words_after_dashes: script and arguments; they override those of the file.
+        words_after_dashes: script and arguments; they override those of the file. Default: the namespace's own.
         today: the date of a price that was given without one.
 
     Raises:
         SpecError: every problem of the file, the flags and the script at once.
     """
+    command = tuple(getattr(namespace, "after_dashes", ()) if words_after_dashes is None else words_after_dashes)
     given = {flag: value for flag in FLAGS if (value := getattr(namespace, _attribute(flag), None)) is not None}
     file = getattr(namespace, "experiment", None)
-    _something_to_run(file, words_after_dashes)
+    _something_to_run(file, command)
     from assay.spec.load import checked, parse
 
     data, lines = parse(Path(file)) if file else ({}, {})
-    folder = Path(file).parent if file and not words_after_dashes else Path()
-    merged, problems = merge(data, given, words_after_dashes, today or SystemClock().utc().date())
+    folder = Path(file).parent if file and not command else Path()
+    merged, problems = merge(data, given, command, today or SystemClock().utc().date())
     source = " and ".join([*([str(file)] if file else []), *(["the flags"] if given or not file else [])])
     try:
         experiment = checked(merged, folder, source, lines)
@@ -171,7 +190,9 @@ def _something_to_run(file: str | None, command: Sequence[str]) -> None:
     example = "For example: assay run --workers 1,2,4 -- train.py --epochs 3"
     if file is None and not command:
         allowed = "an experiment's TOML file, or a script after --"
-        raise SpecError((Problem(where="assay run", found="neither", allowed=allowed, mend=f"{example}."),), "the flags")
+        raise SpecError(
+            (Problem(where="assay run", found="neither", allowed=allowed, mend=f"{example}."),), "the flags"
+        )
     if file is not None and file.endswith(".py"):
         mend = f"Put -- before the script: assay run --workers 1,2,4 -- {file}"
         raise SpecError((Problem(where=file, found="a script", allowed="an experiment's TOML file", mend=mend),), file)
