@@ -31,6 +31,7 @@ MOST_BINS: Final = 1000  # the change-point search is quadratic in these
 BLOCK: Final = 200  # points that share one outlier band
 LEAST_SEGMENT: Final = 5
 MSER_LEAST: Final = 100  # below 20 means of five, MSER-5 cuts at random
+LEAST_BINS: Final = 8  # that an estimate of the noise may rest on
 TOLERANCE: Final = 0.01  # levels closer than this are one level
 MAD_TO_SIGMA: Final = 1.4826  # of a normal distribution
 
@@ -78,14 +79,17 @@ def mser5(series: Array) -> int:
     return 5 * int(np.argmin(spread / left.astype(np.float64) ** 2))
 
 
-def change_points(series: Array) -> tuple[int, ...]:
-    """0-based first index of every segment but the first: optimal partitioning, l2, penalty 3 sigma^2 ln n.  O(n^2)."""
+def change_points(series: Array, sigma: float | None = None) -> tuple[int, ...]:
+    """0-based first index of every segment but the first: optimal partitioning, l2, penalty 3 sigma^2 ln n.  O(n^2).
+
+    `sigma` is the noise inside a segment; by default it is estimated from first differences, as for independent noise.
+    """
     data = _checked(series)
     n = len(data)
     least = max(LEAST_SEGMENT, math.ceil(0.02 * n))
     if n < 2 * least:
         return ()
-    penalty = 3.0 * max(_noise(data), 1e-9 * float(np.abs(data).max())) ** 2 * math.log(n)
+    penalty = 3.0 * max(_noise(data) if sigma is None else sigma, 1e-9 * float(np.abs(data).max())) ** 2 * math.log(n)
     return _partition(data - data.mean(), least, penalty)
 
 
@@ -114,9 +118,19 @@ def _noise(data: Array) -> float:
     return MAD_TO_SIGMA * float(np.median(np.abs(steps - np.median(steps)))) / math.sqrt(2.0)
 
 
+def _cautious_noise(data: Array) -> float:
+    """The largest of: the plain deviation of first differences, the robust one of means of 5 and of 10, scaled back.
+
+    The first is larger for skewed noise (one step hardly raises it), the others for autocorrelated noise.
+    """
+    widths = [w for w in (5, 10) if len(data) >= LEAST_BINS * w]
+    plain = float(np.std(np.diff(data))) / math.sqrt(2.0)
+    return max([plain, *(math.sqrt(w) * _noise(_bin_means(data, w)) for w in widths)])
+
+
 def _walk_back(means: Array) -> tuple[int, bool]:
     """Index from which the level is kept, and whether some earlier segment was faster than that level."""
-    edges = [0, *change_points(means), len(means)]
+    edges = [0, *change_points(means, _cautious_noise(means)), len(means)]
     first = len(edges) - 2
     while first > 0 and _same_level(means[edges[first - 1] : edges[first]], means[edges[first] :]):
         first -= 1
