@@ -82,7 +82,11 @@ def step(state: Accumulated, reading: Raw, max_range: float | None, *, max_watts
         return replace(state, last=reading)
     joules, wrapped, doubt = _used(state.last, reading, max_range, max_watts)
     return Accumulated(
-        joules=state.joules + joules, wraps=state.wraps + wrapped, doubts=state.doubts + doubt, errors=state.errors, last=reading
+        joules=state.joules + joules,
+        wraps=state.wraps + wrapped,
+        doubts=state.doubts + doubt,
+        errors=state.errors,
+        last=reading,
     )
 
 
@@ -136,7 +140,9 @@ def rapl(machine: Machine) -> Found:
     folder = machine.root / "sys/class/powercap"
     zones = sorted((zone for zone in folder.glob("intel-rapl*") if _ZONE.match(zone.name)), key=_zone_order)
     if not zones:
-        return Found(absence="no RAPL: /sys/class/powercap has no intel-rapl zone (virtual machine, old kernel or other processor)")
+        return Found(
+            absence="no RAPL: /sys/class/powercap has no intel-rapl zone (virtual machine, old kernel or other processor)"
+        )
     counters: dict[str, JouleCounter] = {}
     refused: list[str] = []
     for zone in zones:
@@ -245,7 +251,9 @@ def _text(name: str | bytes) -> str:
 # ---- one launch's joules -------------------------------------------------------------------------------------------------
 
 
-def find(energy: Energy, machine: Machine, load_nvml: Callable[[], Any]) -> tuple[tuple[JouleCounter, ...], dict[str, str]]:
+def find(
+    energy: Energy, machine: Machine, load_nvml: Callable[[], Any]
+) -> tuple[tuple[JouleCounter, ...], dict[str, str]]:
     """The counters that the experiment asks for, and why others are missing: "energy" if there is none at all."""
     kinds: dict[str, Callable[[], Found]] = {
         "rapl": lambda: rapl(machine),
@@ -294,7 +302,9 @@ def modelled(watts_per_worker: float, workers: int, seconds: float) -> Reading:
     return Reading("workers", "energy", watts_per_worker * workers * seconds, "J", "modelled")
 
 
-def update_period_s(counter: JouleCounter, clock: Clock, stopped: Callable[[], bool], *, limit_s: float = 1.0, poll_s: float = 0.002) -> float | None:
+def update_period_s(
+    counter: JouleCounter, clock: Clock, stopped: Callable[[], bool], *, limit_s: float = 1.0, poll_s: float = 0.002
+) -> float | None:
     """How often the counter moves, seconds: the median gap between changes, from at most `limit_s` of polling.
 
     None if fewer than three changes were seen.  A window shorter than 20 such periods cannot be trusted (METRICS.md).

@@ -99,7 +99,9 @@ def process_time(machine: Machine, pid: int) -> ProcessTime | None:
         text = machine.text(f"/proc/{pid}/stat")
     except Unread:
         return None
-    values = text[text.rindex(")") + 2 :].split()  # the name before may hold spaces and parentheses; values[0] is field 3
+    values = text[
+        text.rindex(")") + 2 :
+    ].split()  # the name before may hold spaces and parentheses; values[0] is field 3
     own, reaped = int(values[11]) + int(values[12]), int(values[13]) + int(values[14])
     return ProcessTime(parent=int(values[1]), begin=int(values[19]), own=own, reaped=reaped)
 

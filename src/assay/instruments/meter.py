@@ -105,7 +105,9 @@ class Meter:
         run.stopped.set()
         run.thread.join(JOIN_S)
         if run.thread.is_alive():
-            self._absences["meter"] = f"a reading did not return within {JOIN_S:g} s; the last one of launch {run.launch} is missing"
+            self._absences["meter"] = (
+                f"a reading did not return within {JOIN_S:g} s; the last one of launch {run.launch} is missing"
+            )
             return
         self._read(run)
 
@@ -146,7 +148,9 @@ class Meter:
 
     def _write(self, run: _Run, reading: Reading) -> None:
         now = self._clock.now_ns()
-        self._emit((run.launch, now, self._name, reading.device, reading.counter, reading.value, reading.unit, reading.method))
+        self._emit(
+            (run.launch, now, self._name, reading.device, reading.counter, reading.value, reading.unit, reading.method)
+        )
 
     def _measure_periods(self, run: _Run) -> None:
         """How often each energy counter moves: measured once, repeated in every launch's rows."""
@@ -168,7 +172,13 @@ class _Run:
     """The launch that is being metered."""
 
     def __init__(
-        self, launch: int, pids: Callable[[], Sequence[int]], workers: int | None, energy: LaunchEnergy, tree: TreeTime, begin_ns: int
+        self,
+        launch: int,
+        pids: Callable[[], Sequence[int]],
+        workers: int | None,
+        energy: LaunchEnergy,
+        tree: TreeTime,
+        begin_ns: int,
     ) -> None:
         self.launch, self.pids, self.workers = launch, pids, workers
         self.energy, self.tree, self.begin_ns = energy, tree, begin_ns

@@ -330,7 +330,14 @@ def _output(command: list[str], timeout_s: float, env: Mapping[str, str] | None 
     """A tool's standard output. Raises Unread with the tool's own words."""
     try:
         done = subprocess.run(
-            command, capture_output=True, text=True, errors="replace", timeout=timeout_s, check=False, env=env, stdin=subprocess.DEVNULL
+            command,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=timeout_s,
+            check=False,
+            env=env,
+            stdin=subprocess.DEVNULL,
         )
     except subprocess.TimeoutExpired as error:
         raise Unread(f"{Path(command[0]).name} gave no answer within {timeout_s} s") from error
@@ -358,7 +365,16 @@ def _python() -> dict[str, Any]:
     }
 
 
-_FLAGS: Final = ("debug", "optimize", "dont_write_bytecode", "no_user_site", "no_site", "isolated", "dev_mode", "hash_randomization")
+_FLAGS: Final = (
+    "debug",
+    "optimize",
+    "dont_write_bytecode",
+    "no_user_site",
+    "no_site",
+    "isolated",
+    "dev_mode",
+    "hash_randomization",
+)
 
 
 def _packages() -> dict[str, str]:
@@ -480,7 +496,9 @@ VARIABLES: Final = "workload.variables"
 VARIABLES_MEANING: Final = "environment variables that can change a measurement; secrets are removed"
 
 
-def capture(secrets: Iterable[str] = (), *, folder: Path | None = None, machine: Machine | None = None) -> dict[str, Any]:
+def capture(
+    secrets: Iterable[str] = (), *, folder: Path | None = None, machine: Machine | None = None
+) -> dict[str, Any]:
     """The environment now, JSON-able: group -> name -> value or `{"absent": reason}`. Never raises.
 
     Args:

@@ -5,8 +5,8 @@
   (`PATTERNS`; prefixes as their issuers document them).
 * By value: what a secret variable holds is removed wherever it turns up, as it is, percent-encoded or JSON-escaped.
 
-Text is searched as bytes: each pattern has literal triggers, and its regular expression runs only where one occurs,
-so that a long log costs a few fast substring scans.  Everything removed reads `[redacted]`.
+Text is searched as bytes: each pattern has a literal trigger, and its regular expression is tried only where that stands,
+so that a long log costs some fast substring scans.  Everything removed reads `[redacted]`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import base64
 import binascii
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import quote
@@ -33,7 +33,9 @@ _STRONG: Final = (
     "SESSIONKEY", "AUTHTOKEN", "CONNECTIONSTRING", "COOKIE",
 )  # fmt: skip
 # ... or if one of its words is one of these (or ends in TOKEN, as in GITHUBTOKEN).
-_WORDS: Final = frozenset({"TOKEN", "AUTH", "AUTHORIZATION", "SESSION", "PASS", "PAT", "JWT", "BEARER", "CREDS", "APITOKEN"})
+_WORDS: Final = frozenset(
+    {"TOKEN", "AUTH", "AUTHORIZATION", "SESSION", "PASS", "PAT", "JWT", "BEARER", "CREDS", "APITOKEN"}
+)
 # A last word that says that the value only points to a secret, or is a number about it.
 _HARMLESS_ENDINGS: Final = frozenset({
     "PATH", "FILE", "DIR", "FOLDER", "SOCK", "COUNT", "LENGTH", "SIZE", "TYPE", "TIMEOUT", "TTL", "EXPIRY", "LIMIT",
@@ -44,7 +46,9 @@ _VOCABULARY: Final = frozenset({
     "EOS", "BOS", "PAD", "UNK", "SEP", "CLS", "MASK", "STOP", "START", "END", "SPECIAL", "IMAGE", "PER", "MAX", "MIN", "NUM",
     "FIRST", "LAST", "NEXT", "NEW", "PROMPT", "OUTPUT", "INPUT", "BY", "TIME",
 })  # fmt: skip
-_HARMLESS_NAMES: Final = frozenset({"DESKTOP_SESSION", "XDG_SESSION_ID", "XDG_SESSION_CLASS", "XDG_SESSION_DESKTOP", "XAUTHORITY"})
+_HARMLESS_NAMES: Final = frozenset(
+    {"DESKTOP_SESSION", "XDG_SESSION_ID", "XDG_SESSION_CLASS", "XDG_SESSION_DESKTOP", "XAUTHORITY"}
+)
 _CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
@@ -73,31 +77,34 @@ def _secret_word(word: str, before: Sequence[str]) -> bool:
 
 @dataclass(frozen=True)
 class Pattern:
-    """A shape of secret. The group `secret` is what is removed; a match must also pass `accepts`, if given."""
+    """A shape of secret: the group `secret` of `regex`, which is tried wherever the trigger stands."""
 
-    name: str
-    triggers: tuple[bytes, ...]  # lower case; one of them occurs in the lower-cased text of every match
+    trigger: bytes  # lower case; every match begins with it, in whatever case
     regex: re.Pattern[bytes]
+    accepts: Callable[[bytes], bool] = lambda secret: True
 
 
-def _prefixed(prefix: str, rest: str, *, also: str = "") -> Pattern:
-    """A key with a fixed prefix at the beginning of a word. The prefix comes first, for a fast literal search."""
-    text = f"(?P<secret>{re.escape(prefix)}(?<![A-Za-z0-9]{re.escape(prefix)}){also}{rest})"
-    return Pattern(prefix, (prefix.lower().encode(),), re.compile(text.encode()))
+def _pattern(trigger: str, regex: str, accepts: Callable[[bytes], bool] = lambda secret: True) -> Pattern:
+    return Pattern(trigger.lower().encode(), re.compile(regex.encode()), accepts)
 
 
-# Hyphenated or underscored lower-case words are prose and package names; keys have a capital or a digit early on.
+def _prefixed(prefix: str, rest: str) -> Pattern:
+    """A key with a fixed prefix, at the beginning of a word."""
+    return _pattern(prefix, f"(?<![A-Za-z0-9])(?P<secret>{re.escape(prefix)}{rest})")
+
+
+# Hyphenated or underscored lower-case words are prose and package names; keys have a capital or a digit.
 _NOT_PROSE: Final = "(?=[a-z_-]*[A-Z0-9])"
 
 _PREFIXED: Final = (
-    _prefixed("sk-", "[A-Za-z0-9_-]{20,}", also=_NOT_PROSE),  # OpenAI, Anthropic, OpenRouter
+    _prefixed("sk-", _NOT_PROSE + "[A-Za-z0-9_-]{20,}"),  # OpenAI, Anthropic, OpenRouter
     *(_prefixed(f"{kind}_{mode}_", "[A-Za-z0-9]{10,}") for kind in ("sk", "rk") for mode in ("live", "test")),  # Stripe
-    _prefixed("hf_", "[A-Za-z0-9]{20,}", also=_NOT_PROSE),  # Hugging Face
+    _prefixed("hf_", _NOT_PROSE + "[A-Za-z0-9]{20,}"),  # Hugging Face
     *(_prefixed(f"gh{kind}_", "[A-Za-z0-9]{20,}") for kind in "pousr"),  # GitHub
     _prefixed("github_pat_", "[A-Za-z0-9_]{20,}"),
     _prefixed("glpat-", "[A-Za-z0-9_.-]{16,}"),  # GitLab
     _prefixed("AKIA", "[A-Z0-9]{16}(?![A-Za-z0-9])"),  # AWS
-    _prefixed("ASIA", "[A-Z0-9]{16}(?![A-Za-z0-9])", also="(?=[A-Z]*[0-9])"),
+    _prefixed("ASIA", "(?=[A-Z]*[0-9])[A-Z0-9]{16}(?![A-Za-z0-9])"),
     _prefixed("AIza", "[A-Za-z0-9_-]{30,}"),  # Google
     _prefixed("ya29.", "[A-Za-z0-9_-]{20,}"),
     _prefixed("xox", "[abeoprs]-[A-Za-z0-9-]{10,}"),  # Slack
@@ -108,70 +115,80 @@ _PREFIXED: Final = (
     _prefixed("eyJ", r"[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?"),  # JSON web token, RFC 7519
 )
 
-_BEARER: Final = Pattern(  # RFC 6750; eight characters with a digit, or 24 of them: "bearer certificates" is prose
-    "bearer", (b"bearer",),
-    re.compile(rb"(?i:bearer)[\s:]+(?P<secret>(?:(?=[A-Za-z._~+/=-]*[0-9])[A-Za-z0-9._~+/=-]{8,}|[A-Za-z0-9._~+/=-]{24,}))"),
-)  # fmt: skip
-_BASIC: Final = Pattern("basic", (b"basic",), re.compile(rb"(?i:basic)\s+(?P<secret>[A-Za-z0-9+/]{6,}={0,2})"))  # RFC 7617
-_AUTHORIZATION: Final = Pattern(
-    "authorization", (b"authorization",),
-    re.compile(
-        rb"(?i:authorization)['\"]?\s*[:=]\s*['\"]?"
-        rb"(?:(?i:bearer|basic|token|digest|apikey)\s+(?P<secret>[^\s'\",;]{4,})|(?P<bare>(?=[^\s'\",;]*[0-9])[^\s'\",;]{16,}))"
-    ),
-)  # fmt: skip
-_URL: Final = Pattern(  # RFC 3986 section 3.2.1: the password between the first colon and the at sign
-    "url", (b"://",), re.compile(rb"://[^\s/?#:@'\"<>]{0,256}:(?P<secret>[^\s/?#'\"<>]{1,1024})@")
-)
-_PRIVATE_KEY: Final = Pattern(  # RFC 7468; without its end (a cut log) the lines that look like a key still go
-    "private key", (b"private key",),
-    re.compile(
-        rb"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
-        rb"(?P<secret>(?:[A-Za-z0-9+/=:,.\\\s-]{0,20000}?(?=-----END )|(?:(?:\s|\\n|\\r)*[A-Za-z0-9+/=]{16,})*))"
-    ),
-)  # fmt: skip
-_ASSIGNMENT: Final = Pattern(  # password=..., "api_key": "..." in a log; a bare `token=` is a model's vocabulary
-    "assignment", (b"password", b"passwd", b"api_key", b"apikey", b"api-key", b"access_key", b"secret", b"_token"),
-    re.compile(
-        rb"(?i:password|passwd|api[_-]?key|access[_-]?key|(?:client|app|shared)[_-]secret|secret[_-]?key"
-        rb"|(?:access|auth|api|refresh|session|hf|github|gitlab)_token)"
-        rb"['\"]?\s{0,3}[=:]\s{0,3}['\"]?(?P<secret>[^\s'\",;&\[\]{}()<>]{6,})"
-    ),
-)  # fmt: skip
 
-PATTERNS: Final = (*_PREFIXED, _AUTHORIZATION, _BEARER, _BASIC, _URL, _PRIVATE_KEY, _ASSIGNMENT)
-
-
-def _is_credential(pattern: Pattern, match: re.Match[bytes]) -> bool:
+def _is_basic(secret: bytes) -> bool:
     """`Basic` needs more than a shape: what follows must decode to user:password, else "Basic training" would go."""
-    if pattern is not _BASIC:
-        return True
-    secret = match.group("secret")
     try:
         return b":" in base64.b64decode(secret + b"=" * (-len(secret) % 4), validate=True)
     except binascii.Error:
         return False
 
 
-def _secret_span(match: re.Match[bytes]) -> tuple[int, int]:
-    group = "bare" if match.re.groupindex.get("bare") and match.group("bare") is not None else "secret"
-    return match.span(group)
+_CREDENTIALS: Final = (
+    _pattern("authorization", r"""(?i:authorization)['"]?\s*[:=]\s*['"]?(?i:bearer|basic|token|digest|apikey)\s+(?P<secret>[^\s'",;]{4,})"""),
+    _pattern("authorization", r"""(?i:authorization)['"]?\s*[:=]\s*['"]?(?P<secret>(?=[^\s'",;]*[0-9])[^\s'",;]{16,})"""),
+    # RFC 6750. Eight characters with a digit, or 24 of any kind: "bearer certificates" is prose.
+    _pattern("bearer", r"(?i:bearer)[\s:]+(?P<secret>(?=[A-Za-z._~+/=-]*[0-9])[A-Za-z0-9._~+/=-]{8,}|[A-Za-z0-9._~+/=-]{24,})"),
+    _pattern("basic", r"(?i:basic)\s+(?P<secret>[A-Za-z0-9+/]{6,}={0,2})", _is_basic),  # RFC 7617
+    # RFC 3986 section 3.2.1: the password stands between the first colon and the last at sign of the authority.
+    _pattern("://", r"""://[^\s/?#:@'"<>]{0,256}:(?P<secret>[^\s/?#'"<>]{1,1024})@"""),
+    # RFC 7468. Without its end (a cut log) the lines that look like a key still go.
+    _pattern(
+        "-----begin ",
+        r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
+        r"(?P<secret>(?:[A-Za-z0-9+/=:,.\\\s]|-(?!----)){0,20000}(?=-----END )|(?:(?:\s|\\n|\\r)*[A-Za-z0-9+/=]{16,})*)",
+    ),
+)  # fmt: skip
 
 
-def _replace(pattern: Pattern, data: bytes) -> bytes:
-    def removed(match: re.Match[bytes]) -> bytes:
-        begin, end = _secret_span(match)
-        if begin == end or not _is_credential(pattern, match):
-            return match.group()
-        whole = match.group()
-        return whole[: begin - match.start()] + _REDACTED_BYTES + whole[end - match.start() :]
+def _assigned(trigger: str, name: str) -> Pattern:
+    """`name=value`, or `name: value` where the value is quoted or has a digit: "password: required" is prose.
 
-    return pattern.regex.sub(removed, data)
+    What looks like source code in a traceback (`password=self.password`) stays.
+    """
+    value = r"(?!(?:self|args|cfg|config|os|kwargs|settings|opt|options)\.|(?i:password|passwd|secret|api_?key|token)\b)[^\s'\",;&\[\]{}()<>]{6,}"
+    quoted = rf"""\s{{0,3}}:\s{{0,3}}(?:['"](?={value}['"])|(?=[^\s0-9]{{0,200}}[0-9]))"""
+    return _pattern(trigger, rf"""(?i:{name})['"]?(?:\s{{0,3}}=\s{{0,3}}['"]?|{quoted})(?P<secret>{value})""")
+
+
+_KINDS_OF_TOKEN: Final = ("access", "auth", "api", "refresh", "session", "hf", "github", "gitlab")
+_ASSIGNED: Final = (  # a bare `token=` is a model's vocabulary
+    _assigned("password", "password"),
+    _assigned("passwd", "passwd"),
+    _assigned("secret", "secret(?:[_-]?(?:access[_-]?)?key)?"),
+    _assigned("access", "access[_-]?key"),
+    *(_assigned(f"api{gap}key", f"api{gap}key") for gap in ("_", "-", "")),
+    _assigned("_token", f"_token(?:{'|'.join(f'(?<={kind}_token)' for kind in _KINDS_OF_TOKEN)})"),
+)
+
+PATTERNS: Final = (*_PREFIXED, *_CREDENTIALS, *_ASSIGNED)
+
+
+def _secret_spans(pattern: Pattern, data: bytes, folded: bytes) -> Iterator[tuple[int, int]]:
+    """Where in `data` the secrets of this shape stand. `folded` is `data` in lower case."""
+    at = folded.find(pattern.trigger)
+    while at >= 0:
+        match = pattern.regex.match(data, at)
+        end = at + len(pattern.trigger)
+        if match is not None and match["secret"] and pattern.accepts(match["secret"]):
+            yield match.span("secret")
+            end = match.end("secret")
+        at = folded.find(pattern.trigger, end)
+
+
+def _without(data: bytes, spans: Iterable[tuple[int, int]]) -> bytes:
+    pieces: list[bytes] = []
+    kept = 0
+    for begin, end in spans:
+        pieces += (data[kept:begin], _REDACTED_BYTES)
+        kept = end
+    return b"".join((*pieces, data[kept:])) if kept else data
 
 
 # ---- known values ------------------------------------------------------------------------------------------------
 
-_HARMLESS_VALUES: Final = frozenset({"disabled", "required", "optional", "anonymous", "undefined", "localhost", "<redacted>"})
+# AUTH=disabled is a setting; searching for it would blot out a word of every log.
+HARMLESS_VALUES: Final = frozenset({"disabled", "required", "optional", "anonymous", "undefined", "localhost"})
 
 
 def secret_values(environ: Mapping[str, str]) -> tuple[str, ...]:
@@ -199,16 +216,14 @@ def _spellings(value: str) -> Iterable[str]:
 
 
 def _worth_searching(secret: str) -> bool:
-    return len(secret) >= SHORTEST_SECRET and secret.lower() not in _HARMLESS_VALUES and secret not in REDACTED
+    return len(secret) >= SHORTEST_SECRET and secret not in HARMLESS_VALUES and secret not in REDACTED
 
 
-def _shaped(value: str) -> Iterable[str]:
+def _shaped(value: str) -> Iterator[str]:
     data, handler = _encode(value)
     for pattern in PATTERNS:
-        for match in pattern.regex.finditer(data):
-            begin, end = _secret_span(match)
-            if begin < end and _is_credential(pattern, match):
-                yield data[begin:end].decode("utf-8", handler)
+        for begin, end in _secret_spans(pattern, data, data.lower()):
+            yield data[begin:end].decode("utf-8", handler)
 
 
 # ---- what others call --------------------------------------------------------------------------------------------
@@ -223,8 +238,9 @@ def redact_bytes(data: bytes, secrets: Iterable[str] = ()) -> bytes:
         data = data.replace(_encode(secret)[0], _REDACTED_BYTES)
     folded = data.lower()
     for pattern in PATTERNS:
-        if any(trigger in folded for trigger in pattern.triggers):
-            data = _replace(pattern, data)
+        cleaned = _without(data, _secret_spans(pattern, data, folded))
+        if cleaned is not data:
+            data, folded = cleaned, cleaned.lower()
     return data
 
 
@@ -238,7 +254,9 @@ def redact(text: str, secrets: Iterable[str] = ()) -> str:
 def redact_environment(environ: Mapping[str, str], secrets: Iterable[str] = ()) -> dict[str, str]:
     """The variables, with the values of secret names removed and every other value cleaned."""
     known = (*secret_values(environ), *secrets)
-    return {name: REDACTED if is_secret_name(name) and value else redact(value, known) for name, value in environ.items()}
+    return {
+        name: REDACTED if is_secret_name(name) and value else redact(value, known) for name, value in environ.items()
+    }
 
 
 def redact_arguments(argv: Sequence[str], secrets: Iterable[str] = ()) -> list[str]:
