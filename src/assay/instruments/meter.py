@@ -52,7 +52,7 @@ COUNTERS: Final = (
     Counter("package-N, dram-N", "energy", "J", "counter", "energy of a processor package or its memory since the launch's first reading", "RAPL"),
     Counter("GPU-...", "energy", "J", "counter", "energy of a GPU since the launch's first reading", "NVML total energy"),
     Counter("workers", "energy", "J", "modelled", "watts per worker x workers x time: an assumption, never added to counted joules", "experiment"),
-    Counter("as energy", "energy_doubts", "count", "counter", "intervals in which energy may be missing; if there are any, `energy` is a lower bound", "computed"),
+    Counter("as energy", "energy_doubts", "count", "counter", "intervals in which energy may be missing; then `energy` is a lower bound", "computed"),
     Counter("as energy", "energy_errors", "count", "counter", "readings of the energy counter that failed", "computed"),
     Counter("as energy", "sensor_period", "s", "sampled", "time between two moves of the energy counter; windows below 20 are too short", "polling"),
 )  # fmt: skip

@@ -49,6 +49,10 @@ class Machine:
             raise Unread(f"{path} is empty")
         return text
 
+    def names(self, pattern: str) -> list[str]:
+        """The paths below the root that match a pattern, sorted."""
+        return sorted(str(path.relative_to(self.root)) for path in self.root.glob(pattern))
+
     def number(self, path: str) -> int:
         """A file that holds one integer. Raises Unread."""
         text = self.text(path)
@@ -165,17 +169,18 @@ def _usable(machine: Machine) -> dict[str, Any]:
 
 
 def _governors(machine: Machine) -> list[str]:
-    files = sorted(machine.root.glob("sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_governor"))
+    files = machine.names("sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_governor")
     if not files:
         raise Unread("no /sys/devices/system/cpu/cpu*/cpufreq: the kernel does not show frequency scaling here")
-    return sorted({file.read_text().strip() for file in files})
+    return sorted({machine.text(file) for file in files})
 
 
 def _numa(machine: Machine) -> list[dict[str, Any]]:
-    nodes = sorted(machine.root.glob("sys/devices/system/node/node[0-9]*"), key=lambda node: int(node.name[4:]))
+    nodes = machine.names("sys/devices/system/node/node[0-9]*")
     if not nodes:
         raise Unread("no /sys/devices/system/node")
-    return [{"node": int(node.name[4:]), "processors": (node / "cpulist").read_text().strip()} for node in nodes]
+    numbers = sorted(int(node.rpartition("node")[2]) for node in nodes)
+    return [{"node": n, "processors": machine.text(f"/sys/devices/system/node/node{n}/cpulist")} for n in numbers]
 
 
 def _smt(machine: Machine) -> str:
@@ -209,6 +214,8 @@ def _steal(machine: Machine) -> int:
 def pressure(machine: Machine, resource: str) -> dict[str, int]:
     """Stall time since boot, microseconds: some task waited; all tasks waited (Documentation/accounting/psi.rst)."""
     found = re.findall(r"^(some|full) .*total=(\d+)", machine.text(f"/proc/pressure/{resource}"), re.MULTILINE)
+    if not found:
+        raise Unread(f"/proc/pressure/{resource} holds no totals")
     return {f"{kind}_us": int(total) for kind, total in found}
 
 
