@@ -27,7 +27,7 @@ def python() -> Run:
     """`python(code, root)`: run code in a fresh interpreter that imports assay from `root/src`."""
 
     def run(code: str, root: Path) -> subprocess.CompletedProcess[str]:
-        environment = os.environ | {"PYTHONPATH": str(root / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
+        environment = os.environ | {"PYTHONPATH": f"{root / 'src'}{os.pathsep}{root}", "PYTHONDONTWRITEBYTECODE": "1"}
         command = [sys.executable, "-c", code]
         return subprocess.run(
             command, cwd=root, env=environment, capture_output=True, text=True, timeout=100, check=False

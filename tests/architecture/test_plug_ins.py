@@ -1,0 +1,87 @@
+"""Is a new metric or report one new file, and is every plug-in named after its file and tested?"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from assay import catalog
+from tests.architecture.conftest import Run
+from tests.docs.blocks import blocks
+
+PLUG_INS = [(package, name) for package in catalog.PLUG_INS for name in catalog.names(package)]
+JUDGE_AND_RENDER = """
+import json
+from assay import catalog
+from assay.reports import view
+from assay.verdict.judge import judge
+from tests.builders import measured
+record = measured()
+tree = view.build(record, judge(record))
+print(json.dumps({name: catalog.load("reports", name).render(tree) for name in ("json", "markdown", "sentence")}))
+"""
+
+
+@pytest.mark.parametrize(("package", "name"), PLUG_INS)
+def test_a_plug_in_is_named_after_its_file(package: str, name: str) -> None:
+    assert catalog.load(package, name).name == name
+
+
+@pytest.mark.parametrize(("package", "name"), PLUG_INS)
+def test_a_plug_in_opens_with_its_question(package: str, name: str, repository: Path) -> None:
+    source = repository.joinpath("src", "assay", *package.split("."), f"{name}.py").read_text()
+    first = source.splitlines()[0]
+    assert first.startswith('"""')
+    assert "?" in source.split('"""')[1], "the docstring asks no question"
+
+
+@pytest.mark.parametrize(("package", "name"), PLUG_INS)
+def test_a_plug_in_has_a_test_file(package: str, name: str, repository: Path) -> None:
+    folder = repository.joinpath("tests", *package.split("."))
+    assert (folder / f"test_{name}.py").is_file() or named_in_a_group(folder, name)
+
+
+def named_in_a_group(folder: Path, name: str) -> bool:
+    """Several small plug-ins of one kind may share a test file; it then names each as a word of its own."""
+    return any(f'"{name}"' in path.read_text() for path in folder.glob("test_*.py"))
+
+
+def plant(package_copy: Path, page: Path, package: str) -> None:
+    (block,) = [block for block in blocks(page) if block.file]
+    assert block.file
+    (package_copy / "src" / "assay" / package / block.file).write_text(block.text)
+
+
+def test_a_metric_and_a_report_are_each_added_by_one_file(package_copy: Path, python: Run, repository: Path) -> None:
+    how_to = repository / "docs" / "how-to"
+    plant(package_copy, how_to / "add-a-metric.md", "metrics")
+    plant(package_copy, how_to / "add-a-report.md", "reports")
+    (package_copy / "tests").symlink_to(repository / "tests")
+
+    result = python(JUDGE_AND_RENDER, package_copy)
+    assert result.returncode == 0, result.stderr
+    shown = json.loads(result.stdout)
+
+    rows = [row for row in json.loads(shown["json"])["metrics"] if row["metric"] == "longest_step"]
+    assert [row["configuration"] for row in rows] == ["workers=1", "workers=2", "workers=4"]
+    # tests/builders.py: a steady step of one worker takes 100 ms, blocks differ by 4 % either way, ripple at most 1 %.
+    assert 0.0995 < rows[0]["value"] < 0.1015
+    assert "Longest step" in shown["markdown"]
+    assert shown["sentence"].count("\n") == 1
+    assert json.loads(shown["json"])["verdict"]["sentence"] in shown["sentence"]
+
+
+def test_a_planted_report_is_a_flag_of_the_command_line(package_copy: Path, python: Run, repository: Path) -> None:
+    plant(package_copy, repository / "docs" / "how-to" / "add-a-report.md", "reports")
+    code = "import sys\nfrom assay.cli import main\nsys.exit(main(['report', '--help']))"
+    result = python(code, package_copy)
+    assert "--sentence" in result.stdout
+    assert result.returncode == 0
+
+
+def test_no_plug_in_is_found_under_two_names() -> None:
+    for package in catalog.PLUG_INS:
+        found = catalog.load_all(package)
+        assert len({plug_in.name for plug_in in found.values()}) == len(found)
