@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from assay import __version__, catalog, cli
+from assay.cli.base import Parser
 from assay.errors import RecordError, SpecError
 from assay.exit_codes import EXIT_CODES
 
@@ -48,7 +50,7 @@ def test_the_summary_in_help_is_the_verbs_own(verb: str) -> None:
 def test_every_verb_explains_itself_with_an_example(verb: str) -> None:
     text = cli.parser(catalog.load("cli", verb)).format_help()
     assert text.startswith(f"usage: assay {verb}")
-    assert f"    assay {verb}" in text, "the description shows no example line"
+    assert re.search(rf"^  +assay {verb}\b", text, re.MULTILINE), "the description shows no example line"
 
 
 @pytest.mark.parametrize("verb", VERBS)
@@ -103,6 +105,11 @@ def test_piped_help_has_no_colour_codes(words: tuple[str, ...]) -> None:
 def test_help_survives_any_window(columns: str) -> None:
     result = assay("list", "--help", COLUMNS=columns)
     assert (result.returncode, result.stderr) == (0, "")
+
+
+def test_descriptions_are_filled_and_examples_kept() -> None:
+    made = Parser(prog="assay x", description="One\nsentence.\n\n    assay x  # as it is\n\nAnother.")
+    assert "One sentence.\n\n    assay x  # as it is\n\nAnother.\n" in made.format_help()
 
 
 def planted(monkeypatch: pytest.MonkeyPatch, stop: BaseException) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import itertools
 import os
 import re
 import textwrap
@@ -49,14 +50,15 @@ class Parser(argparse.ArgumentParser):
 
 
 class _Formatter(argparse.HelpFormatter):
-    """Keeps line breaks and indented examples, wraps long sentences, and uses at most 100 columns of a wide window."""
+    """Fills paragraphs, keeps indented examples as they are, and uses at most 100 columns of a wide window."""
 
     def __init__(self, prog: str) -> None:
         super().__init__(prog, width=min(_columns(), 100) - 2)
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
-        lines = text.splitlines()
-        return "\n".join(indent + (line if line.startswith(" ") else textwrap.fill(line, width)) for line in lines)
+        parts = itertools.groupby(text.splitlines(), key=lambda line: not line or line.startswith(" "))
+        shown = ["\n".join(lines) if as_it_is else textwrap.fill(" ".join(lines), width) for as_it_is, lines in parts]
+        return textwrap.indent("\n".join(shown), indent)
 
 
 def _columns() -> int:
