@@ -1,0 +1,106 @@
+"""How does a view become pictures?  As SVG that follows the page's light or dark colours, made without a network.
+
+Each picture is a function of `assay.reports.pictures`; vl-convert turns its Vega-Lite specification into SVG.  The
+placeholder colours of the specification become CSS variables, the fixed size becomes a view box, and a title and a
+description are put in for screen readers.  Where data are absent, the picture is a sentence that says why.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any, Final
+
+import vl_convert
+
+from assay.reports.pictures import (
+    cost_time, efficiency, fault, launch_order, launch_timeline, phases, quality, speedup,
+)  # fmt: skip
+from assay.reports.pictures.base import FONT_SIZE, PLACEHOLDERS, Drawing, Key, Missing, colour
+from assay.reports.view import View
+
+VEGA_LITE: Final = "5.20"
+
+Draw = Callable[[View], "Drawing | Missing | Sequence[Drawing | Missing]"]
+PICTURES: Final[tuple[tuple[str, Draw], ...]] = (
+    ("speedup", speedup.draw),
+    ("efficiency", efficiency.draw),
+    ("phases", phases.draw),
+    ("quality", quality.draw),
+    ("cost-time", cost_time.draw),
+    ("fault", fault.draw),
+    ("launch-timeline", launch_timeline.draw),
+    ("launch-order", launch_order.draw),
+)
+
+CONFIG: Final[dict[str, Any]] = {
+    "background": None,
+    "font": "sans-serif",
+    "padding": {"left": 2, "right": 8, "top": 2, "bottom": 2},
+    "view": {"stroke": None},
+    "axis": {
+        "labelColor": colour("muted"), "titleColor": colour("muted"), "labelFontSize": FONT_SIZE,
+        "titleFontSize": FONT_SIZE, "titleFontWeight": "normal", "titlePadding": 8, "labelPadding": 6,
+        "gridColor": colour("grid"), "domain": False, "ticks": False, "labelLimit": 160, "titleLimit": 0,
+    },
+    "axisX": {"domain": True, "domainColor": colour("grid"), "labelFlush": False},
+    "title": {"limit": 0},
+}  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class Picture:
+    """A finished picture, or the sentence that stands in its place."""
+
+    name: str
+    title: str
+    svg: str  # empty where `absent` speaks
+    absent: str
+    caption: str = ""
+    description: str = ""
+    key: tuple[Key, ...] = ()
+
+
+def draw(view: View) -> tuple[Picture, ...]:
+    """All pictures of a view, in the order of PICTURES."""
+    found = []
+    for name, function in PICTURES:
+        drawn = function(view)
+        several = [drawn] if isinstance(drawn, (Drawing, Missing)) else drawn
+        for place, drawing in enumerate(several):
+            found.append(_finish(name if place == 0 else f"{name}-{place + 1}", drawing))
+    return tuple(found)
+
+
+def _finish(name: str, drawing: Drawing | Missing) -> Picture:
+    if isinstance(drawing, Missing):
+        return Picture(name=name, title=drawing.title, svg="", absent=drawing.reason)
+    svg = _accessible(_themed(_svg(drawing.chart)), name, drawing.title, drawing.description)
+    return Picture(
+        name=name, title=drawing.title, svg=svg, absent="", caption=drawing.caption,
+        description=drawing.description, key=drawing.key,
+    )  # fmt: skip
+
+
+def _svg(chart: Any) -> str:
+    specification = chart.to_dict(validate=False)
+    specification["config"] = CONFIG
+    return str(vl_convert.vegalite_to_svg(specification))
+
+
+def _themed(svg: str) -> str:
+    """Placeholders -> CSS variables; the page's font; no fixed size."""
+    for role, placeholder in PLACEHOLDERS.items():
+        svg = svg.replace(placeholder, f"var(--{role})")
+    svg = svg.replace(' font-family="sans-serif"', "")
+    svg = re.sub(r' (aria-(?!hidden)[a-z]+|role)="[^"]*"', "", svg)  # the description speaks; the marks need not
+    return re.sub(r'^(<svg [^>]*?) width="[\d.]+" height="[\d.]+"', r"\1", svg, count=1)
+
+
+def _accessible(svg: str, name: str, title: str, description: str) -> str:
+    head, _, rest = svg.partition(">")
+    ids = f"{name}-title {name}-desc"
+    words = f'<title id="{name}-title">{escape(title)}</title><desc id="{name}-desc">{escape(description)}</desc>'
+    return f'{head} role="img" aria-labelledby="{ids}">{words}{rest}'

@@ -1,0 +1,70 @@
+"""What does a person read who was sent a link?  One self-contained page: no network, no script, no external font.
+
+The verdict as a sentence and a vector first, then the numbers, the pictures, what was found, and behind folds the method
+and signature of every number.  Everything from the record is untrusted text: jinja2 escapes it, only our own SVG is
+inserted as it is, and a content security policy forbids the page to run or to load anything.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Final
+
+import jinja2
+
+from assay.metrics.base import ALL
+from assay.reports.base import Report
+from assay.reports.format import count
+from assay.reports.view import (
+    DIMENSION_QUESTIONS,
+    DIMENSION_TITLES,
+    STATUS_MEANINGS,
+    STATUS_WORDS,
+    WHOLE,
+    Column,
+    MetricRow,
+    View,
+)
+from assay.verdict.types import DIMENSIONS
+
+# A sign beside every status word, so that nothing is said by colour alone.
+SIGNS: Final = {
+    "PASS": "✓", "FAIL": "✕", "INCONCLUSIVE": "?", "INVALID": "!", "NOT_MEASURED": "–",
+    "invalid": "!", "fail": "✕", "warning": "!", "note": "i",
+}  # fmt: skip
+
+
+def render(view: View) -> str:
+    """The whole page as one HTML document."""
+    from assay.reports import charts
+
+    return _template().render(
+        view=view, pictures=charts.draw(view), signs=SIGNS, dimensions=DIMENSIONS, titles=DIMENSION_TITLES,
+        questions=DIMENSION_QUESTIONS, words=STATUS_WORDS, meanings=STATUS_MEANINGS, columns_of=columns_of, count=count,
+    )  # fmt: skip
+
+
+def columns_of(view: View, rows: tuple[MetricRow, ...]) -> tuple[tuple[str, str], ...]:
+    """(key, head) of the columns that a table of these metrics needs; the whole experiment comes last."""
+    keys = [(column.key, column.label) for column in view.columns if _used(column, rows)]
+    whole = [(ALL, WHOLE)] if any(ALL in row.cells for row in rows) else []
+    return (*keys, *whole)
+
+
+def _used(column: Column, rows: tuple[MetricRow, ...]) -> bool:
+    return any(column.key in row.cells for row in rows)
+
+
+@cache
+def _template() -> jinja2.Template:
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("assay.reports", "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template("report.html")
+
+
+REPORT = Report(name="html", suffix=".html", summary="one self-contained page with pictures", render=render)

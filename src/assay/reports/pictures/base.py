@@ -1,0 +1,261 @@
+"""What do all pictures share?  Colours by role, the scale of the worker axis, and how a value with its interval is drawn.
+
+A chart is made with placeholder colours, one per role; `assay.reports.charts` replaces them in the finished SVG by CSS
+variables, so that one picture serves light and dark pages.  Roles follow the palette of Okabe & Ito (2008), which people
+with any colour vision can tell apart; no meaning is carried by colour alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+import altair as alt
+
+from assay.metrics.estimate import Estimate
+from assay.reports.format import Scale, scale_for
+from assay.reports.view import MetricRow, View
+
+WIDTH: Final = 460
+HEIGHT: Final = 290
+FONT_SIZE: Final = 14
+MOST_TICKS: Final = 8
+LOG_FROM: Final = 10.0  # worker counts that span more than this get a logarithmic axis
+
+ROLES: Final = (
+    "ink",
+    "muted",
+    "grid",
+    "paper",
+    "main",
+    "second",
+    "third",
+    "fourth",
+    "fifth",
+    "sixth",
+    "rest",
+    "bad",
+    "band",
+)
+CATEGORIES: Final = ("main", "second", "third", "fourth", "fifth", "sixth")
+SHAPES: Final = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross")
+PLACEHOLDERS: Final[Mapping[str, str]] = {role: f"#fa{place:02x}ce" for place, role in enumerate(ROLES)}
+
+Mark = Literal["point", "hollow", "dot", "line", "dash", "bar", "band", "cross", "ring"]
+Rows = list[dict[str, Any]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Key:
+    """One entry of a picture's key: how it is drawn, in which colour, and what it means."""
+
+    mark: str  # a Mark or one of SHAPES
+    role: str
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Drawing:
+    """A picture before it becomes SVG. `description` holds its numbers in words, for those who cannot see it."""
+
+    title: str
+    chart: Any  # an altair chart; altair's own types do not survive layering
+    caption: str
+    description: str
+    key: tuple[Key, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Missing:
+    """Why there is no picture."""
+
+    title: str
+    reason: str
+
+
+def colour(role: str) -> str:
+    """The placeholder of a role."""
+    return PLACEHOLDERS[role]
+
+
+def data(rows: Rows) -> alt.InlineData:
+    """Rows as a chart's data."""
+    return alt.InlineData(values=rows)
+
+
+def number_axis(**options: Any) -> alt.Axis:
+    """A quiet axis of numbers."""
+    return alt.Axis(tickCount=5, **options)
+
+
+def above(text: str) -> alt.TitleParams:
+    """The name and unit of the vertical axis, written above it where it can be read."""
+    return alt.TitleParams(
+        text, anchor="start", fontWeight="normal", fontSize=FONT_SIZE, color=colour("muted"), offset=8
+    )
+
+
+def sized(chart: Any, height: int = HEIGHT) -> Any:
+    """The chart fitted into the common width, axes included."""
+    return chart.properties(width=WIDTH, height=height, autosize=alt.AutoSizeParams(type="fit", contains="padding"))
+
+
+# ------------------------------------------------------------------------------------------------ values with intervals
+
+
+def estimates(view: View, row: MetricRow | None) -> dict[str, Estimate]:
+    """The measured values of a metric by configuration key, in the order of the configurations."""
+    if row is None:
+        return {}
+    cells = {column.key: row.cells.get(column.key) for column in view.columns}
+    return {k: c.value for k, c in cells.items() if c is not None and isinstance(c.value, Estimate)}
+
+
+def absence(view: View, row: MetricRow | None, what: str) -> str:
+    """One sentence that says why a metric has no number in any configuration."""
+    notes = dict.fromkeys(c.note for c in row.cells.values() if not c.measured) if row is not None else {}
+    return f"{what} was not measured: {'; '.join(notes) or 'no launch recorded it'}."
+
+
+def in_words(view: View, row: MetricRow) -> str:
+    """A metric's numbers in one sentence."""
+    cells = ((column.label, row.cells.get(column.key)) for column in view.columns)
+    return f"{row.title}: " + "; ".join(f"{label} {cell.full}" for label, cell in cells if cell is not None) + "."
+
+
+def bounded(value: Estimate) -> bool:
+    """Whether the interval can be drawn on both sides."""
+    return math.isfinite(value.low) and math.isfinite(value.high)
+
+
+def has_interval(value: Estimate) -> bool:
+    """Whether the data bound the value at all; a single launch bounds it on neither side."""
+    return bounded(value) or (value.n_launches > 1 and (math.isfinite(value.low) or math.isfinite(value.high)))
+
+
+def interval_row(value: Estimate, factor: float, floor: float, ceiling: float) -> dict[str, Any]:
+    """value, low and high in shown units; an infinite end goes to the edge of the picture; none for a single launch."""
+    shown = {"value": value.value * factor, "low": value.value * factor, "high": value.value * factor}
+    if has_interval(value):
+        shown["low"] = max(value.low * factor, floor)
+        shown["high"] = min(value.high * factor, ceiling)
+    return {**shown, "hollow": not has_interval(value)}
+
+
+def top_of(values: Iterable[Estimate], factor: float, margin: float = 1.08) -> float:
+    """The upper end of an axis that holds all values, finite interval ends and launch dots."""
+    largest = 0.0
+    for value in values:
+        ends = [value.value, *value.launch_values, *(e for e in (value.low, value.high) if math.isfinite(e))]
+        if value.n_launches <= 1:
+            ends = [value.value]
+        largest = max(largest, *(end * factor for end in ends))
+    return largest * margin if largest > 0 else 1.0
+
+
+def points(rows: Rows, x: Any, y: Any, role: str = "main") -> list[Any]:
+    """Interval rule and point of each row; `y` is the channel's scale and axis, applied to value, low and high."""
+    base = alt.Chart(data(rows))
+    rule = base.mark_rule(strokeWidth=2.5, color=colour(role)).encode(x=x, y=y("low"), y2="high:Q")
+    filled = base.transform_filter("!datum.hollow").mark_point(
+        filled=True, size=95, opacity=1, color=colour(role), stroke=colour("paper"), strokeWidth=1.5
+    )
+    hollow = base.transform_filter("datum.hollow").mark_point(
+        filled=True, size=95, opacity=1, fill=colour("paper"), stroke=colour(role), strokeWidth=2.5
+    )
+    return [rule, filled.encode(x=x, y=y("value")), hollow.encode(x=x, y=y("value"))]
+
+
+def interval_key(values: Iterable[Estimate], view: View, what: str) -> list[Key]:
+    """The key of `points`: with the confidence where there are intervals, and the hollow mark where there are none."""
+    found = list(values)
+    keys = []
+    if any(has_interval(value) for value in found):
+        keys.append(Key(mark="point", role="main", text=f"{what}, bar: {view.confidence} interval"))
+    if any(not has_interval(value) for value in found):
+        keys.append(Key(mark="hollow", role="main", text=f"{what}, one launch: no interval"))
+    return keys
+
+
+# ------------------------------------------------------------------------------------------------------- the worker axis
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkerAxis:
+    """The horizontal axis of worker counts, logarithmic where they span more than a decade."""
+
+    levels: tuple[int, ...]
+
+    @property
+    def logarithmic(self) -> bool:
+        """Whether equal ratios are equally far apart."""
+        return max(self.levels) / min(self.levels) > LOG_FROM
+
+    @property
+    def domain(self) -> tuple[float, float]:
+        """A little room on both sides of the levels."""
+        low, high = min(self.levels), max(self.levels)
+        if self.logarithmic:
+            return low / 1.25, high * 1.25
+        room = max(0.08 * (high - low), 0.35)
+        return low - room, high + room
+
+    def beside(self, level: int, place: float) -> float:
+        """A position `place` (-1..1) to the side of a level, so that dots do not cover one another."""
+        low, high = self.domain
+        if self.logarithmic:
+            return float(level * (high / low) ** (0.022 * place))
+        return level + 0.022 * place * (high - low)
+
+    def ticks(self) -> tuple[int, ...]:
+        """The levels that are labelled: all of them, or those that leave room for their text."""
+        low, high = self.domain
+        place = math.log if self.logarithmic else float
+        width = place(high) - place(low)
+        kept: list[int] = []
+        for level in sorted(self.levels, reverse=True):
+            if not kept or (place(kept[-1]) - place(level)) / width > 0.05:
+                kept.append(level)
+        return tuple(sorted(kept))
+
+    def channel(self, field: str = "x") -> alt.X:
+        """The encoding of a field that holds positions on this axis."""
+        scale = alt.Scale(domain=list(self.domain), zero=False, nice=False, clamp=False)
+        if self.logarithmic:
+            scale = alt.Scale(type="log", base=2, domain=list(self.domain), nice=False)
+        axis = alt.Axis(title="workers", values=list(self.ticks()), format="d", grid=False)
+        return alt.X(f"{field}:Q", scale=scale, axis=axis)
+
+
+def worker_axis(view: View) -> WorkerAxis:
+    """The worker axis of a view."""
+    return WorkerAxis(levels=tuple(column.workers for column in view.columns))
+
+
+def launch_dots(
+    found: Mapping[str, Estimate], view: View, axis: WorkerAxis, factor: float, *, top: float = math.inf
+) -> Rows:
+    """One row per launch value, fanned out to the right of its worker count."""
+    workers = {column.key: column.workers for column in view.columns}
+    rows: Rows = []
+    for key, value in found.items():
+        k = len(value.launch_values)
+        for place, launch in enumerate(value.launch_values if k > 1 else ()):
+            shown = launch * factor
+            if math.isfinite(shown) and shown <= top:
+                rows.append({"x": axis.beside(workers[key], 0.7 + 1.1 * place / max(k - 1, 1)), "y": shown})
+    return rows
+
+
+def dots(rows: Rows, x: Any, y: Any, role: str = "main") -> Any:
+    """Launch dots."""
+    return alt.Chart(data(rows)).mark_circle(size=22, opacity=0.55, color=colour(role)).encode(x=x, y=y("y"))
+
+
+def common_scale(row: MetricRow, rows: Sequence[MetricRow] = ()) -> Scale:
+    """The scale of a metric's row in the tables, so that picture and table agree."""
+    cells = [cell for found in (row, *rows) for cell in found.cells.values()]
+    values = [cell.value.value for cell in cells if isinstance(cell.value, Estimate)]
+    return next((cell.scale for cell in cells if cell.measured), scale_for(row.unit, values))

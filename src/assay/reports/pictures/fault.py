@@ -1,0 +1,91 @@
+"""What happened when a worker was killed: how much work was lost, and how long until it was done again?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import altair as alt
+
+from assay.reports.format import reading, scale_for
+from assay.reports.pictures.base import (
+    Drawing, Key, Missing, Rows, above, colour, data, number_axis, sized,
+)  # fmt: skip
+from assay.reports.series import FaultTimeline
+from assay.reports.view import View
+
+TITLE = "A fault and the recovery from it"
+BANDS = {"detect": "bad", "restart": "second", "reload": "fourth", "recompute": "fifth"}
+
+
+def draw(view: View) -> list[Drawing | Missing]:
+    """One timeline per fault launch; one sentence where none was made."""
+    if not view.series.faults:
+        return [
+            Missing(
+                title=TITLE,
+                reason="No fault launch was asked for, so recovery was not measured. Add [[faults]] to the experiment.",
+            )
+        ]
+    return [_draw(view, fault) for fault in view.series.faults]
+
+
+def _draw(view: View, fault: FaultTimeline) -> Drawing | Missing:
+    title = f"{TITLE}: {view.label(fault.configuration)}"
+    if fault.fault_s is None:
+        return Missing(title=title, reason=f"No fault struck in launch {fault.launch} ({fault.status}).")
+    if not fault.progress:
+        return Missing(title=title, reason=f"Launch {fault.launch} recorded no steps, so its progress cannot be drawn.")
+    last_s = max(fault.progress[-1][1], *(phase.end_s for phase in fault.phases), fault.fault_s)
+    scale = scale_for("s", (last_s,))
+    chart = alt.layer(*_layers(fault, scale.factor, last_s * scale.factor))
+    return Drawing(
+        title=title, chart=sized(chart.properties(title=above("steps finished"))), caption=_caption(fault),
+        description=_words(fault), key=_key(fault),
+    )  # fmt: skip
+
+
+def _layers(fault: FaultTimeline, factor: float, last: float) -> list[Any]:
+    top = max(steps for _, _, steps in fault.progress) * 1.06
+    x_scale, y_scale = alt.Scale(domain=[0, last * 1.02], nice=False), alt.Scale(domain=[0, top], nice=False)
+
+    def x(field: str) -> alt.X:
+        return alt.X(f"{field}:Q", scale=x_scale, axis=number_axis(title="seconds since the launch began", grid=False))
+
+    def y(field: str) -> alt.Y:
+        return alt.Y(f"{field}:Q", scale=y_scale, axis=number_axis(title=None, format="d"))
+
+    bands: Rows = [
+        {"from": p.begin_s * factor, "to": p.end_s * factor, "role": colour(BANDS[p.name])} for p in fault.phases
+    ]
+    steps: Rows = [{"x": at * factor, "y": n, "incarnation": inc} for inc, at, n in fault.progress]
+    band = alt.Chart(data(bands)).mark_rect(opacity=0.3)
+    line = alt.Chart(data(steps)).mark_line(interpolate="step-after", strokeWidth=2.5, color=colour("main"))
+    kill = alt.Chart(data([{"at": (fault.fault_s or 0.0) * factor}])).mark_rule(strokeWidth=2, color=colour("ink"))
+    return [
+        band.encode(x=x("from"), x2="to:Q", color=alt.Color("role:N", scale=None, legend=None)),
+        line.encode(x=x("x"), y=y("y"), detail="incarnation:N"),
+        kill.encode(x=x("at")),
+    ]  # fmt: skip
+
+
+def _key(fault: FaultTimeline) -> tuple[Key, ...]:
+    keys = [
+        Key(mark="line", role="main", text="steps finished by the slowest worker"),
+        Key(mark="line", role="ink", text=f"{fault.signal or 'fault'} to worker {fault.victim}"),
+    ]
+    for phase in fault.phases:
+        keys.append(
+            Key(mark="band", role=BANDS[phase.name], text=f"{phase.name} {reading(phase.end_s - phase.begin_s, 's')}")
+        )
+    return tuple(keys)
+
+
+def _caption(fault: FaultTimeline) -> str:
+    text = "One launch, so the phases have no interval."
+    return " ".join((text, *(f"Missing: {sentence}." for sentence in fault.absent)))
+
+
+def _words(fault: FaultTimeline) -> str:
+    phases = ", ".join(f"{p.name} {reading(p.end_s - p.begin_s, 's')}" for p in fault.phases) or "no phase was measured"
+    at = reading(fault.fault_s, "s")
+    return f"Launch {fault.launch}: {fault.signal or 'a fault'} hit worker {fault.victim} after {at}; {phases}."

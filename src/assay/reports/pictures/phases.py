@@ -1,0 +1,105 @@
+"""Where does the time of a step go, and which part does not shrink with more workers?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import altair as alt
+
+from assay.reports.format import Scale
+from assay.reports.pictures.base import (
+    Drawing, Key, Missing, Rows, above, absence, colour, common_scale, data, estimates, in_words, interval_row,
+    number_axis, sized, top_of,
+)  # fmt: skip
+from assay.reports.view import MetricRow, View
+
+TITLE = "Phases of a step"
+PHASES = (  # metric, name, colour; from the bottom of the bar to its top
+    ("data_time", "data wait", "fourth"),
+    ("forward_time", "forward", "main"),
+    ("backward_time", "backward", "second"),
+    ("optimizer_time", "optimizer", "third"),
+    ("comm_exposed", "exposed communication", "fifth"),
+    ("unknown_time", "not attributed", "rest"),
+)
+
+
+def draw(view: View) -> Drawing | Missing:
+    """Stacked phases per worker count, with the whole step and its interval on top."""
+    rows = {name: view.metric(name) for name, _, _ in PHASES}
+    seen = {name: row for name, row in rows.items() if row is not None and estimates(view, row)}
+    step = view.metric("step_time")
+    if not seen:
+        return Missing(title=TITLE, reason=absence(view, rows["unknown_time"] or step, "The phases of a step"))
+    scale = common_scale(step if step is not None else next(iter(seen.values())))
+    chart = alt.layer(*_bars(view, seen, scale), *_whole(view, step, scale))
+    keys = [Key(mark="bar", role=role, text=name) for metric, name, role in PHASES if metric in seen]
+    if step is not None and estimates(view, step):
+        keys.append(Key(mark="point", role="ink", text=f"whole step, bar: {view.confidence} interval"))
+    return Drawing(
+        title=TITLE, chart=sized(chart.properties(title=above(f"time per step, {scale.label}"))),
+        caption=_caption(rows, seen), key=tuple(keys),
+        description=" ".join(in_words(view, row) for row in (step, *seen.values()) if row is not None),
+    )  # fmt: skip
+
+
+def _x(view: View) -> alt.X:
+    order = [str(column.workers) for column in view.columns]
+    return alt.X(
+        "x:O",
+        sort=order,
+        scale=alt.Scale(domain=order, paddingInner=0.45, paddingOuter=0.3),
+        axis=alt.Axis(title="workers", labelAngle=0, grid=False),
+    )
+
+
+def _y(field: str, top: float) -> alt.Y:
+    return alt.Y(f"{field}:Q", scale=alt.Scale(domain=[0, top], nice=False), axis=number_axis(title=None))
+
+
+def _top(view: View, seen: dict[str, MetricRow], scale: Scale) -> float:
+    step = view.metric("step_time")
+    whole = top_of(estimates(view, step).values(), scale.factor) if step is not None else 0.0
+    sums: dict[str, float] = {}
+    for row in seen.values():
+        for key, value in estimates(view, row).items():
+            sums[key] = sums.get(key, 0.0) + value.value * scale.factor
+    return max(whole, 1.05 * max(sums.values()))
+
+
+def _bars(view: View, seen: dict[str, MetricRow], scale: Scale) -> list[Any]:
+    """One rectangle per phase, stacked here rather than in the chart, so that the order is ours."""
+    workers = {column.key: str(column.workers) for column in view.columns}
+    at: dict[str, float] = {}
+    rows: Rows = []
+    for name, _, role in PHASES:
+        for key, value in estimates(view, seen.get(name)).items():
+            begin = at.get(key, 0.0)
+            at[key] = begin + max(value.value, 0.0) * scale.factor
+            rows.append({"x": workers[key], "begin": begin, "end": at[key], "role": colour(role)})
+    bars = alt.Chart(data(rows)).mark_bar(stroke=colour("paper"), strokeWidth=1)
+    fill = alt.Color("role:N", scale=None, legend=None)
+    return [bars.encode(x=_x(view), y=_y("begin", _top(view, seen, scale)), y2="end:Q", color=fill)]
+
+
+def _whole(view: View, step: MetricRow | None, scale: Scale) -> list[Any]:
+    workers = {column.key: str(column.workers) for column in view.columns}
+    found = estimates(view, step)
+    top = top_of(found.values(), scale.factor) if found else 1.0
+    seen = {name: row for name, _, _ in PHASES if (row := view.metric(name)) is not None and estimates(view, row)}
+    top = max(top, _top(view, seen, scale))
+    rows = [{"x": workers[key], **interval_row(value, scale.factor, 0.0, top)} for key, value in found.items()]
+    base = alt.Chart(data(rows))
+    rule = base.mark_rule(strokeWidth=2.5, color=colour("ink")).encode(x=_x(view), y=_y("low", top), y2="high:Q")
+    point = base.mark_point(filled=True, size=60, opacity=1, color=colour("ink"), stroke=colour("paper"), strokeWidth=1)
+    return [rule, point.encode(x=_x(view), y=_y("value", top))]
+
+
+def _caption(rows: dict[str, MetricRow | None], seen: dict[str, MetricRow]) -> str:
+    absent = [
+        name
+        for metric, name, _ in PHASES
+        if metric not in seen and (rows[metric] is not None or metric != "comm_exposed")
+    ]
+    text = "Medians of the slowest worker; what no phase explains is “not attributed”."
+    return f"{text} Not marked by the script: {', '.join(absent)}." if absent else text

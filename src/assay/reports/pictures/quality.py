@@ -1,0 +1,66 @@
+"""Was quality held within the margin that was written down before the experiment?"""
+
+from __future__ import annotations
+
+import altair as alt
+
+from assay.reports.format import given
+from assay.reports.pictures.base import (
+    Drawing, Key, Missing, Rows, above, absence, colour, data, estimates, in_words, interval_key, interval_row,
+    number_axis, sized,
+)  # fmt: skip
+from assay.reports.view import View
+
+TITLE = "Quality and its margin"
+
+
+def draw(view: View) -> Drawing | Missing:
+    """The difference to the base with its interval, beside the margin: left of the margin, quality is lost."""
+    row = view.metric("quality_difference")
+    found = estimates(view, row)
+    if row is None or not found:
+        return Missing(title=TITLE, reason=absence(view, row, "The difference of quality to the base"))
+    margin = view.quality_margin or 0.0
+    ends = [e for v in found.values() for e in (v.value, v.low, v.high, *v.launch_values) if abs(e) != float("inf")]
+    room = max(max(abs(e) for e in (*ends, margin)) * 0.12, 1e-9)
+    low, high = min(-margin * 1.5, *ends) - room, max(margin * 0.5, 0.0, *ends) + room
+    labels = [column.label for column in view.columns if column.key in found]
+    rows: Rows = [{"label": view.label(k), **interval_row(v, 1.0, low, high)} for k, v in found.items()]
+    launches: Rows = [
+        {"label": view.label(k), "x": launch, "place": 9 + 7 * (i % 2)}
+        for k, v in found.items() for i, launch in enumerate(v.launch_values if len(v.launch_values) > 1 else ())
+    ]  # fmt: skip
+
+    def x(field: str) -> alt.X:
+        return alt.X(
+            f"{field}:Q",
+            scale=alt.Scale(domain=[low, high], nice=False),
+            axis=number_axis(title=f"difference of {view.quality_metric or 'quality'} to {view.label(view.base)}"),
+        )
+
+    y = alt.Y(
+        "label:N",
+        sort=labels,
+        axis=alt.Axis(title=None, labelLimit=120, grid=False),
+        scale=alt.Scale(paddingInner=0.3, paddingOuter=0.4),
+    )
+    lost = alt.Chart(data([{"from": low, "to": -margin}])).mark_rect(opacity=0.14, color=colour("bad"))
+    limit = alt.Chart(data([{"at": -margin}])).mark_rule(strokeDash=[8, 4], strokeWidth=2, color=colour("bad"))
+    zero = alt.Chart(data([{"at": 0}])).mark_rule(strokeWidth=1, color=colour("muted"))
+    base = alt.Chart(data(rows))
+    bars = base.mark_rule(strokeWidth=2.5, color=colour("main")).encode(x=x("low"), x2="high:Q", y=y)
+    filled = base.mark_point(
+        filled=True, size=95, opacity=1, color=colour("main"), stroke=colour("paper"), strokeWidth=1.5
+    )
+    small = alt.Chart(data(launches)).mark_circle(size=22, opacity=0.55, color=colour("main"), yOffset=13)
+    chart = alt.layer(
+        lost.encode(x=x("from"), x2="to:Q"), limit.encode(x=x("at")), zero.encode(x=x("at")),
+        small.encode(x=x("x"), y=y), bars, filled.encode(x=x("value"), y=y),
+    )  # fmt: skip
+    keys = [*interval_key(found.values(), view, "difference"), Key(mark="dot", role="main", text="one launch")]
+    keys.append(Key(mark="dash", role="bad", text=f"margin: −{given(margin)}; shaded: worse than allowed"))
+    return Drawing(
+        title=TITLE, chart=sized(chart.properties(title=above("right is better")), 110 + 52 * len(found)),
+        caption="Held where the whole interval lies right of the margin.",
+        description=f"{in_words(view, row)} The margin is {given(margin)}.", key=tuple(keys),
+    )  # fmt: skip
