@@ -101,7 +101,7 @@ def _pad(row: tuple[str, ...], widths: list[int]) -> list[str]:
 
 
 def _row(one: dict[str, Any]) -> tuple[str, ...]:
-    from assay.reports.format import reading, scale_for
+    from assay.metrics.format import reading, scale_for
 
     launches = "-" if one["launches_planned"] is None else f"{one['launches_done']}/{one['launches_planned']}"
     date = one["date"][:19].replace("T", " ") or "-"

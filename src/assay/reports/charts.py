@@ -16,7 +16,14 @@ from typing import Any, Final
 import vl_convert
 
 from assay.reports.pictures import (
-    cost_time, efficiency, fault, launch_order, launch_timeline, phases, quality, speedup,
+    cost_time,
+    efficiency,
+    fault,
+    launch_order,
+    launch_timeline,
+    phases,
+    quality,
+    speedup,
 )  # fmt: skip
 from assay.reports.pictures.base import FONT_SIZE, PLACEHOLDERS, Drawing, Key, Missing, colour
 from assay.reports.view import View

@@ -13,8 +13,8 @@ from typing import Final
 import jinja2
 
 from assay.metrics.base import ALL
+from assay.metrics.format import count
 from assay.reports.base import Report
-from assay.reports.format import count
 from assay.reports.view import (
     DIMENSION_QUESTIONS,
     DIMENSION_TITLES,

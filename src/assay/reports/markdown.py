@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from assay.metrics.format import Shown
 from assay.reports.base import Report
-from assay.reports.format import Shown
 from assay.reports.view import DIMENSION_QUESTIONS, DIMENSION_TITLES, MetricRow, View
 from assay.verdict.types import DIMENSIONS
 

@@ -16,8 +16,8 @@ from rich.table import Table
 from rich.text import Text
 
 from assay.metrics.base import ALL
+from assay.metrics.format import Shown, count
 from assay.reports.base import Report
-from assay.reports.format import Shown, count
 from assay.reports.view import DIMENSION_TITLES, Column, MetricRow, View
 from assay.verdict.types import DIMENSIONS
 

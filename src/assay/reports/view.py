@@ -1,6 +1,6 @@
 """What does a report show?  One frozen tree with every text already written, from which all reports are made.
 
-Numbers become text in `assay.reports.format` and nowhere else; the raw value stays beside its text for JSON, Excel and
+Numbers become text in `assay.metrics.format` and nowhere else; the raw value stays beside its text for JSON, Excel and
 the pictures.  Nothing is left out silently: a dimension, metric or phase that was not measured is in the tree with its
 reason.  Pure: the same record gives the same tree, in ten years too.
 """
@@ -16,9 +16,9 @@ import polars as pl
 
 from assay.metrics.base import ALL, Metric
 from assay.metrics.estimate import Absent, Estimate, Value
+from assay.metrics.format import Shown, count, given, reading, scale_for, show
 from assay.metrics.measured import Measured
 from assay.reports import series
-from assay.reports.format import Shown, count, given, reading, scale_for, show
 from assay.spec.experiment import Experiment
 from assay.units import NS_PER_S
 from assay.verdict.types import DIMENSIONS, Finding, Status

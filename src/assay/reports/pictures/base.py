@@ -15,7 +15,7 @@ from typing import Any, Final, Literal
 import altair as alt
 
 from assay.metrics.estimate import Estimate
-from assay.reports.format import Scale, scale_for
+from assay.metrics.format import Scale, scale_for
 from assay.reports.view import MetricRow, View
 
 WIDTH: Final = 460

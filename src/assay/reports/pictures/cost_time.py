@@ -7,10 +7,24 @@ from typing import Any
 import altair as alt
 
 from assay.metrics.estimate import Estimate
-from assay.reports.format import Scale
+from assay.metrics.format import Scale
 from assay.reports.pictures.base import (
-    LOG_FROM, Drawing, Key, Missing, Rows, above, absence, colour, common_scale, data, estimates, in_words,
-    interval_row, number_axis, sized, top_of,
+    LOG_FROM,
+    Drawing,
+    Key,
+    Missing,
+    Rows,
+    above,
+    absence,
+    colour,
+    common_scale,
+    data,
+    estimates,
+    in_words,
+    interval_row,
+    number_axis,
+    sized,
+    top_of,
 )  # fmt: skip
 from assay.reports.view import View
 

@@ -4,10 +4,26 @@ from __future__ import annotations
 
 import altair as alt
 
-from assay.reports.format import given
+from assay.metrics.format import given
 from assay.reports.pictures.base import (
-    Drawing, Key, Missing, above, absence, colour, data, dots, estimates, in_words, interval_key, interval_row,
-    launch_dots, number_axis, points, sized, top_of, worker_axis,
+    Drawing,
+    Key,
+    Missing,
+    above,
+    absence,
+    colour,
+    data,
+    dots,
+    estimates,
+    in_words,
+    interval_key,
+    interval_row,
+    launch_dots,
+    number_axis,
+    points,
+    sized,
+    top_of,
+    worker_axis,
 )  # fmt: skip
 from assay.reports.view import View
 

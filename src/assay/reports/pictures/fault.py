@@ -6,9 +6,17 @@ from typing import Any
 
 import altair as alt
 
-from assay.reports.format import reading, scale_for
+from assay.metrics.format import reading, scale_for
 from assay.reports.pictures.base import (
-    Drawing, Key, Missing, Rows, above, colour, data, number_axis, sized,
+    Drawing,
+    Key,
+    Missing,
+    Rows,
+    above,
+    colour,
+    data,
+    number_axis,
+    sized,
 )  # fmt: skip
 from assay.reports.series import FaultTimeline
 from assay.reports.view import View

@@ -7,9 +7,19 @@ from typing import Any
 
 import altair as alt
 
-from assay.reports.format import reading
+from assay.metrics.format import reading
 from assay.reports.pictures.base import (
-    CATEGORIES, SHAPES, Drawing, Key, Missing, Rows, above, colour, data, number_axis, sized,
+    CATEGORIES,
+    SHAPES,
+    Drawing,
+    Key,
+    Missing,
+    Rows,
+    above,
+    colour,
+    data,
+    number_axis,
+    sized,
 )  # fmt: skip
 from assay.reports.series import OrderPoint
 from assay.reports.view import View

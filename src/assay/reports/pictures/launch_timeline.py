@@ -7,7 +7,7 @@ from typing import Any
 
 import altair as alt
 
-from assay.reports.format import Scale, count, given, scale_for
+from assay.metrics.format import Scale, count, given, scale_for
 from assay.reports.pictures.base import Drawing, Key, Missing, Rows, colour, data
 from assay.reports.series import Timeline
 from assay.reports.view import View

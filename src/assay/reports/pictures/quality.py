@@ -4,10 +4,22 @@ from __future__ import annotations
 
 import altair as alt
 
-from assay.reports.format import given
+from assay.metrics.format import given
 from assay.reports.pictures.base import (
-    Drawing, Key, Missing, Rows, above, absence, colour, data, estimates, in_words, interval_key, interval_row,
-    number_axis, sized,
+    Drawing,
+    Key,
+    Missing,
+    Rows,
+    above,
+    absence,
+    colour,
+    data,
+    estimates,
+    in_words,
+    interval_key,
+    interval_row,
+    number_axis,
+    sized,
 )  # fmt: skip
 from assay.reports.view import View
 

@@ -9,8 +9,27 @@ import altair as alt
 from assay.metrics.base import ALL
 from assay.metrics.estimate import Estimate
 from assay.reports.pictures.base import (
-    HEIGHT, Drawing, Key, Missing, Rows, WorkerAxis, above, absence, colour, data, dots, estimates, in_words,
-    interval_key, interval_row, launch_dots, number_axis, points, sized, top_of, worker_axis,
+    HEIGHT,
+    Drawing,
+    Key,
+    Missing,
+    Rows,
+    WorkerAxis,
+    above,
+    absence,
+    colour,
+    data,
+    dots,
+    estimates,
+    in_words,
+    interval_key,
+    interval_row,
+    launch_dots,
+    number_axis,
+    points,
+    sized,
+    top_of,
+    worker_axis,
 )  # fmt: skip
 from assay.reports.view import View
 
