@@ -91,6 +91,9 @@ class RecordFolder:
         except OSError as error:
             self._stay_interrupted(ended)
             raise files.explain(error, self.path, "seal the record") from error
+        except RecordError:  # a stream cannot be read
+            self._stay_interrupted(ended)
+            raise
         self.sealed = True
 
     def _stay_interrupted(self, ended: dict[str, Any]) -> None:

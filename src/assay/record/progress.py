@@ -33,13 +33,22 @@ class Progress:
 class ProgressWriter:
     """The worker's side. Fields are stored one by one, without a system call."""
 
-    __slots__ = ("_file", "_map", "_view")
+    __slots__ = ("_map", "_view")
 
     def __init__(self, path: Path, *, pid: int, incarnation: int) -> None:
+        """Make the file anew.
+
+        Raises:
+            OSError: the disk is full or not writable.
+        """
         path.parent.mkdir(parents=True, exist_ok=True)
-        self._file = path.open("w+b")
-        self._file.truncate(SIZE)
-        self._map = mmap.mmap(self._file.fileno(), SIZE)
+        # A file of its own: an earlier incarnation that still runs would die of storing into a file that shrinks.
+        fresh = path.with_name(f"{path.name}.{pid}.tmp")
+        with fresh.open("w+b") as file:
+            file.write(bytes(SIZE))  # takes the space now; storing into a hole of a full disk would be a bus error
+            file.flush()
+            self._map = mmap.mmap(file.fileno(), SIZE)
+        fresh.replace(path)
         self._view = memoryview(self._map).cast("q")
         self._view[1], self._view[2], self._view[3] = pid, incarnation, 0
         self._view[4], self._view[5], self._view[6], self._view[7] = 0, -1, 0, 0

@@ -14,10 +14,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pydantic import ValidationError
-
 from assay import __version__
-from assay.errors import RecordError
+from assay.errors import RecordError, SpecError
 from assay.record import coordinator, files
 from assay.record.migrations import Migration, steps_from
 from assay.record.tables import FORMAT_VERSION, TABLES, arrow_schema
@@ -159,6 +157,13 @@ def read_manifest(path: Path) -> dict[str, Any]:
     Raises:
         RecordError: there is none, or it is not one of assay's.
     """
+    try:
+        return _parse_manifest(path)
+    except OSError as error:
+        raise files.explain(error, path, "read") from error
+
+
+def _parse_manifest(path: Path) -> dict[str, Any]:
     if not path.exists():
         raise RecordError(f"{path} does not exist. `assay list` shows the records that exist.")
     if not path.is_dir():
@@ -192,8 +197,15 @@ def effective_state(path: Path, manifest: Mapping[str, Any], sealed: bool) -> st
 
 
 def launch_folders(path: Path) -> list[int]:
-    """The numbers of the launches that have streams."""
-    names = (folder.name.removeprefix("launch=") for folder in (path / "streams").glob("launch=*"))
+    """The numbers of the launches that have streams.
+
+    Raises:
+        OSError: the folder cannot be listed. (`glob` would hide that, and sealing would then lose the launch.)
+    """
+    try:
+        names = [entry.name.removeprefix("launch=") for entry in (path / "streams").iterdir()]
+    except FileNotFoundError:
+        return []
     return sorted(int(name) for name in names if name.isdecimal())
 
 
@@ -228,11 +240,13 @@ def read_launch(path: Path, launch: int, name: str) -> tuple[pa.Table | None, tu
 def _salvage(path: Path, launch: int, name: str) -> Iterator[tuple[Path, Any]]:
     from assay.record.salvage import read_stream
 
-    for file in sorted((path / "streams" / launch_name(launch)).glob(f"{name}.*.arrows")):
-        try:
-            yield file, read_stream(file)
-        except OSError as error:
-            raise files.explain(error, file, "read") from error
+    folder = path / "streams" / launch_name(launch)
+    try:
+        for file in sorted(folder.iterdir()):
+            if file.name.startswith(f"{name}.") and file.suffix == ".arrows":
+                yield file, read_stream(file)
+    except OSError as error:
+        raise files.explain(error, folder, "read") from error
 
 
 def _loss(path: Path, file: Path, salvaged: Any) -> list[str]:
@@ -293,20 +307,13 @@ def _read_experiment(path: Path, manifest: Mapping[str, Any], migrations: tuple[
             content = step.experiment(content)
         for key in manifest.get("nulls", ()):
             _set_null(content, key.split("."))
-        return Experiment.model_validate(_tuples(content))
+        return Experiment.model_validate(content)
     except OSError as error:
         raise files.explain(error, file, "read") from error
-    except (ValueError, ValidationError) as error:
+    except (ValueError, SpecError) as error:
         raise RecordError(
             f"{file} is damaged: {error}. `assay verify {path}` tells which files were changed."
         ) from error
-
-
-def _tuples(value: Any) -> Any:
-    """TOML has arrays where the experiment has tuples, and its models are strict."""
-    if isinstance(value, dict):
-        return {key: _tuples(inner) for key, inner in value.items()}
-    return tuple(_tuples(inner) for inner in value) if isinstance(value, list) else value
 
 
 def _set_null(content: dict[str, Any], keys: list[str]) -> None:

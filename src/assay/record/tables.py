@@ -158,7 +158,9 @@ def reference() -> str:
 
 
 def _section(table: Table) -> str:
-    head = f"### `{table.name}`\n\nOne row is {table.row}. Ordered by {', '.join(f'`{name}`' for name in table.order)}.\n"
+    head = (
+        f"### `{table.name}`\n\nOne row is {table.row}. Ordered by {', '.join(f'`{name}`' for name in table.order)}.\n"
+    )
     rows = [f"| `{c.name}` | {c.type}{', may be null' if c.nullable else ''} | {c.meaning} |" for c in table.columns]
     return "\n".join([head, "| column | type | meaning |", "|---|---|---|", *rows, ""])
 
