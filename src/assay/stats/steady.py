@@ -1,7 +1,7 @@
 """From which step on does a series of durations keep its level?
 
-1  leading outliers (compilation, lazy initialisation): the first points above median + 5 x 1.4826 MAD of the
-   second half;
+1  leading outliers (compilation, lazy initialisation): the first points above median + 5 robust standard deviations
+   (1.4826 MAD or, if larger, (P90 - P10)/2.563) of the second half;
 2  isolated outliers are masked, for the detection only: runs of fewer than 5 points outside median -+ 3 (P90 - P10)
    of their block of 200 points (after warmup_stats, Barrett et al. 2017, where the window rolls; blocks are O(n));
 3  change points by optimal partitioning (PELT's optimum, Killick et al. 2012): cost l2, penalty 3 sigma^2 ln n,
@@ -34,6 +34,7 @@ MSER_LEAST: Final = 100  # below 20 means of five, MSER-5 cuts at random
 LEAST_BINS: Final = 8  # that an estimate of the noise may rest on
 TOLERANCE: Final = 0.01  # levels closer than this are one level
 MAD_TO_SIGMA: Final = 1.4826  # of a normal distribution
+DECILES_TO_SIGMA: Final = 2.5631  # P90 - P10 of a normal distribution
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,9 +168,13 @@ def _leading_outliers(data: Array) -> int:
 
 
 def _outlier_bound(rest: Array) -> float:
-    """Above this a first step is an outlier: 5 robust standard deviations, and 1 %, above the median of the rest."""
-    median = float(np.median(rest))
-    spread = MAD_TO_SIGMA * float(np.median(np.abs(rest - median)))
+    """Above this a first step is an outlier: 5 robust standard deviations, and 1 %, above the median of the rest.
+
+    The MAD of a series that alternates between two values is 0 or all; P90 - P10 sees both.
+    """
+    low, median, high = (float(x) for x in np.percentile(rest, (10, 50, 90)))
+    mad = float(np.median(np.abs(rest - median)))
+    spread = max(MAD_TO_SIGMA * mad, (high - low) / DECILES_TO_SIGMA)
     return median + max(5.0 * spread, TOLERANCE * abs(median))
 
 
