@@ -11,7 +11,9 @@ Resolution: one clock tick (10 ms) for processor time, one microsecond for press
 
 from __future__ import annotations
 
+import math
 import os
+import resource
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -97,13 +99,20 @@ def process_time(machine: Machine, pid: int) -> ProcessTime | None:
     """A process's times, or None if it is gone."""
     try:
         text = machine.text(f"/proc/{pid}/stat")
-    except Unread:
+        values = text[text.rindex(")") + 1 :].split()  # the name before may hold spaces and parentheses
+        parent, begin, user, system, their_user, their_system = (int(values[field - 3]) for field in _STAT_FIELDS)
+    except (Unread, ValueError, IndexError):
         return None
-    values = text[
-        text.rindex(")") + 2 :
-    ].split()  # the name before may hold spaces and parentheses; values[0] is field 3
-    own, reaped = int(values[11]) + int(values[12]), int(values[13]) + int(values[14])
-    return ProcessTime(parent=int(values[1]), begin=int(values[19]), own=own, reaped=reaped)
+    return ProcessTime(parent=parent, begin=begin, own=user + system, reaped=their_user + their_system)
+
+
+_STAT_FIELDS = (4, 22, 14, 15, 16, 17)  # as proc_pid_stat(5) numbers them; the first after the name is 3
+
+
+def reaped_s() -> float:
+    """Processor seconds of all children that this process has waited for, and of theirs (getrusage(2))."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
 @dataclass
@@ -111,28 +120,38 @@ class TreeTime:
     """The processor time of a launch's processes, also of those that have ended.
 
     A process that has ended and was waited for by a living parent of the launch is in that parent's `reaped`; of any
-    other the last reading is kept, so at most one interval of an orphan's time is lost.  The total never falls.
+    other the last reading is kept, so at most one interval of an orphan's time is lost.  Once the coordinator has waited
+    for the launch's first process, its own count of its children's time holds the whole launch, and the larger one is
+    given: a launch shorter than the interval between readings is counted too.  The total never falls.
     """
 
     machine: Machine
     ticks_per_s: int
+    waited_for_s: Callable[[], float] = reaped_s
     _living: dict[int, ProcessTime] = field(default_factory=dict)
     _ended_ticks: int = 0
-    _total_ticks: int = 0
+    _total_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        self._earlier_s = self.waited_for_s()
 
     def read(self, pids: Sequence[int]) -> Reading | None:
         """Seconds used by the launch until now. None as long as no process of it was seen."""
-        now = {pid: seen for pid in {*pids, *self._living} if (seen := process_time(self.machine, pid)) is not None}
+        now = {pid: seen for pid in self._oldest_first(pids) if (seen := process_time(self.machine, pid)) is not None}
         for pid, before in self._living.items():
-            if not _same(now.get(pid), before):
-                self._ended_ticks += 0 if _waited_for(before, self._living, now) else before.own + before.reaped
+            if not _same(now.get(pid), before) and not _was_waited_for(before, self._living, now):
+                self._ended_ticks += before.own + before.reaped
         # A known pid whose process was replaced by a stranger's leaves the launch with it.
         self._living = {pid: seen for pid, seen in now.items() if pid in pids or _same(seen, self._living.get(pid))}
         ticks = self._ended_ticks + sum(seen.own + seen.reaped for seen in self._living.values())
-        self._total_ticks = max(self._total_ticks, ticks)
-        if not self._living and not self._total_ticks:
-            return None
-        return Reading("launch", "cpu_time", self._total_ticks / self.ticks_per_s, "s")
+        self._total_s = max(self._total_s, ticks / self.ticks_per_s, self.waited_for_s() - self._earlier_s)
+        seen_any = bool(self._living) or self._total_s > 0
+        return Reading("launch", "cpu_time", self._total_s, "s") if seen_any else None
+
+    def _oldest_first(self, pids: Sequence[int]) -> list[int]:
+        """Parents before their children: a child that ends between two reads is then missed once, never counted twice."""
+        begins = {pid: seen.begin for pid, seen in self._living.items()}
+        return sorted({*pids, *begins}, key=lambda pid: (begins.get(pid, math.inf), pid))
 
 
 def _same(one: ProcessTime | None, other: ProcessTime | None) -> bool:
@@ -140,7 +159,7 @@ def _same(one: ProcessTime | None, other: ProcessTime | None) -> bool:
     return one is not None and other is not None and one.begin == other.begin
 
 
-def _waited_for(ended: ProcessTime, before: dict[int, ProcessTime], now: dict[int, ProcessTime]) -> bool:
+def _was_waited_for(ended: ProcessTime, before: dict[int, ProcessTime], now: dict[int, ProcessTime]) -> bool:
     return ended.parent in before and _same(now.get(ended.parent), before[ended.parent])
 
 
