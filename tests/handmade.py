@@ -1,9 +1,9 @@
 """Records written down by hand, row by row, so that a test's expected value can be worked out in its comment.
 
-    made = Handmade(levels=(1, 2), blocks=2)
-    number = made.launch(workers=2, block=0, wall_s=10.0)
-    made.steps(number, rank=0, seconds=[1.0, 1.0], items=8)
-    made.measured()
+made = Handmade(levels=(1, 2), blocks=2)
+number = made.launch(workers=2, block=0, wall_s=10.0)
+made.steps(number, rank=0, seconds=[1.0, 1.0], items=8)
+made.measured()
 """
 
 from __future__ import annotations
@@ -42,7 +42,9 @@ class Handmade:
             factor=Factor(levels=levels),
             launches=Launches(per_configuration=blocks),
             quality=quality,
-            prices=None if prices is None else Prices(usd_per_worker_hour=prices, as_of=date(2026, 1, 1), source="test"),
+            prices=None
+            if prices is None
+            else Prices(usd_per_worker_hour=prices, as_of=date(2026, 1, 1), source="test"),
             gates=gates or Gates(),
             scaling=scaling or Scaling(),
             energy=energy or Energy(),
@@ -52,7 +54,14 @@ class Handmade:
         self.manifest: dict[str, Any] = {"environment": {"before": {}, "after": {}}, "reason": ""}
 
     def launch(
-        self, *, workers: int, block: int = 0, wall_s: float = 10.0, role: str = "timed", status: str = "ok", reason: str = ""
+        self,
+        *,
+        workers: int,
+        block: int = 0,
+        wall_s: float = 10.0,
+        role: str = "timed",
+        status: str = "ok",
+        reason: str = "",
     ) -> int:
         """A launch that begins at 1000 s times its number. Gives its number."""
         number = len(self.rows["launches"])
@@ -128,7 +137,15 @@ class Handmade:
         )
 
     def reading(
-        self, number: int, device: str, counter: str, value: float, *, at_s: float = 0.0, unit: str = "s", method: str = "counter"
+        self,
+        number: int,
+        device: str,
+        counter: str,
+        value: float,
+        *,
+        at_s: float = 0.0,
+        unit: str = "s",
+        method: str = "counter",
     ) -> None:
         """A counter reading."""
         at = self.begin[number] + round(at_s * S)
@@ -137,6 +154,4 @@ class Handmade:
     def measured(self, *, state: str = "complete", sealed: bool = True) -> Measured:
         """The record as metrics see it."""
         tables = {name: frame(name, rows) for name, rows in self.rows.items()}
-        return Measured(
-            experiment=self.experiment, manifest=self.manifest, state=state, sealed=sealed, tables=tables
-        )
+        return Measured(experiment=self.experiment, manifest=self.manifest, state=state, sealed=sealed, tables=tables)

@@ -1,0 +1,49 @@
+"""energy: counters of all devices; a modelled estimate is never added to them."""
+
+from __future__ import annotations
+
+import pytest
+
+from assay.metrics.energy import METRIC
+from assay.metrics.estimate import Absent, Estimate
+from tests.handmade import Handmade
+
+
+def made() -> Handmade:
+    record = Handmade(levels=(1,), blocks=1)
+    number = record.launch(workers=1)
+    for device, joules in (("package-0", (0.0, 30.0, 70.0)), ("dram-0", (0.0, 2.0, 5.0))):
+        for at, value in enumerate(joules):
+            record.reading(number, device, "energy", value, at_s=at, unit="J")
+    return record
+
+
+def test_the_last_reading_of_every_device_is_added() -> None:
+    value = METRIC.compute(made().measured(), {})["workers=1"]
+    assert isinstance(value, Estimate)
+    assert value.value == pytest.approx(75.0)
+
+
+def test_counted_and_modelled_joules_are_never_added() -> None:
+    record = made()
+    record.reading(0, "workers", "energy", 1000.0, unit="J", method="modelled")
+    value = METRIC.compute(record.measured(), {})["workers=1"]
+    assert isinstance(value, Estimate)
+    assert value.value == pytest.approx(75.0)
+    assert "method:counter" in value.signature
+
+
+def test_a_model_is_called_a_model() -> None:
+    record = Handmade(levels=(1,), blocks=1)
+    record.reading(record.launch(workers=1), "workers", "energy", 1000.0, unit="J", method="modelled")
+    value = METRIC.compute(record.measured(), {})["workers=1"]
+    assert isinstance(value, Estimate)
+    assert "MODELLED, not measured" in value.method
+
+
+def test_without_counters_the_instrument_says_why() -> None:
+    record = Handmade(levels=(1,), blocks=1)
+    record.launch(workers=1)
+    record.manifest["environment"]["before"]["energy"] = {"absent": "no RAPL here"}
+    value = METRIC.compute(record.measured(), {})["workers=1"]
+    assert value == Absent(reason="not_measured", detail="no RAPL here")

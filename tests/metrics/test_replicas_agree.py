@@ -1,0 +1,28 @@
+"""replicas_agree: hashed steps at which all ranks hold the same parameters."""
+
+from __future__ import annotations
+
+from assay.metrics.estimate import Absent, Estimate
+from assay.metrics.replicas_agree import METRIC
+from tests.handmade import Handmade
+
+
+def test_the_share_of_agreeing_steps_is_exact_and_one_worker_has_no_replica() -> None:
+    made = Handmade(levels=(1, 2), blocks=1)
+    made.launch(workers=1)
+    number = made.launch(workers=2)
+    for step, (first, second) in enumerate((("a", "a"), ("b", "b"), ("c", "d"), ("e", "e"))):
+        made.fingerprint(number, "parameter_hash", first, rank=0, step=step)
+        made.fingerprint(number, "parameter_hash", second, rank=1, step=step)
+    values = METRIC.compute(made.measured(), {})
+    two = values["workers=2"]
+    assert isinstance(two, Estimate)
+    assert two.value == two.low == two.high == 0.75
+    assert isinstance(values["workers=1"], Absent)
+
+
+def test_a_step_that_not_all_ranks_hashed_is_not_compared() -> None:
+    made = Handmade(levels=(2,), blocks=1)
+    number = made.launch(workers=2)
+    made.fingerprint(number, "parameter_hash", "a", rank=0, step=0)
+    assert isinstance(METRIC.compute(made.measured(), {})["workers=2"], Absent)

@@ -1,0 +1,28 @@
+"""time_to_recompute of a fault launch whose every instant was written by hand (tests/struck.py)."""
+
+from __future__ import annotations
+
+import pytest
+
+from assay.metrics.estimate import Absent, Estimate
+from assay.metrics.time_to_recompute import METRIC
+from tests.handmade import Handmade
+from tests.struck import struck
+
+
+def test_it_is_read_off_the_timeline() -> None:
+    value = METRIC.compute(struck().measured(), {})["workers=2"]
+    assert isinstance(value, Estimate)
+    assert value.value == pytest.approx(3.0)
+
+
+def test_without_a_fault_launch_it_is_absent() -> None:
+    made = Handmade(levels=(2,), blocks=1)
+    made.launch(workers=2)
+    assert isinstance(METRIC.compute(made.measured(), {})["workers=2"], Absent)
+
+
+def test_a_job_that_never_trained_again_has_none() -> None:
+    value = METRIC.compute(struck(recovers=False).measured(), {})["workers=2"]
+    assert isinstance(value, Absent)
+    assert value.reason == "undefined"

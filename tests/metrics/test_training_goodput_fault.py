@@ -1,0 +1,22 @@
+"""training_goodput_fault: the same with a killed worker."""
+
+from __future__ import annotations
+
+import pytest
+
+from assay.metrics.estimate import Absent, Estimate
+from assay.metrics.training_goodput_fault import METRIC
+from tests.handmade import Handmade
+from tests.struck import struck
+
+
+def test_steps_done_again_are_productive_once() -> None:
+    value = METRIC.compute(struck().measured(), {})["workers=2"]
+    assert isinstance(value, Estimate)
+    assert value.value == pytest.approx(0.4)  # 8 steps x 2 ranks of 2 x 20 s
+
+
+def test_timed_launches_do_not_enter() -> None:
+    made = Handmade(levels=(2,), blocks=1)
+    made.steps(made.launch(workers=2), seconds=[1.0] * 3)
+    assert isinstance(METRIC.compute(made.measured(), {})["workers=2"], Absent)
