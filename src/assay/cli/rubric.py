@@ -104,14 +104,14 @@ def _print_rich(result: Rubric) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    headings, rows = _table(result)
+    console = Console(highlight=False)
+    headings, rows = _narrowed(*_table(result), console.width)
     table = Table(box=box.SIMPLE_HEAD)
     for heading in headings:
-        table.add_column(heading, justify="right")
+        table.add_column(heading, justify="right", no_wrap=True)
     for cells, row in zip(rows, result.rows, strict=True):
         style = "red" if row.refused else "bold green" if row.workers == result.recommended else ""
         table.add_row(*cells, style=style)
-    console = Console(highlight=False)
     console.print(table)
     for sentence in _sentences(result):
         console.print(Text(sentence))
@@ -138,6 +138,17 @@ def _table(result: Rubric) -> tuple[list[str], list[list[str]]]:
     shown = [(heading, cells) for heading, cells in columns if any(cell is not None for cell in cells)]
     rows = zip(*([cell or "" for cell in cells] for _, cells in shown), strict=True)
     return [heading for heading, _ in shown], [list(row) for row in rows]
+
+
+def _narrowed(headings: list[str], rows: list[list[str]], width: int) -> tuple[list[str], list[list[str]]]:
+    """Without the columns that can be worked out from the others, as many as must go in a narrow window."""
+    for spare in ("Karp-Flatt", "E %", "items/$"):
+        widths = [max(map(len, column)) + 3 for column in zip(headings, *rows, strict=True)]
+        if sum(widths) + 2 > width and spare in headings:
+            place = headings.index(spare)
+            headings = headings[:place] + headings[place + 1 :]
+            rows = [row[:place] + row[place + 1 :] for row in rows]
+    return headings, rows
 
 
 def _quality_decimals(result: Rubric) -> int:

@@ -28,7 +28,9 @@ def explain(model: type[BaseModel], error: ValidationError) -> tuple[Problem, ..
     for detail in error.errors(include_url=False, include_context=False):
         problem = _problem(known, detail["type"], detail["loc"], detail["input"])
         problems.setdefault(problem.where, problem)
-    return tuple(problems.values())
+    # A list all of whose items are wrong counts as empty too; the items say it better.
+    inner = {path[: path.rfind("[")] for path in problems if path.endswith("]")}
+    return tuple(problem for where, problem in problems.items() if where not in inner)
 
 
 def shown(value: object) -> str:

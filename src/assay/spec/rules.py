@@ -59,7 +59,7 @@ def _notes(experiment: Experiment, today: date) -> Iterator[str]:
 
 def _plain(data: object) -> object:
     if isinstance(data, BaseModel):
-        return data.model_dump(by_alias=True, exclude_none=True)
+        return _plain(data.model_dump(by_alias=True))
     if isinstance(data, Mapping):
         return {name: _plain(inner) for name, inner in data.items() if inner is not None}
     return [_plain(inner) for inner in data] if isinstance(data, list | tuple) else data

@@ -254,7 +254,8 @@ def _mend(text: str) -> str:
     plain = re.sub(r"[$€%\s_']", "", text)
     if re.fullmatch(r"-?\d+,\d+", plain):
         return "Write a point, and no thousands separators."
-    return f"Write {plain}, without the unit." if re.fullmatch(r"-?\d+(\.\d+)?", plain) else ""
+    number = re.fullmatch(r"(-?\d+(?:\.\d+)?)(?:[a-zA-Z/]{1,8})?", plain)
+    return f"Write {number[1]}, without the unit." if number else ""
 
 
 def _usd(values: Mapping[str, float | None], workers: float, seconds: float) -> float | None:

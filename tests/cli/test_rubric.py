@@ -1,0 +1,114 @@
+"""`assay rubric` as it is typed: what is printed, and the exit codes."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from assay.cli import main
+
+
+@pytest.fixture
+def scaling(repository: Path) -> str:
+    """The path of the first reference table."""
+    return str(repository / "examples" / "rubric" / "scaling.csv")
+
+
+def printed(capsys: pytest.CaptureFixture[str], *words: str, code: int = 0) -> str:
+    assert main(["rubric", *words]) == code
+    return capsys.readouterr().out
+
+
+def test_the_first_reference_table_is_printed_as_documented(scaling: str, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = printed(capsys, scaling).splitlines()
+    assert lines[1].split() == ["1", "3600", "1.00", "1.000", "100", "0.871", "1.00", "8.333e-07", "1200000"]
+    assert lines[6].split() == ["32", "250", "14.40", "0.450", "45", "0.0394", "0.871", "2.22", "1.852e-06", "540000"]
+    text = "\n".join(lines)
+    for sentence in (
+        "s = 0.0376", "ceiling 1/s: 26.6", "0.50 at: p = 27.6", "p = 32: measured 14.40, model 14.77",
+        "quality: held (largest drift 0.001, tolerance 0.005)", "recommended: p = 8", "cheapest: p = 1",
+        "nothing here has an interval", "Verdict: 8 workers: 6.43 times as fast as 1, efficiency 0.80",
+    ):  # fmt: skip
+        assert sentence in text
+
+
+def test_the_second_reference_table_is_printed_as_documented(
+    repository: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = printed(capsys, str(repository / "examples" / "rubric" / "steps.csv")).splitlines()
+    assert lines[0].split() == ["nodes", "seconds", "S", "E", "E", "%", "Karp-Flatt", "$/step"]
+    assert [line.split()[2] for line in lines[1:5]] == ["1.00", "1.30", "2.00", "2.60"]
+    assert [line.split()[4] for line in lines[1:5]] == ["100", "65", "50", "32"]
+    assert [line.split()[-1] for line in lines[1:5]] == ["0.2000", "0.3076", "0.4000", "0.6160"]
+
+
+def test_a_refused_row_is_marked_and_named(scaling: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    worse = tmp_path / "worse.csv"
+    worse.write_text(Path(scaling).read_text(encoding="utf-8").replace("32.00,0.871", "32.00,0.860"), encoding="utf-8")
+    text = printed(capsys, str(worse))
+    assert text.splitlines()[6].endswith("refused")
+    assert "quality: not held in 1 of 6 rows (p = 32)" in text
+    assert "fastest: p = 16" in text
+
+
+def test_json_holds_the_same_numbers_and_says_that_there_are_no_intervals(
+    scaling: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    document = json.loads(printed(capsys, scaling, "--json"))
+    assert document["recommended"] == 8
+    assert document["intervals"] is None
+    assert [row["workers"] for row in document["rows"]] == [1, 2, 4, 8, 16, 32]
+    assert document["rows"][0]["karp_flatt"] is None
+    assert round(document["fit"]["serial_fraction"], 4) == 0.0376
+
+
+def test_flags_change_what_is_good_enough(scaling: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "recommended: p = 32" in printed(capsys, scaling, "--efficiency", "0.45")
+    assert "recommended: p = 4" in printed(capsys, scaling, "--budget", "1.2")
+    assert "quality: not held" in printed(capsys, scaling, "--tolerance", "0")
+
+
+def test_no_row_that_meets_everything_is_exit_code_1(scaling: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "Verdict: no row qualifies" in printed(capsys, scaling, "--deadline", "10", code=1)
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--efficiency", "much"], "--efficiency: found much; allowed: a number above 0"),
+        (["--tolerance", "-1"], "--tolerance: found -1; allowed: a number of at least 0"),
+        (["--deadline", "nan"], "--deadline: found nan; allowed: a number above 0"),
+        (["--work", "0"], "--work: found 0; allowed: a number above 0"),
+    ],
+)
+def test_a_wrong_flag_is_one_sentence_and_exit_code_2(
+    scaling: str, words: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["rubric", scaling, *words]) == 2
+    assert sentence in capsys.readouterr().err
+
+
+def test_a_bad_table_is_exit_code_2_with_every_problem(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table = tmp_path / "my table.csv"
+    table.write_text("p,s\n1,x\n0,1\n", encoding="utf-8")
+    assert main(["rubric", str(table)]) == 2
+    error = capsys.readouterr().err
+    assert "2 problems in" in error
+    assert "row 2, column seconds" in error
+    assert "row 3, column workers" in error
+
+
+@pytest.mark.parametrize(("columns", "there"), [("160", True), ("70", False)])
+def test_a_narrow_terminal_drops_what_can_be_worked_out_and_cuts_nothing(
+    scaling: str, columns: str, there: bool, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    text = re.sub(r"\x1b\[[0-9;]*m", "", printed(capsys, scaling))
+    assert ("Karp-Flatt" in text) is there
+    assert "1.852e-06" in text
+    assert "14.40" in text
+    assert max(map(len, text.splitlines())) <= int(columns)

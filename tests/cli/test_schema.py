@@ -1,0 +1,23 @@
+"""`assay schema`: JSON that an editor reads, or a table that a person reads."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from assay.cli import main
+from assay.spec.schema import json_schema, key_table
+
+
+def test_the_schema_is_printed_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["schema"]) == 0
+    assert json.loads(capsys.readouterr().out) == json_schema()
+
+
+def test_the_keys_are_printed_as_a_table_with_four_columns_in_every_row(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["schema", "--keys"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 2 + len(key_table())
+    assert {line.replace("\\|", "").count("|") for line in lines} == {5}
+    assert any(line.startswith("| `factor.levels` | list of whole numbers | required |") for line in lines)

@@ -1,0 +1,169 @@
+"""The plan: randomised complete blocks, equal everywhere, and nothing drawn later."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from assay.spec.experiment import Experiment
+from assay.spec.load import from_mapping
+from assay.spec.plan import PLAN_COLUMNS, expected_seconds, plan, plan_table, signature
+from tests.spec.making import experiments, smallest
+
+
+def asked(levels: list[int], launches: int, seed: int = 1, **sections: Any) -> Experiment:
+    data = smallest(factor={"levels": levels}, launches={"per_configuration": launches, "seed": seed}, **sections)
+    return from_mapping(data)
+
+
+@settings(max_examples=50)
+@given(experiments())
+def test_each_block_holds_every_level_once(experiment: Experiment) -> None:
+    timed = [launch for launch in plan(experiment) if launch.role == "timed"]
+    for block in range(experiment.launches.per_configuration):
+        inside = [launch for launch in timed if launch.block == block]
+        assert sorted(launch.workers for launch in inside) == sorted(experiment.factor.levels)
+        assert [launch.order for launch in inside] == list(range(len(inside)))
+
+
+@settings(max_examples=50)
+@given(experiments())
+def test_slots_are_consecutive_and_faults_come_last(experiment: Experiment) -> None:
+    launches = plan(experiment)
+    assert [launch.slot for launch in launches] == list(range(len(launches)))
+    roles = [launch.role for launch in launches]
+    assert roles == sorted(roles, reverse=True)  # "timed" before "fault"
+    planned_faults = sum(len(fault.levels) or 1 for fault in experiment.faults)
+    assert roles.count("fault") == planned_faults
+
+
+@settings(max_examples=50)
+@given(experiments())
+def test_equal_experiments_have_equal_plans(experiment: Experiment) -> None:
+    again = from_mapping(experiment.model_dump(by_alias=True))
+    assert plan(again) == plan(experiment)
+    assert signature(again) == signature(experiment)
+
+
+@settings(max_examples=50)
+@given(experiments())
+def test_a_block_shares_one_training_seed_that_every_library_takes(experiment: Experiment) -> None:
+    launches = plan(experiment)
+    seeds: dict[int, set[int]] = {}
+    for launch in launches:
+        assert 0 <= launch.seed < 2**31
+        if launch.role == "timed":
+            seeds.setdefault(launch.block, set()).add(launch.seed)
+    assert all(len(inside) == 1 for inside in seeds.values())
+
+
+@settings(max_examples=50)
+@given(experiments())
+def test_a_fault_hits_a_rank_that_exists_within_the_steps_asked_for(experiment: Experiment) -> None:
+    allowed = {fault.within_steps for fault in experiment.faults}
+    for launch in plan(experiment):
+        if launch.fault is not None:
+            assert 0 <= launch.fault.rank < launch.workers
+            assert 1 <= launch.fault.delay_steps <= max(allowed)
+
+
+def test_the_plan_follows_from_the_generator_that_python_promises_to_keep() -> None:
+    # random.Random(7).random() gives 0.32383276483316237, 0.15084917392450192, 0.6509344730398537 (CPython and PyPy,
+    # since 3.2). Seed: floor(0.3238... * 2**31). Order of [1, 2, 4]: last swaps with floor(0.1508 * 3) = 0: [4, 2, 1];
+    # the second with floor(0.6509 * 2) = 1, itself.
+    launches = plan(asked([1, 2, 4], 1, seed=7))
+    assert [launch.workers for launch in launches] == [4, 2, 1]
+    assert launches[0].seed == 695_425_567
+
+
+def test_another_seed_gives_another_order_sooner_or_later() -> None:
+    orders = {tuple(launch.workers for launch in plan(asked([1, 2, 4], 2, seed=seed))) for seed in range(40)}
+    assert len(orders) > 10  # of 36 possible
+
+
+def test_every_level_comes_equally_often_at_every_place() -> None:
+    # 4 levels x 1000 blocks: 250 expected in each of 16 cells. Chi-square of a random latin arrangement has
+    # (4 - 1)^2 = 9 degrees of freedom; 27.9 is exceeded once in a thousand (any table of chi-square).
+    cells = Counter((launch.workers, launch.order) for launch in plan(asked([1, 2, 4, 8], 1000)))
+    assert sum((count - 250) ** 2 / 250 for count in cells.values()) < 27.9
+    assert len(cells) == 16
+
+
+def test_every_order_of_a_block_comes_equally_often() -> None:
+    # 3 levels x 1000 blocks: 6 orders, 166.7 expected of each; 5 degrees of freedom: 20.5 once in a thousand.
+    launches = plan(asked([1, 2, 4], 1000))
+    orders = Counter(tuple(launch.workers for launch in launches[3 * block : 3 * block + 3]) for block in range(1000))
+    assert len(orders) == 6
+    assert sum((count - 1000 / 6) ** 2 / (1000 / 6) for count in orders.values()) < 20.5
+
+
+def test_more_launches_only_add_blocks_and_leave_the_faults_as_they_were() -> None:
+    few, many = (plan(asked([1, 2, 4], launches, faults=[{}])) for launches in (3, 5))
+    assert many[:9] == few[:9]
+    assert (many[-1].fault, many[-1].seed) == (few[-1].fault, few[-1].seed)
+
+
+def test_the_order_in_which_levels_are_written_changes_nothing() -> None:
+    one, other = asked([1, 2, 4], 3), asked([4, 1, 2], 3)
+    assert plan(one) == plan(other)
+    assert signature(one) == signature(other)
+
+
+def test_a_fault_without_levels_is_planned_at_the_largest() -> None:
+    (launch,) = (launch for launch in plan(asked([4, 1, 2], 1, faults=[{}])) if launch.role == "fault")
+    assert (launch.workers, launch.configuration, launch.block) == (4, "workers=4", 1)
+
+
+@pytest.mark.parametrize(
+    "sections",
+    [
+        {"workload": {"script": "other.py"}},
+        {"workload": {"script": "train.py", "arguments": ["--fast"]}},
+        {"workload": {"script": "train.py", "environment": {"A": "1"}}},
+        {"factor": {"levels": [1, 2, 4]}},
+        {"launches": {"seed": 2}},
+        {"launches": {"per_configuration": 6}},
+        {"faults": [{}]},
+        {"launcher": {"threads_per_worker": 2}},
+        {"limits": {"launch_timeout_s": 1}},
+    ],
+)
+def test_the_signature_changes_with_what_is_measured(sections: dict[str, Any]) -> None:
+    assert signature(from_mapping(smallest(**sections))) != signature(from_mapping(smallest()))
+
+
+def test_the_signature_keeps_still_when_only_the_judgement_changes() -> None:
+    prices = {"usd_per_worker_hour": 1, "date": "2026-01-01", "source": "a list"}
+    other = smallest(
+        name="other", launches={"confidence": 0.9}, gates={"efficiency": 0.5}, quality={"margin": 0.5}, prices=prices,
+        scaling={"time": "wall"}, workload={"script": "train.py", "work": "tokens"},
+    )  # fmt: skip
+    assert signature(from_mapping(other)) == signature(from_mapping(smallest()))
+    assert len(signature(from_mapping(other))) == 64
+
+
+def test_the_table_shows_every_launch_under_its_headings() -> None:
+    experiment = asked([1, 2], 2, faults=[{"within_steps": 1}])
+    table = plan_table(experiment)
+    assert len(table) == 5
+    assert all(len(row) == len(PLAN_COLUMNS) for row in table)
+    last = dict(zip(PLAN_COLUMNS, table[-1], strict=True))
+    assert (last["slot"], last["block"], last["configuration"], last["role"]) == ("4", "2", "workers=2", "fault")
+    assert last["fault"].endswith("1 step after checkpoint 1, signal KILL")
+    assert {row[-1] for row in table[:-1]} == {""}
+
+
+@given(st.floats(0, 1e6), st.floats(0, 1e6))
+def test_the_expected_time_counts_every_launch(one: float, two: float) -> None:
+    # 3 timed launches of each, one fault launch at 2 workers.
+    experiment = asked([1, 2], 3, faults=[{}])
+    expected = expected_seconds(experiment, {"workers=1": one, "workers=2": two})
+    assert expected == pytest.approx(3 * one + 4 * two)
+
+
+def test_no_time_is_expected_where_one_is_unknown() -> None:
+    assert expected_seconds(asked([1, 2], 3), {"workers=1": 1.0}) is None

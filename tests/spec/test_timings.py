@@ -1,0 +1,153 @@
+"""Tables from elsewhere: tolerant of names, strict with numbers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from assay.errors import Problem, SpecError
+from assay.spec.timings import parse_timings, read_timings
+
+
+def problems(text: str) -> tuple[Problem, ...]:
+    with pytest.raises(SpecError) as caught:
+        parse_timings(text, "t.csv")
+    return caught.value.problems
+
+
+@pytest.mark.parametrize(
+    "header", ["workers,seconds", "Nodes,Time (s)", " p , time_s ", '"GPUs",T', "num-workers,Wall Seconds", "P,runtime"]
+)
+def test_columns_are_found_by_many_names(header: str) -> None:
+    (row,) = parse_timings(f"{header}\n4,10.5\n", "t.csv").rows
+    assert (row.workers, row.seconds, row.row, row.usd, row.quality, row.work, row.steps) == (
+        4,
+        10.5,
+        2,
+        None,
+        None,
+        None,
+        None,
+    )
+
+
+@pytest.mark.parametrize(
+    ("column", "price"),
+    [
+        ("price_per_hour", 32.0), ("$/h", 32.0), ("USD per hour", 32.0), ("usd_per_worker_hour", 8.0),
+        ("usd_per_node_second", 8.0 / 3600),
+    ],
+)  # fmt: skip
+def test_every_kind_of_price_gives_the_same_cost(column: str, price: float) -> None:
+    # 4 workers at $8 an hour each are $32 an hour together; 450 s are an eighth of an hour: $4.
+    (row,) = parse_timings(f"workers,seconds,{column}\n4,450,{price!r}\n", "t.csv").rows
+    assert row.usd == pytest.approx(4.0)
+
+
+def test_the_time_of_one_step_is_one_step() -> None:
+    timings = parse_timings("nodes,step_seconds\n2,7.69\n", "t.csv")
+    assert (timings.rows[0].steps, timings.rows[0].seconds, timings.worker_word) == (1.0, 7.69, "nodes")
+
+
+def test_rows_come_by_workers_and_remarks_empty_lines_and_other_columns_are_passed_over() -> None:
+    text = "# measured on Monday\nhost,p,s\n\nb,4,5\na,1,10\n,,\n"
+    rows = parse_timings(text, "t.csv").rows
+    assert [(row.workers, row.row) for row in rows] == [(1, 5), (4, 4)]
+
+
+def test_work_for_all_rows_may_be_given_beside_the_table(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("p,s\n1,10\n", encoding="utf-8")
+    assert read_timings(path, work=7.0).rows[0].work == 7.0
+    assert parse_timings("p,s,items\n1,10,3\n", "t.csv", work=7.0).rows[0].work == 3.0
+
+
+def test_a_spreadsheet_s_byte_order_mark_is_no_problem(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_bytes(b"\xef\xbb\xbfp,s\r\n1,10\r\n")
+    assert read_timings(path).rows[0].seconds == 10.0
+
+
+@pytest.mark.parametrize(
+    ("text", "where", "found", "mend"),
+    [
+        ("", "the file", "no rows", "workers,seconds"),
+        ("p,s\n", "the file", "a header alone", ""),
+        ("seconds\n1\n", "row 1", "seconds", ""),
+        ("workers,secnods\n1,2\n", "row 1", "workers, secnods", "Did one column mean seconds?"),
+        ("p;s\n1;2\n", "row 1", "semicolons between the columns", "commas"),
+        ("p\ts\n1\t2\n", "row 1", "tabs between the columns", "commas"),
+        ("p,s,nodes\n1,2,3\n", "row 1", "p and nodes, which both say workers", "Leave one out."),
+        ("p,s,step_s\n1,2,3\n", "row 1", "s and step_s, which both say the time", "Leave one out."),
+        ("p,s,$/h,usd_per_node_hour\n1,2,3,4\n", "row 1", "$/h and usd_per_node_hour, which both say the price", ""),
+        ("p,s\n1,fast\n", "row 2, column seconds", '"fast"', ""),
+        ("p,s\n1,12 s\n", "row 2, column seconds", '"12 s"', "Write 12, without the unit."),
+        ('p,s\n1,"1,5"\n', "row 2, column seconds", '"1,5"', "Write a point"),
+        ("p,s\n1,1,5\n", "row 2", "3 cells", "thousands separators"),
+        ("p,s\n1,0\n", "row 2, column seconds", "0", ""),
+        ("p,s\n1,-2\n", "row 2, column seconds", "-2", ""),
+        ("p,s\n1,nan\n", "row 2, column seconds", "nan", ""),
+        ("p,s\n1,inf\n", "row 2, column seconds", "inf", ""),
+        ("p,s\n1\n", "row 2, column seconds", "an empty cell", ""),
+        ("p,s\n0,1\n", "row 2, column workers", "0", ""),
+        ("p,s\n1.5,1\n", "row 2, column workers", "1.5", ""),
+        ("p,s,$/h\n1,1,-1\n", "row 2, column usd_per_hour", "-1", ""),
+        ("p,s,acc\n1,1,nan\n", "row 2, column quality", "nan", ""),
+        ("p,s\n1,2\n4,1\n1,3\n", "row 4, column workers", "1 again, as in row 2", "assay run"),
+        ("p,s,acc\n1,2,\n2,1,.9\n4,1,\n", "rows 2, 4, column quality", "an empty cell", "Fill it in"),
+        ("p,s,$/h\n1,2,1\n2,1,\n", "row 3, column usd_per_hour", "an empty cell", "Fill it in"),
+        ('p,s\n1,"2\n', "row 2 or later", "broken CSV", "quotation mark"),
+    ],
+)  # fmt: skip
+def test_a_bad_table_is_told_with_row_column_value_and_mend(text: str, where: str, found: str, mend: str) -> None:
+    (problem,) = problems(text)
+    assert (problem.where, problem.found) == (where, found)
+    assert mend in problem.mend
+
+
+def test_all_problems_of_a_table_are_told_at_once() -> None:
+    found = problems("p,s,acc\n1,x,y\n0,5,1\n2,0,1\n3,1,1\n3,1,1\n")
+    assert [problem.where for problem in found] == [
+        "row 2, column seconds", "row 2, column quality", "row 3, column workers", "row 4, column seconds",
+        "row 6, column workers",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("raw", "found"), [(b"p,s\n1,\xff\n", "the byte 0xff"), ("p,s\n1,2\n".encode("utf-16"), "the byte 0xff")]
+)
+def test_a_table_that_is_not_utf8_is_told(tmp_path: Path, raw: bytes, found: str) -> None:
+    path = tmp_path / "t.csv"
+    path.write_bytes(raw)
+    with pytest.raises(SpecError) as caught:
+        read_timings(path)
+    assert caught.value.problems[0].found == found
+
+
+def test_a_missing_file_and_a_folder_are_told(tmp_path: Path) -> None:
+    for path, found in ((tmp_path / "none.csv", "no such file"), (tmp_path, "a folder")):
+        with pytest.raises(SpecError) as caught:
+            read_timings(path)
+        assert caught.value.problems[0].found == found
+
+
+def understood(text: str) -> bool:
+    """Whether the reader gives sane rows or a list of problems; anything else is an error of the test."""
+    try:
+        rows = parse_timings(text, "t.csv").rows
+    except SpecError as error:
+        return bool(error.problems)
+    return bool(rows) and all(row.seconds > 0 and row.workers >= 1 for row in rows)
+
+
+@given(st.text(alphabet="workersnd,;.0123456789-+eE \n\r\"'#$/p\0ä"))
+def test_no_text_whatever_breaks_the_reader(text: str) -> None:
+    assert understood(text)
+
+
+@given(st.text(alphabet='0123456789.,-+eEnaif \n"#'))
+def test_no_body_whatever_breaks_the_reader(body: str) -> None:
+    assert understood("p,s,price,acc\n" + body)
