@@ -60,7 +60,7 @@ class GuardedHandle:
 
     def poll(self) -> Ending | None:
         """How it ended; None while anything of it is alive."""
-        if self._ending is None:
+        if self._ending is None and not self._answers.closed:
             gone = self._process.poll() is not None  # first, so that its last words are read below
             self._listen()
             if gone and self._ending is None:
@@ -95,6 +95,7 @@ class GuardedHandle:
             except subprocess.TimeoutExpired:
                 self._process.kill()
                 self._process.wait()
+        self.poll()
         guard.end_marked(self._request.mark)
         for pipe in (self._control, self._answers):
             try:

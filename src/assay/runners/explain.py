@@ -39,7 +39,7 @@ def tail(log: Path, size: int = TAIL_BYTES) -> str:
         return ""
 
 
-def why_failed(ending: Ending, output: str, log: Path) -> str:
+def why_failed(ending: Ending, output: str, log: str) -> str:
     """One sentence: how it ended, the line of the output that explains it, what to do."""
     if ending.trouble:
         return f"{ending.trouble}."
@@ -50,8 +50,9 @@ def why_failed(ending: Ending, output: str, log: Path) -> str:
     how = how_it_ended(ending, output)
     line = telling_line(output)
     hint = _hint(output, how)
-    said = f": {line}" if line else ", and printed nothing"
-    return f"{how}{said}{hint} (whole output: {log})"
+    said = f"; its last output was: {line}" if line else ", and printed nothing"
+    said = f": {line}" if _EXCEPTION.match(line) else said
+    return f"{how}{said}{hint} (all of its output: {log})"
 
 
 def how_it_ended(ending: Ending, output: str) -> str:
@@ -62,6 +63,8 @@ def how_it_ended(ending: Ending, output: str) -> str:
         code = int(told[-1])
         ranks = _ENGINE_RANK.findall(output)
         who = f"rank {ranks[-1]} of the script" if ranks else who
+    if code is not None and code > 128 and _signal_name(code - 128) != "unknown":
+        code = 128 - code  # as shells and the plain engine tell it
     if code is not None and code < 0:
         return f"{who} was ended by signal {-code} ({_signal_name(-code)})"
     return f"{who} exited with code {code}"

@@ -91,8 +91,10 @@ class LaunchRun:
         self.status = ""  # why it was ended, if the coordinator ended it: aborted or timeout
         self.reason = ""
         self.broken: RecordError | None = None  # the record cannot be written
+        self.killed = False
         self.begin_ns = 0
         self.shown_ns = 0
+        self.hopeless_ns: float = float("inf")  # after this moment the guard itself is taken for dead
 
     def run(self, meter: Meter) -> LaunchRow:
         """Start it, watch it to its end, write its row.
@@ -102,7 +104,6 @@ class LaunchRun:
         """
         begin_utc = self.context.clock.utc().isoformat(timespec="milliseconds")
         placement = json.dumps(self.launcher.describe(self.request))
-        self.begin_ns = self.context.clock.now_ns()
         self._event("launch_begin", {"slot": self.planned.slot, "begin_utc": begin_utc, "placement": placement})
         self.writer.flush()
         check_written(self.writer, self.context.record.path)
@@ -133,6 +134,9 @@ class LaunchRun:
 
     def _until_the_end(self, handle: Handle) -> Ending:
         while (ending := handle.poll()) is None:
+            if self.context.clock.now_ns() > self.hopeless_ns:
+                handle.close()  # the guard does not answer: it is killed, and its launch with it
+                return handle.poll() or Ending(exit_code=None, trouble="its end could not be seen")
             self.watch.look()
             self._strike_if_due()
             self._note_vanished()
@@ -174,7 +178,8 @@ class LaunchRun:
 
     def _end_if_needed(self, handle: Handle) -> None:
         limits, stop = self.context.experiment.limits, self.context.stop
-        if stop.count > 1:
+        if stop.count > 1 and not self.killed:
+            self.killed = True
             handle.kill()
         if self.status:
             return
@@ -187,6 +192,7 @@ class LaunchRun:
             self.status = "timeout"
         if self.status:
             handle.stop()
+            self.hopeless_ns = self.context.clock.now_ns() + int((limits.grace_s + 2 * guard.GIVE_UP_S) * NS_PER_S)
 
     def _write_error(self) -> RecordError | None:
         path = self.context.record.path
@@ -222,7 +228,7 @@ class LaunchRun:
             self.broken = broken
             return "aborted", str(broken)
         if ending.exit_code != 0:
-            why = explain.why_failed(ending, output, self.request.log)
+            why = explain.why_failed(ending, output, f"logs/{self.request.log.name}")
             return "failed", f"it did not recover from the fault: {why}" if self.struck else why
         return "ok", self._missed_fault()
 

@@ -1,0 +1,54 @@
+"""Starts small scripts under a guard and waits for their end."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+
+from assay.launchers import guard
+from assay.launchers.base import Ending, Handle, Request, worker_environment
+from assay.spec.experiment import Launcher as Settings
+
+DEADLINE_S = 60.0
+
+
+def request(folder: Path, source: str, **changes: object) -> Request:
+    """A request for a script of this source; every test has a mark of its own."""
+    script = folder / "script.py"
+    script.write_text(source)
+    settings = Settings()
+    values: dict[str, object] = {
+        "script": script, "arguments": (), "workers": 1, "environment": worker_environment(os.environ, settings, {}),
+        "cwd": folder, "log": folder / "log", "log_bytes": 1 << 20, "secrets": (),
+        "mark": f"test.{os.getpid()}.{folder.name}.", "max_restarts": 0, "grace_s": 1.0, "settings": settings,
+    }  # fmt: skip
+    return Request(**{**values, **changes})  # type: ignore[arg-type]
+
+
+def until(look: Callable[[], object], what: str) -> object:
+    """Poll until something is true."""
+    deadline = time.monotonic() + DEADLINE_S
+    while not (found := look()):
+        assert time.monotonic() < deadline, f"{what} did not come"
+        time.sleep(0.005)
+    return found
+
+
+def ending_of(handle: Handle, mark: str) -> Ending:
+    """Wait for the end; nothing of the launch may be left then."""
+    try:
+        until(handle.poll, "the end")
+    finally:
+        handle.close()
+    ending = handle.poll()
+    assert ending is not None
+    assert guard.marked(mark) == []
+    return ending
+
+
+def run(launcher: ModuleType, asked: Request) -> Ending:
+    """Start it and wait for its end."""
+    return ending_of(launcher.start(asked), asked.mark)

@@ -1,0 +1,99 @@
+"""The local launcher calls torchrun with what a run on one or on several nodes needs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from assay.errors import EnvironmentLacks, SpecError
+from assay.launchers import local
+from assay.launchers.base import worker_environment
+from assay.spec.experiment import Experiment, Factor, Launcher, Workload
+from tests.launchers.helpers import request, run
+
+
+def experiment(levels: tuple[int, ...], **launcher: object) -> Experiment:
+    return Experiment(
+        name="x",
+        workload=Workload(script="train.py"),
+        factor=Factor(levels=levels),
+        launcher=Launcher(**launcher),  # type: ignore[arg-type]
+    )
+
+
+def follows(words: Sequence[str], flag: str) -> str:
+    return words[words.index(flag) + 1]
+
+
+def test_one_node_meets_by_itself(tmp_path: Path) -> None:
+    words = local.command(
+        request(tmp_path, "", workers=4, max_restarts=2, arguments=("--epochs", "3")), with_torch=True
+    )
+    assert words[1:4] == ["-m", "torch.distributed.run", "--standalone"]
+    assert (follows(words, "--nproc-per-node"), follows(words, "--max-restarts")) == ("4", "2")
+    assert words[-3:] == [str(tmp_path / "script.py"), "--epochs", "3"]
+
+
+@pytest.mark.parametrize(("node_rank", "is_host"), [(0, "1"), (1, "0")])
+def test_several_nodes_meet_at_the_endpoint_of_which_node_0_is_the_host(
+    tmp_path: Path, node_rank: int, is_host: str
+) -> None:
+    settings = Launcher(nodes=2, node_rank=node_rank, rendezvous_endpoint="10.0.0.1:29400", rendezvous_id="job7")
+    words = local.command(replace(request(tmp_path, "", workers=4), settings=settings), with_torch=True)
+    assert "--standalone" not in words
+    assert follows(words, "--nnodes") == "2"
+    assert follows(words, "--node-rank") == str(node_rank)
+    assert follows(words, "--nproc-per-node") == "2"
+    assert follows(words, "--rdzv-endpoint") == "10.0.0.1:29400"
+    assert follows(words, "--rdzv-id") == "job7"
+    assert follows(words, "--rdzv-conf") == f"is_host={is_host}"
+    assert ("--local-addr" in words) == (node_rank == 0)
+
+
+def test_without_torch_one_worker_is_started_directly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local, "torch_is_installed", lambda: False)
+    local.check(experiment((1,)))
+    asked = request(tmp_path, "print('no torch needed')")
+    assert run(local, asked).exit_code == 0
+    assert asked.log.read_text() == "no torch needed\n"
+
+
+def test_without_torch_several_workers_are_refused_with_the_line_that_installs_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(local, "torch_is_installed", lambda: False)
+    with pytest.raises(EnvironmentLacks, match=r"pip install 'assay\[torch\]'"):
+        local.check(experiment((1, 2)))
+
+
+def test_workers_that_cannot_be_spread_evenly_over_the_nodes_are_refused() -> None:
+    with pytest.raises(SpecError, match=r"factor.levels: found \[3\]; allowed: multiples of launcher.nodes = 2"):
+        local.check(experiment((2, 3), nodes=2, rendezvous_endpoint="host:1"))
+
+
+def test_the_workers_get_what_elastic_restarts_need_and_nothing_of_an_outer_engine() -> None:
+    outer = {
+        "PATH": "/bin",
+        "RANK": "3",
+        "MASTER_PORT": "1",
+        "TORCHELASTIC_RESTART_COUNT": "2",
+        "OMP_NUM_THREADS": "64",
+    }
+    inner = worker_environment(outer, Launcher(threads_per_worker=2), {"MINE": "yes"})
+    assert inner == {
+        "PATH": "/bin", "MINE": "yes", "OMP_NUM_THREADS": "2", "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1",
+    }  # fmt: skip
+
+
+@pytest.mark.torch
+def test_torchrun_starts_the_workers(tmp_path: Path) -> None:
+    says = "import os, json\nvalues = [os.environ[name] for name in ('RANK', 'WORLD_SIZE', 'OMP_NUM_THREADS')]\n"
+    says += "os.write(1, (json.dumps(values) + '\\n').encode())\n"
+    asked = request(tmp_path, says, workers=2)
+    assert run(local, asked).exit_code == 0
+    lines = [line for line in asked.log.read_text().splitlines() if line.startswith("[")]
+    assert sorted(json.loads(line) for line in lines) == [["0", "2", "1"], ["1", "2", "1"]]

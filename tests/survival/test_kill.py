@@ -1,0 +1,35 @@
+"""Whatever is killed, and whenever: the record opens, at most its last second is lost, and nothing is left running."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from tests.survival import harness
+
+MOMENTS = 5
+# From the first sign of the record: environment, three launches of about a second, the seal.
+LONGEST_S = 4.0
+
+
+@pytest.mark.survival
+@pytest.mark.parametrize("victim", ["coordinator", "worker", "ctrl-c"])
+@pytest.mark.parametrize("moment", range(MOMENTS))
+def test_the_plan_is_completed_and_nothing_is_left_after_a_kill_at_a_random_moment(
+    tmp_path: Path, victim: str, moment: int
+) -> None:
+    numbers = random.Random(f"{victim} {moment}")
+    setting = harness.Setting(folder=tmp_path)
+    seen = harness.once(setting, victim, LONGEST_S * (moment + numbers.random()) / MOMENTS, numbers)
+    assert seen.problems == []
+
+
+@pytest.mark.survival
+@pytest.mark.parametrize("victim", ["guard", "engine"])
+def test_the_other_launches_go_on_when_a_launch_loses_its_guard_or_its_engine(tmp_path: Path, victim: str) -> None:
+    seen = harness.once(harness.Setting(folder=tmp_path), victim, 0.5, random.Random(victim))
+    assert seen.hit
+    assert seen.problems == []
+    assert sorted(seen.statuses) == ["failed", "ok", "ok"]
