@@ -13,12 +13,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = Sequence[float] | NDArray[np.float64]
-MOST_LAUNCHES = 10_000_000  # beyond this a plan is not a plan
+MOST_REPETITIONS: Final = 10_000_000  # beyond this a plan is not a plan; of items too
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,8 +121,8 @@ def smallest(first: int, enough: Callable[[int], bool]) -> int:
     low, high = first - 1, first
     while not enough(high):
         low, high = high, 2 * high
-        if high > MOST_LAUNCHES:
-            raise ValueError(f"more than {MOST_LAUNCHES} repetitions would be needed; widen the wanted half-width")
+        if high > MOST_REPETITIONS:
+            raise ValueError(f"more than {MOST_REPETITIONS} repetitions would be needed; widen the wanted half-width")
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if enough(middle) else (middle, high)

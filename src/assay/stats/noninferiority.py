@@ -27,7 +27,7 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.stats.intervals import Floats, smallest, t_quantile
+from assay.stats.intervals import MOST_REPETITIONS, Floats, smallest, t_quantile
 
 Outcome = Literal["HELD", "DEGRADED", "INCONCLUSIVE"]
 Array = NDArray[np.float64]
@@ -358,10 +358,7 @@ def _decision(
 
 def _planned(first: int, enough: Callable[[int], bool]) -> int | None:
     """The smallest sufficient number, or None where no practical number suffices."""
-    try:
-        return smallest(first, enough)
-    except ValueError:
-        return None
+    return smallest(first, enough) if enough(MOST_REPETITIONS) else None
 
 
 def _sparse(d: Array) -> bool:
