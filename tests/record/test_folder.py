@@ -14,7 +14,7 @@ import pytest
 
 from assay.clock import FakeClock
 from assay.errors import RecordError
-from assay.record import coordinator, files, folder
+from assay.record import coordinator, files
 from assay.record.folder import RecordFolder, create, reopen
 from assay.record.reader import open_record
 from assay.spec.experiment import Experiment, Factor, Fault, Gates, Prices, Quality, Workload
@@ -46,7 +46,7 @@ def test_records_made_at_the_same_instant_get_folders_of_their_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     identifiers = iter(["aaaaaa", "aaaaaa", "aaaaaa", "bbbbbb"])
-    monkeypatch.setattr(folder.secrets, "token_hex", lambda _bytes: next(identifiers))
+    monkeypatch.setattr("assay.record.folder.secrets.token_hex", lambda _bytes: next(identifiers))
     first = create(tmp_path, experiment(), "", clock=FakeClock())
     second = create(tmp_path, experiment(), "", clock=FakeClock())
     assert [first.path.name[-6:], second.path.name[-6:]] == ["aaaaaa", "bbbbbb"]
@@ -110,7 +110,7 @@ def everything_asked() -> Experiment:
         factor=Factor(levels=(4, 1)),
         quality=Quality(margin=0.005),
         gates=Gates(efficiency=None, deadline_s=12.5),
-        prices=Prices(usd_per_worker_hour=1.25, date=date(2026, 2, 3), source="list"),
+        prices=Prices(usd_per_worker_hour=1.25, as_of=date(2026, 2, 3), source="list"),
         faults=(Fault(levels=(4,)), Fault(signal="TERM")),
     )
 
@@ -217,7 +217,7 @@ def test_a_manifest_that_cannot_be_replaced_stays_as_it_was(tmp_path: Path, monk
     def full(_descriptor: int) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(files.os, "fsync", full)
+    monkeypatch.setattr("assay.record.files.os.fsync", full)
     with pytest.raises(RecordError, match=r"cannot write .*manifest\.json: the disk is full"):
         made.set_environment("before", {"load": 0.5})
     assert (made.path / "manifest.json").read_bytes() == before

@@ -163,7 +163,7 @@ def test_a_disk_that_fails_leaves_whole_messages_one_sentence_and_a_training_tha
 ) -> None:
     told: list[int] = []
     writer = make(tmp_path, on_error=told.append)
-    monkeypatch.setattr(writer_module.os, "write", disk_of(size, number))
+    monkeypatch.setattr("assay.record.writer.os.write", disk_of(size, number))
     for step in range(20):
         writer.append("steps", step_row(0, step))
         writer.flush()
@@ -223,7 +223,7 @@ def test_a_stalled_disk_bounds_the_memory_and_the_record_tells_what_is_missing(
         go_on.wait(timeout=60)
         return real(descriptor, data)
 
-    monkeypatch.setattr(writer_module.os, "write", write)
+    monkeypatch.setattr("assay.record.writer.os.write", write)
     writer = make(folder)
     writer.append("steps", step_row(0, 0))
     flushing = threading.Thread(target=writer.flush)
@@ -266,7 +266,7 @@ def test_flush_from_a_signal_handler_inside_a_flush_neither_deadlocks_nor_mixes_
             writer.flush()  # what a handler of SIGTERM would do at this instant
         return real(descriptor, data)
 
-    monkeypatch.setattr(writer_module.os, "write", write)
+    monkeypatch.setattr("assay.record.writer.os.write", write)
     writer.append("steps", step_row(0, 0))
     writer.close()
     assert inside == [1]

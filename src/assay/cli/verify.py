@@ -13,11 +13,11 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "record", nargs="?", default="latest", help="a record folder, the beginning of its name, or latest (default)"
     )
     parser.add_argument(
-        "--records",
+        "--root",
         type=Path,
         default=Path("records"),
-        metavar="ROOT",
-        help="where records are looked for (default: records)",
+        metavar="DIR",
+        help="where records are looked up by name (default: records)",
     )
 
 
@@ -25,7 +25,7 @@ def _run(arguments: argparse.Namespace) -> int:
     from assay.record.reader import resolve
     from assay.record.verify import verify
 
-    path = resolve(arguments.record, arguments.records)
+    path = resolve(arguments.record, arguments.root)
     problems = verify(path)
     if not problems:
         print(f"{path}: intact")

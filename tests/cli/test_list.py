@@ -1,0 +1,113 @@
+"""`assay list` shows every record of a folder, the damaged ones too."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from assay.cli import main
+from assay.clock import FakeClock
+from assay.record.folder import create
+from tests.record.making import experiment, launch_row, sealed
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A complete record, a later interrupted one with one aborted launch, a damaged one, and something else."""
+    sealed(tmp_path, launches=4, name="complete")
+    later = create(tmp_path, experiment("interrupted"), "", clock=FakeClock(ns=60 * 10**9))
+    later.writer(0).append("launches", launch_row(0, status="failed"))
+    later.writer(1).append("launches", launch_row(1, status="aborted"))
+    later.finish("interrupted", "Ctrl-C")
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "manifest.json").write_text("{")
+    (tmp_path / "no-record").mkdir()
+    return tmp_path
+
+
+def shown(root: Path, capsys: pytest.CaptureFixture[str], *flags: str) -> str:
+    assert main(["list", str(root), *flags]) == 0
+    return capsys.readouterr().out
+
+
+def test_the_newest_comes_first_with_state_and_launches(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = shown(root, capsys).splitlines()
+    assert lines[0].split() == ["NAME", "ID", "DATE", "(UTC)", "STATE", "LAUNCHES", "SIZE"]
+    name, identifier, day, time, state, launches, _size, _unit = lines[1].split()
+    assert (name, day, time, state) == ("interrupted", "2026-01-01", "00:01:00", "interrupted")
+    assert len(identifier) == 6
+    assert launches == "1/4", "the failed launch has ended; the aborted one is to be tried again"
+    assert lines[2].split()[:1] + lines[2].split()[2:6] == ["complete", "2026-01-01", "00:00:00", "complete", "4/4"]
+
+
+def test_a_damaged_record_is_shown_with_its_problem_and_hides_no_other(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = shown(root, capsys).splitlines()
+    assert lines[3].split()[:2] == ["broken", "-"]
+    assert "damaged" in lines[3]
+    assert lines[4].startswith(f"broken: {root}/broken/manifest.json is damaged or foreign: it is not JSON")
+    assert "no-record" not in "\n".join(lines)
+
+
+def test_json_holds_the_same_with_exact_numbers(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = json.loads(shown(root, capsys, "--json"))
+    assert [one["state"] for one in found] == ["interrupted", "complete", "damaged"]
+    complete = found[1]
+    files = [file for file in Path(complete["folder"]).rglob("*") if file.is_file()]
+    assert complete["bytes"] == sum(file.stat().st_size for file in files)
+    assert (complete["launches_done"], complete["launches_planned"], complete["name"]) == (4, 4, "complete")
+    assert found[0]["reason"] == "Ctrl-C"
+
+
+def test_columns_stand_below_each_other(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    head, *rows = shown(root, capsys).splitlines()[:4]
+    at = head.index("STATE")
+    assert [row[at - 2 : at] for row in rows] == ["  "] * 3
+    assert [row[at:].split()[0] for row in rows] == ["interrupted", "complete", "damaged"]
+    assert len({len(line) for line in (head, *rows)}) == 1
+
+
+def test_an_empty_folder_says_how_to_make_a_record(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["list"]) == 0
+    assert capsys.readouterr().out == "no records in records; `assay run` makes one\n"
+    assert main(["list", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == []
+
+
+def test_a_folder_that_does_not_exist_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list", str(tmp_path / "typo")]) == 6
+    assert "typo does not exist" in capsys.readouterr().err
+
+
+def test_a_pipe_gets_plain_text(root: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "assay", "list", str(root)],
+        capture_output=True, text=True, timeout=60, env=os.environ | {"FORCE_COLOR": "1"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "\x1b" not in done.stdout
+
+
+@pytest.mark.parametrize("verb", ["list", "verify"])
+def test_looking_at_records_needs_neither_torch_nor_scipy_nor_polars(root: Path, verb: str) -> None:
+    code = f"""
+import sys
+from assay.cli import main
+main([{verb!r}, {str(root)!r} if {verb!r} == "list" else {str(root)!r} + "/" + {_complete(root)!r}])
+assert not set(sys.modules) & {{"torch", "scipy", "polars", "pandas", "altair", "rich"}}, sorted(sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+
+
+def _complete(root: Path) -> str:
+    return next(path.name for path in root.iterdir() if path.name.startswith("complete"))
