@@ -1,14 +1,14 @@
 """What is in a documentation page, and what does each fenced block promise?
 
-A page is one session in one empty folder; its blocks are taken from top to bottom.
+A page is one session in one empty folder: its files are saved, then its blocks are taken from top to bottom.
 
     ```python   runs in a fresh interpreter
-    ```sh       runs in bash and must exit with 0; a line "# exit 1" above a command says that 1 is meant
+    ```sh       runs in bash and must exit with 0; "# exit 1: why" above a command: 1 is meant; "# exit 0 or 4: why"
     ```toml     a whole experiment, or some sections of one: it is validated
     ```text     output, a formula or a picture in letters: nothing to run
 
-`<!-- file: train.py -->` on the line before a block saves the block under that name; python is then compiled, toml
-validated, and a later block uses the file.  `make TARGET` is not run here, for CI runs the targets: they must exist.
+`<!-- file: train.py -->` on the line before a block saves the block under that name: python is then only compiled, toml
+validated, and the other blocks use the file.  `make TARGET` is not run here, for CI runs the targets: they must exist.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ class Block:
     file: str | None  # the name under which it is saved
 
     @property
-    def commands(self) -> tuple[tuple[str, int], ...]:
-        """The shell commands with the exit code that each must have; a backslash joins lines."""
-        found, expected = [], 0
+    def commands(self) -> tuple[tuple[str, frozenset[int]], ...]:
+        """The shell commands with the exit codes that each may have; a backslash joins lines."""
+        found, expected = [], frozenset({0})
         for row in self.text.replace("\\\n", " ").splitlines():
-            if match := re.fullmatch(r"# exit (\d+).*", row.strip()):
-                expected = int(match.group(1))
+            if row.startswith("# exit "):
+                expected = frozenset(int(code) for code in re.findall(r"\d+", row.partition(":")[0]))
             elif row.strip() and not row.lstrip().startswith("#"):
                 found.append((row.strip(), expected))
-                expected = 0
+                expected = frozenset({0})
         return tuple(found)
 
 

@@ -10,8 +10,10 @@ from tests.docs.blocks import LANGUAGES, blocks, pages
 from tests.docs.session import REPOSITORY, check
 
 PAGES = pages(REPOSITORY)
-# Pages whose blocks read a record; a test of their own prepares it and runs every block.
+RUNNABLE = ("python", "sh", "toml")
+# Pages that are not sessions of their own, and the test that runs their blocks.
 ELSEWHERE = {
+    "README.md": "tests/docs/test_blocks.py",
     "docs/how-to/read-a-record.md": "tests/record/test_read_a_record.py",
 }
 
@@ -24,7 +26,7 @@ def sessions() -> list[object]:
     """The pages with something to run; those that start workers need torch."""
     found: list[object] = []
     for page in PAGES:
-        runnable = [block for block in blocks(page) if block.language in ("python", "sh", "toml")]
+        runnable = [block for block in blocks(page) if block.language in RUNNABLE]
         if runnable and name(page) not in ELSEWHERE:
             launches = any("assay run" in block.text for block in runnable)
             marks = [pytest.mark.torch, pytest.mark.slow, pytest.mark.timeout(400)] if launches else []
@@ -44,7 +46,16 @@ def test_every_block_runs(page: Path, tmp_path: Path) -> None:
     for block in blocks(page):
         if block.file:
             (tmp_path / block.file).write_text(block.text, encoding="utf-8")
+    for block in blocks(page):
         check(block, tmp_path)
+
+
+def test_what_the_readme_runs_is_run_as_part_of_the_tutorial() -> None:
+    readme, tutorial = (blocks(REPOSITORY / page) for page in ("README.md", "docs/tutorial.md"))
+    elsewhere = [block for block in readme if block.language in RUNNABLE and not block.text.startswith("make ")]
+    assert elsewhere
+    ours = [(block.file, block.text) for block in tutorial]
+    assert [block.line for block in elsewhere if (block.file, block.text) not in ours] == []
 
 
 @pytest.mark.parametrize(("page", "test"), ELSEWHERE.items())
