@@ -290,6 +290,16 @@ def test_a_path_with_spaces_and_accents_is_a_script_like_any_other(tmp_path: Pat
     assert load(path).workload.script == "my träin.py"
 
 
+def test_a_script_may_lie_in_the_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "mine.py").write_text("", encoding="utf-8")
+    monkeypatch.setenv("HOME", str(home))
+    assert load(written(tmp_path, SMALLEST.replace("train.py", "~/mine.py"))).workload.script == "~/mine.py"
+    (problem,) = file_problems(written(tmp_path, SMALLEST.replace("train.py", "~/other.py")))
+    assert problem.where == "workload.script (line 4)"
+
+
 def test_plug_ins_that_do_not_exist_are_told_with_the_closest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     known = {"runners": ("replay", "training"), "launchers": ("local",), "faults": ("kill",)}
     monkeypatch.setattr("assay.catalog.names", lambda package: known[package])

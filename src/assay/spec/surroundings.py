@@ -44,7 +44,7 @@ def _missing_script(data: Mapping[str, Any], folder: Path) -> Iterator[Problem]:
     script = _at(data, "workload", "script")
     if not isinstance(script, str) or not script or "\0" in script:
         return
-    path = folder / script
+    path = folder / _at_home(script)
     # A replay reads a folder; everything else starts a file.
     wants_file = _at(data, "workload", "runner") != "replay"
     if path.is_file() or (path.is_dir() and not wants_file):
@@ -53,6 +53,13 @@ def _missing_script(data: Mapping[str, Any], folder: Path) -> Iterator[Problem]:
         yield _script_problem(f"{shown(script)}, a folder", folder, _a_file_inside(path, script))
     else:
         yield _script_problem(f"{shown(script)}, which is not there", folder, _similar(path, folder, script))
+
+
+def _at_home(script: str) -> Path:
+    try:
+        return Path(script).expanduser()
+    except RuntimeError:  # ~nobody
+        return Path(script)
 
 
 def _script_problem(found: str, folder: Path, mend: str) -> Problem:
