@@ -13,7 +13,7 @@ import pytest
 from assay.clock import FakeClock, SystemClock
 from assay.instruments import meter as meter_module
 from assay.instruments.meter import COUNTERS, Meter, Row
-from assay.record.environment import Machine
+from assay.record.environment import FIELDS, Machine
 from assay.record.tables import TELEMETRY, arrow_schema
 from assay.spec.experiment import Energy
 
@@ -154,9 +154,12 @@ def test_what_is_not_measured_has_a_reason(tmp_path: Path) -> None:
     meter = Meter(Energy(), Rows(), SystemClock(), machine=Machine(root=tmp_path, environ={}), load_nvml=no_nvml)
     absences = meter.absences()
     assert absences.keys() == {
-        "cpu", "pressure_cpu", "pressure_memory", "pressure_io", "throttled", "energy", "energy_rapl", "energy_nvml",
+        "processor_time", "pressure_cpu", "pressure_memory", "pressure_io", "throttled", "energy", "energy_rapl", "energy_nvml",
     }  # fmt: skip
     assert all(absences.values())
+    assert not absences.keys() & {
+        field.key.split(".")[0] for field in FIELDS
+    }  # they stand side by side in the manifest
 
 
 def test_a_caller_that_fails_costs_rows_but_raises_nothing(machine: Machine) -> None:

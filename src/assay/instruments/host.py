@@ -55,7 +55,7 @@ Source = Callable[[Machine], Iterable[Reading]]
 def sources(ticks_per_s: int) -> dict[str, Source]:
     """The host's sources by the name under which their absence is reported."""
     return {
-        "cpu": lambda machine: processor_time(machine, ticks_per_s),
+        "processor_time": lambda machine: processor_time(machine, ticks_per_s),
         "pressure_cpu": lambda machine: stalls(machine, "cpu"),
         "pressure_memory": lambda machine: stalls(machine, "memory"),
         "pressure_io": lambda machine: stalls(machine, "io"),

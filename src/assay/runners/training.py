@@ -9,6 +9,7 @@ from assay import catalog
 from assay.errors import Problem, SpecError
 from assay.instruments.meter import Meter, Row
 from assay.launchers.base import Launcher
+from assay.record.environment import absent
 from assay.record.writer import StreamWriter
 from assay.runners import policy
 from assay.runners.base import Outcome, RunContext, Runner, script_path
@@ -49,6 +50,7 @@ def run(context: RunContext) -> Outcome:
         writers[row[0]].append("telemetry", row)
 
     meter = Meter(context.experiment.energy, emit, context.clock)
+    _note_absences(context, meter)
     for number, planned in enumerate(policy.remaining(context.plan, context.rows), start=context.next_number):
         if context.stop.count:
             break
@@ -65,6 +67,13 @@ def run(context: RunContext) -> Outcome:
         return Outcome(state="interrupted", reason=context.stop.reason)
     failed = policy.hopeless(context.plan, context.rows) or policy.all_failed(context.rows)
     return Outcome(state="failed", reason=failed) if failed else Outcome(state="complete")
+
+
+def _note_absences(context: RunContext, meter: Meter) -> None:
+    """What the meter cannot read stands in the record's environment, with the reason."""
+    before = (context.record.manifest["environment"] or {}).get("before") or {}
+    reasons = {name: absent(reason) for name, reason in meter.absences().items()}
+    context.record.set_environment("before", {**before, **reasons})
 
 
 def _skip_reason(context: RunContext, job: Job) -> str:
