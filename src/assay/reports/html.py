@@ -13,7 +13,7 @@ from typing import Final
 import jinja2
 
 from assay.metrics.base import ALL
-from assay.metrics.format import count
+from assay.metrics.format import Shown, count
 from assay.reports.base import Report
 from assay.reports.view import (
     DIMENSION_QUESTIONS,
@@ -40,7 +40,8 @@ def render(view: View) -> str:
 
     return _template().render(
         view=view, pictures=charts.draw(view), signs=SIGNS, dimensions=DIMENSIONS, titles=DIMENSION_TITLES,
-        questions=DIMENSION_QUESTIONS, words=STATUS_WORDS, meanings=STATUS_MEANINGS, columns_of=columns_of, count=count,
+        questions=DIMENSION_QUESTIONS, words=STATUS_WORDS, meanings=STATUS_MEANINGS, columns_of=columns_of,
+        absent_everywhere=absent_everywhere, count=count,
     )  # fmt: skip
 
 
@@ -49,6 +50,13 @@ def columns_of(view: View, rows: tuple[MetricRow, ...]) -> tuple[tuple[str, str]
     keys = [(column.key, column.label) for column in view.columns if _used(column, rows)]
     whole = [(ALL, WHOLE)] if any(ALL in row.cells for row in rows) else []
     return (*keys, *whole)
+
+
+def absent_everywhere(row: MetricRow) -> Shown | None:
+    """The one reason of a metric that has no number anywhere; None where it has a number or several reasons."""
+    reasons = {(shown.text, shown.note): shown for shown in row.cells.values()}
+    alone = next(iter(reasons.values())) if len(reasons) == 1 else None
+    return alone if alone is not None and not alone.measured else None
 
 
 def _used(column: Column, rows: tuple[MetricRow, ...]) -> bool:

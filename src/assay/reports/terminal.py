@@ -18,7 +18,7 @@ from rich.text import Text
 from assay.metrics.base import ALL
 from assay.metrics.format import Shown, count
 from assay.reports.base import Report
-from assay.reports.view import DIMENSION_TITLES, Column, MetricRow, View
+from assay.reports.view import DIMENSION_TITLES, Cell, Column, MetricRow, View
 from assay.verdict.types import DIMENSIONS
 
 WIDTH: Final = 100
@@ -73,11 +73,23 @@ def _vector(view: View, width: int) -> list[RenderableType]:
         table.add_column(DIMENSION_TITLES[dimension], max_width=max(12, (width - 14) // 4))
     for row in view.vector:
         table.add_row(row.column.label, *(_status(row.cells[d].status, row.cells[d].word) for d in DIMENSIONS))
-    reasons = [
-        Text.assemble(f"{row.column.label}, {DIMENSION_TITLES[d].lower()}: ", _status(cell.status, cell.word), f", {cell.sentence}")
-        for row in view.vector for d in DIMENSIONS if (cell := row.cells[d]).status != "PASS"
+    return [_title("Four dimensions"), table, *(_hanging(reason) for reason in _reasons(view))]
+
+
+def _reasons(view: View) -> list[Text]:
+    """The sentences behind all that did not pass; configurations that share one are named together."""
+    shared: dict[tuple[str, Cell], list[str]] = {}
+    for row in view.vector:
+        for dimension in DIMENSIONS:
+            if (cell := row.cells[dimension]).status != "PASS":
+                shared.setdefault((dimension, cell), []).append(row.column.label)
+    return [
+        Text.assemble(
+            f"{', '.join(labels)}, {DIMENSION_TITLES[dimension].lower()}: ", _status(cell.status, cell.word),
+            f", {cell.sentence}",
+        )
+        for (dimension, cell), labels in shared.items()
     ]  # fmt: skip
-    return [_title("Four dimensions"), table, *(_hanging(reason) for reason in reasons)]
 
 
 def _status(status: str, word: str) -> Text:

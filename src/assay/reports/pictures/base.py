@@ -156,16 +156,37 @@ def top_of(values: Iterable[Estimate], factor: float, margin: float = 1.08) -> f
 
 
 def points(rows: Rows, x: Any, y: Any, role: str = "main") -> list[Any]:
-    """Interval rule and point of each row; `y` is the channel's scale and axis, applied to value, low and high."""
+    """Interval with caps, and point, of each row; `y` makes the vertical channel of a field."""
     base = alt.Chart(data(rows))
-    rule = base.mark_rule(strokeWidth=2.5, color=colour(role)).encode(x=x, y=y("low"), y2="high:Q")
+    return [*upright(base, x, y, role), *markers(base, x, y("value"), role)]
+
+
+def upright(base: Any, x: Any, y: Any, role: str = "main", width: int = 15) -> list[Any]:
+    """Vertical intervals with caps that stand out beside a point even where the interval is shorter than the point."""
+    bounded_rows = base.transform_filter("!datum.hollow")
+    rule = bounded_rows.mark_rule(strokeWidth=2, color=colour(role)).encode(x=x, y=y("low"), y2="high:Q")
+    cap = bounded_rows.mark_tick(orient="horizontal", thickness=2, size=width, opacity=1, color=colour(role))
+    return [rule, cap.encode(x=x, y=y("low")), cap.encode(x=x, y=y("high"))]
+
+
+def level(base: Any, x: Any, y: Any, role: str = "main", width: int = 15) -> list[Any]:
+    """The same as `upright`, lying down; `x` makes the horizontal channel of a field."""
+    bounded_rows = base.transform_filter("!datum.hollow")
+    rule = bounded_rows.mark_rule(strokeWidth=2, color=colour(role)).encode(x=x("low"), x2="high:Q", y=y)
+    cap = bounded_rows.mark_tick(orient="vertical", thickness=2, size=width, opacity=1, color=colour(role))
+    return [rule, cap.encode(x=x("low"), y=y), cap.encode(x=x("high"), y=y)]
+
+
+def markers(base: Any, x: Any, y: Any, role: str = "main") -> list[Any]:
+    """A filled point for a value with an interval, a hollow one for a value without."""
+    look = {"filled": True, "opacity": 1.0}
     filled = base.transform_filter("!datum.hollow").mark_point(
-        filled=True, size=95, opacity=1, color=colour(role), stroke=colour("paper"), strokeWidth=1.5
+        **look, size=48, color=colour(role), stroke=colour("paper"), strokeWidth=1
     )
     hollow = base.transform_filter("datum.hollow").mark_point(
-        filled=True, size=95, opacity=1, fill=colour("paper"), stroke=colour(role), strokeWidth=2.5
+        **look, size=70, fill=colour("paper"), stroke=colour(role), strokeWidth=2.5
     )
-    return [rule, filled.encode(x=x, y=y("value")), hollow.encode(x=x, y=y("value"))]
+    return [filled.encode(x=x, y=y), hollow.encode(x=x, y=y)]
 
 
 def interval_key(values: Iterable[Estimate], view: View, what: str) -> list[Key]:
@@ -245,7 +266,7 @@ def launch_dots(
         for place, launch in enumerate(value.launch_values if k > 1 else ()):
             shown = launch * factor
             if math.isfinite(shown) and shown <= top:
-                rows.append({"x": axis.beside(workers[key], 0.7 + 1.1 * place / max(k - 1, 1)), "y": shown})
+                rows.append({"x": axis.beside(workers[key], 1.1 + 1.3 * place / max(k - 1, 1)), "y": shown})
     return rows
 
 

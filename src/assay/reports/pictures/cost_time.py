@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import altair as alt
@@ -9,6 +11,7 @@ import altair as alt
 from assay.metrics.estimate import Estimate
 from assay.metrics.format import Scale
 from assay.reports.pictures.base import (
+    FONT_SIZE,
     LOG_FROM,
     Drawing,
     Key,
@@ -22,13 +25,18 @@ from assay.reports.pictures.base import (
     estimates,
     in_words,
     interval_row,
+    level,
     number_axis,
     sized,
     top_of,
+    upright,
 )  # fmt: skip
 from assay.reports.view import View
 
 TITLE = "Cost against time"
+PLACES = ((15, -13), (-15, -13), (15, 14), (-15, 14), (0, -20), (0, 21))  # of a number beside its point, pixels
+CLEARANCE = 14.0
+PLOT = (400.0, 215.0)  # about the size of the plot, pixels
 
 
 def draw(view: View) -> Drawing | Missing:
@@ -41,20 +49,23 @@ def draw(view: View) -> Drawing | Missing:
             title=TITLE, reason=absence(view, costs if not dollars else times, "Cost" if not dollars else "Time")
         )
     money, clock = common_scale(costs), common_scale(times)
-    x, x_top = _channel(alt.X, alt.Axis, seconds, clock, f"wall time of a run, {clock.label}")
-    y, y_top = _channel(alt.Y, alt.Axis, dollars, money, None)
+    x, (x_low, x_top), x_place = _channel(alt.X, seconds, clock, f"wall time of a run, {clock.label}")
+    y, (y_low, y_top), y_place = _channel(alt.Y, dollars, money, None)
     rows: Rows = []
     for column in both:
-        across = interval_row(seconds[column.key], clock.factor, 0.0, x_top)
-        up = interval_row(dollars[column.key], money.factor, 0.0, y_top)
+        across = interval_row(seconds[column.key], clock.factor, x_low, x_top)
+        up = interval_row(dollars[column.key], money.factor, y_low, y_top)
         rows.append({
             "label": str(column.workers), "picked": column.key == view.recommended,
+            "hollow": across["hollow"] or up["hollow"],
             "x": across["value"], "left": across["low"], "right": across["high"],
             "y": up["value"], "low": up["low"], "high": up["high"],
         })  # fmt: skip
+    spots = placed([(PLOT[0] * x_place(row["x"]), PLOT[1] * (1.0 - y_place(row["y"]))) for row in rows])
+    rows = [{**row, "place": place} for row, place in zip(rows, spots, strict=True)]
     return Drawing(
         title=TITLE, chart=sized(alt.layer(*_layers(rows, x, y)).properties(title=above(f"cost of a run, {money.label}"))),
-        caption=f"The number in a point is its worker count; bars are {view.confidence} intervals. Lower left is better.",
+        caption=f"The number at a point is its worker count; bars are {view.confidence} intervals. Lower left is better.",
         description=f"{in_words(view, costs)} {in_words(view, times)} Recommended: {_picked(view)}.",
         key=_key(view, rows),
     )  # fmt: skip
@@ -67,7 +78,9 @@ def _key(view: View, rows: Rows) -> tuple[Key, ...]:
     if any(not row["picked"] for row in rows):
         keys.append(
             Key(
-                mark="ring", role="main", text="other configurations" if keys else "configurations; none is recommended"
+                mark="point",
+                role="main",
+                text="other configurations" if keys else "configurations; none is recommended",
             )
         )
     return tuple(keys)
@@ -78,35 +91,56 @@ def _picked(view: View) -> str:
 
 
 def _channel(
-    channel: Any, axis: Any, values: dict[str, Estimate], scale: Scale, title: str | None
-) -> tuple[Any, float]:
-    """A function from a field to its encoding, from zero unless the values span more than a decade."""
+    channel: Any, values: dict[str, Estimate], scale: Scale, title: str | None
+) -> tuple[Callable[[str], Any], tuple[float, float], Callable[[float], float]]:
+    """Field -> encoding, the axis's ends, and value -> place on it (0..1); from zero unless it spans more than a decade."""
     shown = [value.value * scale.factor for value in values.values()]
     top = top_of(values.values(), scale.factor, 1.12)
-    wide = min(shown) > 0 and max(shown) / min(shown) > LOG_FROM
-    drawn = (
-        alt.Scale(type="log", domain=[min(shown) / 1.5, top * 1.2], nice=False)
-        if wide
-        else alt.Scale(domain=[0, top], nice=False)
+    if min(shown) > 0 and max(shown) / min(shown) > LOG_FROM:
+        low, top = min(shown) / 1.5, top * 1.1
+        drawn = alt.Scale(type="log", domain=[low, top], nice=False)
+        return (
+            lambda field: channel(f"{field}:Q", scale=drawn, axis=number_axis(title=title)),
+            (low, top),
+            lambda value: math.log(value / low) / math.log(top / low),
+        )
+    plain = alt.Scale(domain=[0, top], nice=False)
+    return (
+        lambda field: channel(f"{field}:Q", scale=plain, axis=number_axis(title=title)),
+        (0.0, top),
+        lambda value: value / top,
     )
-
-    def encode(field: str) -> Any:
-        return channel(f"{field}:Q", scale=drawn, axis=number_axis(title=title))
-
-    return encode, top
 
 
 def _layers(rows: Rows, x: Any, y: Any) -> list[Any]:
-    base = alt.Chart(data(rows))
-    role = alt.condition("datum.picked", alt.value(colour("third")), alt.value(colour("main")))
-    fill = alt.condition("datum.picked", alt.value(colour("third")), alt.value(colour("paper")))
-    ink = alt.condition("datum.picked", alt.value(colour("paper")), alt.value(colour("main")))
-    path = base.mark_line(strokeWidth=1.5, opacity=0.35, color=colour("muted"), order=False).encode(x=x("x"), y=y("y"))
-    across = base.mark_rule(strokeWidth=2.5).encode(x=x("left"), x2="right:Q", y=y("y"), color=role)
-    up = base.mark_rule(strokeWidth=2.5).encode(x=x("x"), y=y("low"), y2="high:Q", color=role)
-    point = base.mark_point(filled=True, size=520, opacity=1, strokeWidth=2.5)
-    text = base.mark_text(fontSize=13, fontWeight="bold", baseline="middle", dy=1)
-    return [
-        path, across, up, point.encode(x=x("x"), y=y("y"), fill=fill, stroke=role),
-        text.encode(x=x("x"), y=y("y"), text="label:N", color=ink),
-    ]  # fmt: skip
+    """A faint path in the order of worker counts, then for each group its intervals, points and numbers."""
+    path = alt.Chart(data(rows)).mark_line(strokeWidth=1.5, opacity=0.35, color=colour("muted"), order=False)
+    layers = [path.encode(x=x("x"), y=y("y"))]
+    for role, picked, size in (("main", False, 48), ("third", True, 120)):
+        base = alt.Chart(data([row for row in rows if row["picked"] == picked]))
+        across = base.transform_calculate(low="datum.left", high="datum.right")
+        point = base.mark_point(
+            filled=True, size=size, opacity=1, color=colour(role), stroke=colour("paper"), strokeWidth=1
+        )
+        layers += [*level(across, x, y("y"), role, 11), *upright(base, x("x"), y, role, 11)]
+        layers.append(point.encode(x=x("x"), y=y("y")))
+    for place in dict.fromkeys(row["place"] for row in rows):
+        across_px, up_px = PLACES[place]
+        text = alt.Chart(data([row for row in rows if row["place"] == place])).mark_text(
+            fontSize=FONT_SIZE, fontWeight="bold", color=colour("ink"), dx=across_px, dy=up_px
+        )
+        layers.append(text.encode(x=x("x"), y=y("y"), text="label:N"))
+    return layers
+
+
+def placed(positions: Sequence[tuple[float, float]]) -> list[int]:
+    """For each point (pixels) the first of PLACES at which its number covers no other point and no number placed before."""
+    taken: list[tuple[float, float]] = list(positions)
+    chosen = []
+    for x, y in positions:
+        spots = [(x + across, y + up) for across, up in PLACES]
+        free = (i for i, spot in enumerate(spots) if all(math.dist(spot, other) > CLEARANCE for other in taken))
+        place = next(free, 0)
+        taken.append(spots[place])
+        chosen.append(place)
+    return chosen

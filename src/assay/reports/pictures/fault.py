@@ -22,7 +22,7 @@ from assay.reports.series import FaultTimeline
 from assay.reports.view import View
 
 TITLE = "A fault and the recovery from it"
-BANDS = {"detect": "bad", "restart": "second", "reload": "fourth", "recompute": "fifth"}
+BANDS = {"detect": "bad", "restart": "rest", "reload": "fourth", "recompute": "fifth"}
 
 
 def draw(view: View) -> list[Drawing | Missing]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import altair as alt
 
-from assay.metrics.format import Scale, count, given, scale_for
+from assay.metrics.format import Scale, count, scale_for
 from assay.reports.pictures.base import Drawing, Key, Missing, Rows, colour, data
 from assay.reports.series import Timeline
 from assay.reports.view import View
@@ -69,7 +69,7 @@ def _panel(view: View, timeline: Timeline, scale: Scale, top: float) -> Any:
     first, last = timeline.bins[0].first, timeline.bins[-1].last
     x_scale = alt.Scale(domain=[first, max(last, first + 1)], nice=False)
     middle = _round_tick(top)
-    y_axis = alt.Axis(title=None, values=[0, middle], labelFontSize=12, format="~g")
+    y_axis = alt.Axis(title=None, values=[0, middle], labelFontSize=12)
     x_axis = alt.Axis(title=None, values=[first, last], labelFontSize=12, format="d", grid=False, labelFlush=True)
 
     def x(field: str) -> alt.X:
@@ -93,10 +93,10 @@ def _panel(view: View, timeline: Timeline, scale: Scale, top: float) -> Any:
 
 
 def _round_tick(top: float) -> float:
-    """The largest of 1, 2 or 5 times a power of ten that lies in the upper part of the panel."""
+    """A round number in the upper part of the panel, low enough that its label stays below the panel's title."""
     power = 10.0 ** math.floor(math.log10(top)) if top > 0 else 1.0
-    step = next(m for m in (8, 5, 4, 3, 2, 1.5, 1) if m * power <= top)
-    return float(given(step * power, 6).replace("−", "-"))
+    step = next(m for m in (8, 6, 5, 4, 3, 2, 1.5, 1, 0.8, 0.5) if m * power <= 0.82 * top)
+    return round(step * power, 12)
 
 
 def _words(view: View, timed: list[Timeline]) -> str:

@@ -21,6 +21,7 @@ from assay.reports.pictures.base import (
     in_words,
     interval_row,
     number_axis,
+    points,
     sized,
     top_of,
 )  # fmt: skip
@@ -102,10 +103,7 @@ def _whole(view: View, step: MetricRow | None, scale: Scale) -> list[Any]:
     seen = {name: row for name, _, _ in PHASES if (row := view.metric(name)) is not None and estimates(view, row)}
     top = max(top, _top(view, seen, scale))
     rows = [{"x": workers[key], **interval_row(value, scale.factor, 0.0, top)} for key, value in found.items()]
-    base = alt.Chart(data(rows))
-    rule = base.mark_rule(strokeWidth=2.5, color=colour("ink")).encode(x=_x(view), y=_y("low", top), y2="high:Q")
-    point = base.mark_point(filled=True, size=60, opacity=1, color=colour("ink"), stroke=colour("paper"), strokeWidth=1)
-    return [rule, point.encode(x=_x(view), y=_y("value", top))]
+    return points(rows, _x(view), lambda field: _y(field, top), "ink")
 
 
 def _caption(rows: dict[str, MetricRow | None], seen: dict[str, MetricRow]) -> str:

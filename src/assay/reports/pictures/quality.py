@@ -18,6 +18,8 @@ from assay.reports.pictures.base import (
     in_words,
     interval_key,
     interval_row,
+    level,
+    markers,
     number_axis,
     sized,
 )  # fmt: skip
@@ -60,14 +62,10 @@ def draw(view: View) -> Drawing | Missing:
     limit = alt.Chart(data([{"at": -margin}])).mark_rule(strokeDash=[8, 4], strokeWidth=2, color=colour("bad"))
     zero = alt.Chart(data([{"at": 0}])).mark_rule(strokeWidth=1, color=colour("muted"))
     base = alt.Chart(data(rows))
-    bars = base.mark_rule(strokeWidth=2.5, color=colour("main")).encode(x=x("low"), x2="high:Q", y=y)
-    filled = base.mark_point(
-        filled=True, size=95, opacity=1, color=colour("main"), stroke=colour("paper"), strokeWidth=1.5
-    )
-    small = alt.Chart(data(launches)).mark_circle(size=22, opacity=0.55, color=colour("main"), yOffset=13)
+    small = alt.Chart(data(launches)).mark_circle(size=22, opacity=0.55, color=colour("main"), yOffset=15)
     chart = alt.layer(
         lost.encode(x=x("from"), x2="to:Q"), limit.encode(x=x("at")), zero.encode(x=x("at")),
-        small.encode(x=x("x"), y=y), bars, filled.encode(x=x("value"), y=y),
+        small.encode(x=x("x"), y=y), *level(base, x, y), *markers(base, x("value"), y),
     )  # fmt: skip
     keys = [*interval_key(found.values(), view, "difference"), Key(mark="dot", role="main", text="one launch")]
     keys.append(Key(mark="dash", role="bad", text=f"margin: −{given(margin)}; shaded: worse than allowed"))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 import altair as alt
 
@@ -75,10 +77,10 @@ def _key(view: View, found: dict[str, Estimate]) -> tuple[Key, ...]:
     return tuple(keys)
 
 
-def _ideal(axis: WorkerAxis, base: int, x: alt.X, y: object) -> alt.Chart:
+def _ideal(axis: WorkerAxis, base: int, x: alt.X, y: Callable[[str], alt.Y]) -> Any:
     ends: Rows = [{"x": level, "y": level / base} for level in (min(axis.levels), max(axis.levels))]
     line = alt.Chart(data(ends)).mark_line(strokeDash=[6, 4], strokeWidth=1.5, color=colour("muted"))
-    return line.encode(x=x, y=y("y"))  # type: ignore[operator]
+    return line.encode(x=x, y=y("y"))
 
 
 def _fraction(view: View) -> Estimate | None:
@@ -93,7 +95,7 @@ def amdahl(serial: float, workers: float) -> float:
     return 1.0 / (held + (1.0 - held) / workers)
 
 
-def _amdahl(view: View, axis: WorkerAxis, x: alt.X, y: object) -> list[alt.Chart]:
+def _amdahl(view: View, axis: WorkerAxis, x: alt.X, y: Callable[[str], alt.Y]) -> list[Any]:
     fraction = _fraction(view)
     if fraction is None:
         return []
@@ -104,11 +106,11 @@ def _amdahl(view: View, axis: WorkerAxis, x: alt.X, y: object) -> list[alt.Chart
         for p in places
     ]
     base = alt.Chart(data(rows))
-    line = base.mark_line(strokeWidth=2, color=colour("second")).encode(x=x, y=y("y"))  # type: ignore[operator]
+    line = base.mark_line(strokeWidth=2, color=colour("second")).encode(x=x, y=y("y"))
     if not (math.isfinite(fraction.low) and math.isfinite(fraction.high)):
         return [line]
     band = base.mark_area(opacity=0.18, color=colour("second"))
-    return [band.encode(x=x, y=y("low"), y2="high:Q"), line]  # type: ignore[operator]
+    return [band.encode(x=x, y=y("low"), y2="high:Q"), line]
 
 
 def _model_words(view: View) -> str:
