@@ -17,6 +17,7 @@ from pathlib import Path
 from assay import catalog, cli
 from assay.exit_codes import EXIT_CODES
 from assay.record import environment, tables
+from assay.reports import json as json_report
 from assay.spec import schema
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "reference"
@@ -117,6 +118,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "environment.md": environment.reference,
     "exit-codes.md": exit_codes,
     "experiment.md": experiment,
+    "json.md": json_report.reference,
     "metrics.md": metrics,
     "plug-ins.md": plug_ins,
     "record.md": lambda: tables.reference(),

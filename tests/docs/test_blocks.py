@@ -28,8 +28,9 @@ def sessions() -> list[object]:
     for page in PAGES:
         runnable = [block for block in blocks(page) if block.language in RUNNABLE]
         if runnable and name(page) not in ELSEWHERE:
-            launches = any("assay run" in block.text for block in runnable)
-            marks = [pytest.mark.torch, pytest.mark.slow, pytest.mark.timeout(400)] if launches else []
+            words = "".join(block.text for block in runnable)
+            marks = [pytest.mark.slow, pytest.mark.timeout(400)] if "assay run" in words else []
+            marks += [pytest.mark.torch] if "import torch" in words else []
             found.append(pytest.param(page, id=name(page), marks=marks))
     return found
 

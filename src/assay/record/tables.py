@@ -171,7 +171,7 @@ _REFERENCE_HEAD = """\
 A record is a folder with everything that was measured in one experiment. This page is generated from
 `assay/record/tables.py`. The format version is **{version}**.
 
-```
+```text
 records/<name>-<utc>-<id>/
   experiment.toml                            what was asked; secrets redacted
   manifest.json                              format version, state, environment before and after, digests
