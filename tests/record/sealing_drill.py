@@ -27,7 +27,7 @@ import psutil  # noqa: F401
 import pyarrow.parquet  # noqa: F401
 
 from assay.errors import RecordError
-from assay.record import coordinator, files
+from assay.record import coordinator
 from assay.record.folder import RecordFolder, reopen
 from assay.record.reader import open_record
 from assay.record.verify import verify
@@ -85,7 +85,7 @@ def child(path: Path, folder: RecordFolder, mode: str, at: int) -> str:
             interruption.step("fsync", descriptor)
         real(descriptor)
 
-    files.os.fsync = fsync  # type: ignore[assignment]
+    os.fsync = fsync
     sys.addaudithook(interruption.hook)
     interruption.active = True
     try:

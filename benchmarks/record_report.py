@@ -1,0 +1,203 @@
+"""How long, and with how much memory, is a record of a million step rows written, sealed, verified, read and reported?
+
+The record has 1, 2 and 4 workers, five launches each: 35 rank streams with a million steps in all, with the losses, the
+sample ids and the events that a script reports.  Every stage is a process of its own, so that its peak of resident
+memory (VmHWM) is its own.  The promise is on the report: 10 seconds and 1 GB.
+
+    python benchmarks/record_report.py --rows 1000000
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import json
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import redirect_stdout
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+LEVELS = (1, 2, 4)
+LAUNCHES = 5
+STEP_NS = {1: 100_000, 2: 55_000, 4: 40_000}
+PROMISE_S = 10.0
+PROMISE_BYTES = 1_000_000_000
+
+
+def write(root: Path, rows: int) -> dict[str, Any]:
+    """Append every row through the writers that workers use; the time of `append` itself is told apart."""
+    from assay.clock import SystemClock
+    from assay.record.folder import create
+    from assay.record.writer import StreamWriter
+    from assay.spec.experiment import Experiment, Factor, Launches, Workload
+    from assay.spec.plan import plan
+
+    asked = Experiment(
+        name="million", workload=Workload(script="train.py"), factor=Factor(levels=LEVELS),
+        launches=Launches(per_configuration=LAUNCHES),
+    )  # fmt: skip
+    folder = create(root, asked, "benchmark", clock=SystemClock())
+    steps = rows // (LAUNCHES * sum(LEVELS))
+    appending = appended = 0
+    for launch, planned in enumerate(plan(asked)):
+        step_ns = STEP_NS[planned.workers]
+        for rank in range(planned.workers):
+            writer = StreamWriter(folder.launch_folder(launch), f"rank={rank}.inc=0.pid=1")
+            made = list(step_rows(launch, rank, steps, step_ns))
+            begin = time.perf_counter_ns()
+            for row in made:
+                writer.append("steps", row)
+            appending += time.perf_counter_ns() - begin
+            appended += steps
+            for row in sample_rows(launch, rank, planned.workers, steps):
+                writer.append("samples", row)
+            if rank == 0:
+                for step in range(steps):
+                    writer.append("fingerprints", (launch, 0, 0, step + 1, "loss", 2.0 / (step + 1), None))
+            writer.close()
+        row = (
+            launch, planned.slot, 0, planned.configuration, planned.workers, planned.block, planned.order, "timed",
+            planned.seed, 0, steps * step_ns, "2026-01-01T00:00:00+00:00", "ok", "", 0, 0, "{}",
+        )  # fmt: skip
+        folder.writer(launch).append("launches", row)
+        folder.writer(launch).close()
+    folder.finish("interrupted", "to be sealed by the next stage")
+    return {"steps": appended, "append_ns": round(appending / appended, 1)}
+
+
+def step_rows(launch: int, rank: int, steps: int, step_ns: int) -> Iterator[tuple[Any, ...]]:
+    """Steps with a ripple of a few per cent, so that nothing compresses to nothing."""
+    now = 0
+    for step in range(steps):
+        took = step_ns + (step * 7919 + rank * 104_729) % 4001
+        phases = (took // 10, took * 3 // 10, took * 4 // 10, took // 10, None, None)
+        yield (launch, rank, 0, step, now, now + took, *phases, 64.0, "monotonic")
+        now += took
+
+
+def sample_rows(launch: int, rank: int, workers: int, steps: int) -> Iterator[tuple[Any, ...]]:
+    """Four sample ids per step; every 1000 steps are an epoch."""
+    for step in range(steps):
+        first = (step % 1000) * 4 * workers + rank * 4
+        yield (launch, rank, 0, step // 1000, step, [first, first + 1, first + 2, first + 3])
+
+
+def seal(root: Path, _rows: int) -> dict[str, Any]:
+    """Compact, digest and seal."""
+    from assay.record.folder import reopen
+    from assay.record.reader import resolve
+
+    path = resolve("latest", root)
+    before = size(path)
+    reopen(path).finish("complete")
+    return {"stream_bytes": before, "sealed_bytes": size(path)}
+
+
+def verify(root: Path, _rows: int) -> dict[str, Any]:
+    """Digest everything again."""
+    from assay.record.reader import resolve
+    from assay.record.verify import verify as check
+
+    return {"problems": len(check(resolve("latest", root)))}
+
+
+def read(root: Path, _rows: int) -> dict[str, Any]:
+    """Open the record and load every table."""
+    from assay.record.reader import open_record, resolve
+    from assay.record.tables import TABLES
+
+    record = open_record(resolve("latest", root))
+    frames = {name: record.table(name) for name in TABLES}
+    return {"rows": sum(frame.height for frame in frames.values())}
+
+
+def fold(root: Path, _rows: int) -> dict[str, Any]:
+    """Fold the steps of all ranks into the steps of the job, and find the warm-up of each launch."""
+    from assay.metrics.measured import from_record
+    from assay.record.reader import open_record, resolve
+
+    measured = from_record(open_record(resolve("latest", root)))
+    return {"global_steps": measured.global_steps.height, "launches": len(measured.steady)}
+
+
+def report(root: Path, _rows: int) -> dict[str, Any]:
+    """`assay report --json`: open, judge, show."""
+    from assay.cli import main as assay
+
+    said = io.StringIO()
+    with redirect_stdout(said):
+        code = assay(["report", "latest", "--root", str(root), "--json"])
+    return {"exit_code": code, "configurations": said.getvalue().count('"workers=')}
+
+
+STAGES: dict[str, Callable[[Path, int], dict[str, Any]]] = {
+    stage.__name__: stage for stage in (write, read, fold, seal, verify, report)
+}
+ORDER = (
+    "write",
+    "read",
+    "fold",
+    "seal",
+    "verify",
+    "read",
+    "fold",
+    "report",
+)  # read and fold: from streams, then sealed
+
+
+def size(path: Path) -> int:
+    """Bytes of all files below a folder."""
+    return sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
+
+
+def peak_bytes() -> int:
+    """The largest resident memory of this process so far."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) * 1024
+    return 0
+
+
+def run_stage(name: str, root: Path, rows: int) -> None:
+    """In the stage's own process: run it and print what it took."""
+    begin = time.perf_counter()
+    found = STAGES[name](root, rows)
+    seconds = time.perf_counter() - begin
+    print(json.dumps({"stage": name, "seconds": round(seconds, 2), "peak_mb": round(peak_bytes() / 1e6), **found}))
+
+
+def main() -> int:
+    """Print one JSON object; exit with 1 if the promise is broken."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=int, default=1_000_000, help="step rows of the record (default 1000000)")
+    parser.add_argument("--stage", choices=sorted(STAGES), help=argparse.SUPPRESS)
+    parser.add_argument("--root", type=Path, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.stage:
+        run_stage(arguments.stage, arguments.root, arguments.rows)
+        return 0
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, __file__, "--rows", str(arguments.rows), "--root", folder, "--stage"]
+        stages = [json.loads(subprocess.check_output([*command, stage])) for stage in ORDER]
+    kept = stages[-1]["seconds"] <= PROMISE_S and stages[-1]["peak_mb"] * 1e6 <= PROMISE_BYTES
+    result = {
+        "benchmark": "record_report",
+        "utc": datetime.now(UTC).isoformat(timespec="seconds"),
+        "python": platform.python_version(),
+        "machine": platform.platform(),
+        "rows": arguments.rows,
+        "stages": stages,
+        "promise": {"stage": "report", "seconds": PROMISE_S, "peak_mb": PROMISE_BYTES // 10**6, "kept": kept},
+    }
+    print(json.dumps(result, indent=2))
+    return 0 if kept else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
