@@ -29,6 +29,7 @@ PLUG_INS: dict[str, str] = {
     "cli": "VERB",
 }
 
+
 @cache
 def names(package: str) -> tuple[str, ...]:
     """The names of a package's own plug-ins: the files that define its constant. Nothing is imported."""

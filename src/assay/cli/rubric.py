@@ -24,7 +24,8 @@ cost, and which row to choose. Rows whose quality drifted more than the toleranc
 
 The file has a header and one row for each number of workers. Columns, in any order:
   workers (or nodes, p)          seconds (or time, time_s; step_seconds: time of one step)
-  price_per_hour                 of all the row's machines together; or usd_per_worker_hour, usd_per_node_second
+  price_per_hour                 of all the row's machines together;
+                                 or usd_per_worker_hour, usd_per_node_second
   quality (or accuracy)          work (or items)          steps
 Exit code 1 if no row meets everything."""
 

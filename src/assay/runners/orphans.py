@@ -5,16 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from assay.clock import Clock
 from assay.launchers import guard
 from assay.record.folder import RecordFolder
 from assay.record.reader import launch_folders, open_record
 from assay.runners import policy
-from assay.runners.base import LaunchRow
 from assay.runners.rows import launch_row, write_launch
 from assay.spec.plan import PlannedLaunch
+
+if TYPE_CHECKING:
+    from assay.runners.base import LaunchRow
 
 REASON = "the coordinator ended while this launch was under way"
 
