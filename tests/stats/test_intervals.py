@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from assay.stats.intervals import (
+    MOST_REPETITIONS,
     Interval,
     launches_needed,
     log_t,
@@ -15,6 +16,7 @@ from assay.stats.intervals import (
     median_interval,
     minimum_detectable_effect,
     paired_log_ratio,
+    smallest,
     t_quantile,
 )
 
@@ -124,6 +126,13 @@ LAUNCHES = {(1, 1): 7, (1, 2): 4, (2, 1): 18, (2, 2): 7, (5, 1): 99, (5, 2): 27,
 @pytest.mark.parametrize(("percent", "launches"), LAUNCHES.items())
 def test_launches_needed_are_those_of_the_table(percent: tuple[int, int], launches: int) -> None:
     assert launches_needed(percent[0] / 100, percent[1] / 100, 0.95) == launches
+
+
+@pytest.mark.parametrize("answer", [2, 3, 1000, 9_000_000, MOST_REPETITIONS])
+def test_the_search_finds_the_smallest_sufficient_number_up_to_its_limit(answer: int) -> None:
+    assert smallest(2, lambda k: k >= answer) == answer
+    with pytest.raises(ValueError, match="more than"):
+        smallest(2, lambda k: k > MOST_REPETITIONS)
 
 
 def test_without_variation_two_launches_suffice() -> None:

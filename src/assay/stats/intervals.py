@@ -120,8 +120,8 @@ def smallest(first: int, enough: Callable[[int], bool]) -> int:
     """Smallest integer from `first` on for which `enough` holds; `enough` must stay true once it is true."""
     low, high = first - 1, first
     while not enough(high):
-        low, high = high, 2 * high
-        if high > MOST_REPETITIONS:
+        low, high = high, min(2 * high, MOST_REPETITIONS)
+        if low == high:
             raise ValueError(f"more than {MOST_REPETITIONS} repetitions would be needed; widen the wanted half-width")
     while high - low > 1:
         middle = (low + high) // 2
