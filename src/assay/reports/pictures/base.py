@@ -18,8 +18,8 @@ from assay.metrics.estimate import Estimate
 from assay.metrics.format import Scale, scale_for
 from assay.reports.view import MetricRow, View
 
-WIDTH: Final = 460
-HEIGHT: Final = 290
+WIDTH: Final = 400
+HEIGHT: Final = 265
 FONT_SIZE: Final = 14
 MOST_TICKS: Final = 8
 LOG_FROM: Final = 10.0  # worker counts that span more than this get a logarithmic axis

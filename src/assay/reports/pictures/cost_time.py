@@ -36,7 +36,7 @@ from assay.reports.view import View
 TITLE = "Cost against time"
 PLACES = ((15, -13), (-15, -13), (15, 14), (-15, 14), (0, -20), (0, 21))  # of a number beside its point, pixels
 CLEARANCE = 14.0
-PLOT = (400.0, 215.0)  # about the size of the plot, pixels
+PLOT = (330.0, 190.0)  # about the size of the plot, pixels
 
 
 def draw(view: View) -> Drawing | Missing:

@@ -15,8 +15,8 @@ from assay.reports.view import View
 TITLE = "Step times over each launch"
 MOST_PANELS = 15
 ACROSS = 3
-PANEL_WIDTH = 104
-PANEL_HEIGHT = 66
+PANEL_WIDTH = 84
+PANEL_HEIGHT = 60
 ROOM = 1.25  # the panel's top above the slowest steady steps
 
 
