@@ -16,6 +16,7 @@ from pathlib import Path
 
 from assay import catalog, cli
 from assay.exit_codes import EXIT_CODES
+from assay.instruments import meter
 from assay.record import environment, tables
 from assay.reports import json as json_report
 from assay.spec import schema
@@ -122,6 +123,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "metrics.md": metrics,
     "plug-ins.md": plug_ins,
     "record.md": lambda: tables.reference(),
+    "telemetry.md": meter.reference,
     "verdict.md": verdict,
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -170,14 +171,17 @@ def test_a_caller_that_fails_costs_rows_but_raises_nothing(machine: Machine) -> 
     meter = Meter(Energy(sample_every_s=NEVER), rows, SystemClock(), machine=machine, load_nvml=no_nvml)
     meter.start(0, lost)
     meter.stop()
-    assert rows.of("cpu", "busy")
+    assert all(
+        len(rows.of(*counter)) == 2 for counter in (("cpu", "busy"), ("package-0", "energy"), ("meter", "cpu_time"))
+    )
     assert meter.absences()["meter"] == "OSError: the process table is gone"
 
 
-def test_a_record_that_takes_no_rows_does_not_end_the_launch(machine: Machine) -> None:
+def test_a_record_that_takes_no_rows_does_not_end_the_launch(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(_: Row) -> None:
         raise OSError("No space left on device")
 
+    monkeypatch.setattr(meter_module, "update_period_s", lambda *_: 0.1)
     meter = Meter(Energy(sample_every_s=0.001), full, SystemClock(), machine=machine, load_nvml=no_nvml)
     meter.start(0, own_pid)
     meter.stop()
@@ -204,6 +208,24 @@ def test_a_reading_that_never_returns_does_not_hold_up_the_experiment(
     meter.stop()
     release.set()
     assert "the last one of launch 7 is missing" in meter.absences()["meter"]
+
+
+def test_processes_are_asked_for_less_often_where_asking_is_dear(machine: Machine) -> None:
+    asked: list[int] = []
+
+    def dear() -> Sequence[int]:
+        asked.append(1)
+        begin = time.thread_time()
+        while time.thread_time() - begin < 0.1:  # at most every 20 s, then
+            pass
+        return []
+
+    rows = Rows()
+    meter = Meter(Energy(sample_every_s=0.001), rows, FakeClock(), machine=machine, load_nvml=no_nvml)
+    meter.start(0, dear)
+    rows.seen(10)
+    meter.stop()
+    assert len(asked) == 2  # at the beginning and at the end; the fake clock moves by a second at most
 
 
 def test_stopping_what_was_not_started_does_nothing(machine: Machine) -> None:

@@ -10,12 +10,12 @@ from __future__ import annotations
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from assay.clock import Clock
-from assay.instruments.energy import JouleCounter, LaunchEnergy, find, import_nvml, modelled, update_period_s
+from assay.instruments.energy import LaunchEnergy, find, import_nvml, modelled, update_period_s
 from assay.instruments.host import HostNoise, TreeTime, clock_ticks_per_s, coordinator_time
 from assay.instruments.reading import Reading
 from assay.record.environment import Machine
@@ -23,6 +23,7 @@ from assay.spec.experiment import Energy
 from assay.units import NS_PER_S
 
 Row = tuple[int, int, str, str, str, float, str, str]  # launch, ns, host, device, counter, value, unit, method
+MOST_COST: Final = 0.005  # of a processor, for asking which processes there are: a host may have many thousands
 JOIN_S: Final = 10.0  # a driver that hangs must not hold up the experiment
 
 
@@ -115,7 +116,7 @@ class Meter:
         return TreeTime(self._machine, clock_ticks_per_s())
 
     def _loop(self, run: _Run) -> None:
-        self._measure_periods(run)
+        self._emit_all(run, self._sensor_periods(run))
         due = run.begin_ns
         while True:
             due = max(due + round(self._energy.sample_every_s * NS_PER_S), self._clock.now_ns())
@@ -124,27 +125,48 @@ class Meter:
             self._read(run)
 
     def _read(self, run: _Run) -> None:
-        """One row per counter. Whatever goes wrong is noted, never raised: the launch matters more."""
+        """One row per counter."""
+        self._emit_all(run, self._readings(run))
+
+    def _emit_all(self, run: _Run, readings: Iterable[Reading]) -> None:
+        """Write the rows as they are read. Whatever goes wrong is noted, never raised: the launch matters more."""
         began = time.thread_time_ns()
         try:
-            for reading in self._readings(run):
+            for reading in readings:
                 self._write(run, reading)
         except Exception as error:
-            self._absences["meter"] = f"{type(error).__name__}: {error}"[:200]
+            self._note(error)
         run.cost_ns += time.thread_time_ns() - began
+
+    def _note(self, error: Exception) -> None:
+        self._absences["meter"] = f"{type(error).__name__}: {error}"[:200]
 
     def _readings(self, run: _Run) -> Iterator[Reading]:
         """Every counter, read one by one, so that each row's time is the time of its own reading."""
+        yield from run.energy.read(self._clock)
         yield from self._host.read()
-        own = run.tree.read(run.pids())
+        yield coordinator_time()
+        own = run.tree.read(self._pids(run))
         if own is not None:
             yield own
-        yield coordinator_time()
-        yield from run.energy.read(self._clock)
         watts = self._energy.modelled_watts_per_worker
         if self._energy.source == "modelled" and watts is not None and run.workers is not None:
             yield modelled(watts, run.workers, (self._clock.now_ns() - run.begin_ns) / NS_PER_S)
         yield Reading("meter", "cpu_time", run.cost_ns / NS_PER_S, "s", "self")
+
+    def _pids(self, run: _Run) -> Sequence[int]:
+        """The launch's processes, if asking for them is cheap enough by now; those that are known are followed anyhow."""
+        now = self._clock.now_ns()
+        if now < run.ask_again_ns and not run.stopped.is_set():
+            return ()
+        began = time.thread_time_ns()
+        try:
+            return run.pids()
+        except Exception as error:  # the launcher's trouble; the other counters are still there
+            self._note(error)
+            return ()
+        finally:
+            run.ask_again_ns = now + round((time.thread_time_ns() - began) / MOST_COST)
 
     def _write(self, run: _Run, reading: Reading) -> None:
         now = self._clock.now_ns()
@@ -152,20 +174,15 @@ class Meter:
             (run.launch, now, self._name, reading.device, reading.counter, reading.value, reading.unit, reading.method)
         )
 
-    def _measure_periods(self, run: _Run) -> None:
+    def _sensor_periods(self, run: _Run) -> Iterator[Reading]:
         """How often each energy counter moves: measured once, repeated in every launch's rows."""
-        began = time.thread_time_ns()
         if self._periods is None:
-            found = {counter.device: self._period(counter, run) for counter in self._counters}
+            found = {c.device: update_period_s(c, self._clock, run.stopped.is_set) for c in self._counters}
             if run.stopped.is_set():
                 return  # too short a launch to measure them; the next one tries again
             self._periods = {device: period for device, period in found.items() if period is not None}
         for device, period in self._periods.items():
-            self._write(run, Reading(device, "sensor_period", period, "s", "sampled"))
-        run.cost_ns += time.thread_time_ns() - began
-
-    def _period(self, counter: JouleCounter, run: _Run) -> float | None:
-        return update_period_s(counter, self._clock, run.stopped.is_set)
+            yield Reading(device, "sensor_period", period, "s", "sampled")
 
 
 class _Run:
@@ -183,6 +200,7 @@ class _Run:
         self.launch, self.pids, self.workers = launch, pids, workers
         self.energy, self.tree, self.begin_ns = energy, tree, begin_ns
         self.cost_ns = 0
+        self.ask_again_ns = 0
         self.stopped = threading.Event()
         self.thread: threading.Thread | None = None
 
