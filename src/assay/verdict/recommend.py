@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from assay.metrics.base import Results
 from assay.metrics.estimate import Estimate
-from assay.metrics.format import show
+from assay.metrics.format import count, show
 from assay.metrics.measured import Measured
 from assay.verdict.types import Finding, GateResult, Recommendation, Status
 
@@ -36,9 +36,9 @@ def recommend(
     right = [name for name in measured.configurations if _result_is_right(measured, name, findings, gates)]
     picks = [_recommended(measured, right, findings, gates)]
     cost = "cost_per_item" if isinstance(results["cost_per_item"].get(measured.base), Estimate) else "cost"
-    picks.append(_least(results, cost, right, "cheapest"))
+    picks.append(_least(measured, results, cost, right, "cheapest"))
     speed = "throughput" if isinstance(results["throughput"].get(measured.base), Estimate) else "speedup"
-    picks.append(_most(results, speed, right, "fastest"))
+    picks.append(_most(measured, results, speed, right, "fastest"))
     for gate, goal in (("deadline", "under deadline"), ("budget", "under budget")):
         if any(result.gate == gate for result in gates):
             picks.append(_largest_under(gate, goal, right, gates))
@@ -69,7 +69,7 @@ def _recommended(
     elif not right:
         why = "no configuration was shown to hold quality"
     else:
-        why = f"{', '.join(right)} hold quality, but none passes every gate"
+        why = f"{_named(measured, right)} hold quality, but none passes every gate"
     return Recommendation(goal="recommended", configuration=None, sentence=why)
 
 
@@ -77,17 +77,17 @@ def _estimates(results: Results, metric: str, names: Sequence[str]) -> dict[str,
     return {name: value for name in names if isinstance(value := results[metric].get(name), Estimate)}
 
 
-def _least(results: Results, metric: str, right: Sequence[str], goal: str) -> Recommendation:
+def _least(measured: Measured, results: Results, metric: str, right: Sequence[str], goal: str) -> Recommendation:
     found = _estimates(results, metric, right)
-    return _picked(found, min(found, key=lambda name: found[name].value, default=None), goal)
+    return _picked(measured, found, min(found, key=lambda name: found[name].value, default=None), goal)
 
 
-def _most(results: Results, metric: str, right: Sequence[str], goal: str) -> Recommendation:
+def _most(measured: Measured, results: Results, metric: str, right: Sequence[str], goal: str) -> Recommendation:
     found = _estimates(results, metric, right)
-    return _picked(found, max(found, key=lambda name: found[name].value, default=None), goal)
+    return _picked(measured, found, max(found, key=lambda name: found[name].value, default=None), goal)
 
 
-def _picked(found: dict[str, Estimate], best: str | None, goal: str) -> Recommendation:
+def _picked(measured: Measured, found: dict[str, Estimate], best: str | None, goal: str) -> Recommendation:
     if best is None:
         return Recommendation(
             goal=goal, configuration=None, sentence="not measured for any configuration that holds quality"
@@ -98,7 +98,7 @@ def _picked(found: dict[str, Estimate], best: str | None, goal: str) -> Recommen
     ]
     sentence = show(value).full
     if rivals:
-        sentence += f"; not separated from {', '.join(rivals)} by these intervals"
+        sentence += f"; not separated from {_named(measured, rivals)} by these intervals"
     return Recommendation(goal=goal, configuration=best, sentence=sentence)
 
 
@@ -111,3 +111,8 @@ def _largest_under(gate: str, goal: str, right: Sequence[str], gates: Sequence[G
             goal=goal, configuration=None, sentence=f"no configuration that holds quality passes the {gate}"
         )
     return Recommendation(goal=goal, configuration=passing[-1].configuration, sentence=passing[-1].sentence)
+
+
+def _named(measured: Measured, configurations: Sequence[str]) -> str:
+    levels = dict(zip(measured.configurations, measured.levels, strict=True))
+    return " and ".join(count(levels[name], "workers") for name in configurations)

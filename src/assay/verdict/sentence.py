@@ -118,7 +118,8 @@ def _conditions(measured: Measured) -> str:
 def _machine(manifest: Mapping[str, Any]) -> str:
     """CPU and count of the machine, where the environment says so."""
     before = (manifest.get("environment") or {}).get("before") or {}
-    model, usable = (before.get("cpu") or {}).get("model"), (before.get("cpu") or {}).get("usable")
+    cpu = before.get("cpu") or {}
+    model, usable = cpu.get("model"), (cpu.get("usable") or {}).get("count")
     words = [str(model)] if isinstance(model, str) else []
     words += [f"{usable} usable cores"] if isinstance(usable, int) else []
     return f", on {', '.join(words)}" if words else ""
