@@ -28,10 +28,11 @@ from typing import Any, Concatenate, ParamSpec, Self
 
 from assay.instruments import _model, _values
 from assay.instruments._cuda import CudaPhases, Later, uses_cuda
+from assay.instruments._inactive import Batch, PhaseName, Probe
 from assay.instruments._marks import Pause, Steps
 from assay.instruments._phases import NAMES, OPTIMIZER, HostPhases, Times
-from assay.instruments._sink import Identity, LaunchSink, Sink, identity_from, process_start_ns
-from assay.instruments.probe import Batch, PhaseName, Probe
+from assay.instruments._self_cost import cost_per_step
+from assay.instruments._sink import Identity, LaunchSink, MemorySink, Sink, identity_from, process_start_ns
 
 _NOTHING: AbstractContextManager[None] = nullcontext()
 _P = ParamSpec("_P")
@@ -386,10 +387,8 @@ def open_recorder(folder: str, environ: Mapping[str, str], *, on_close: Callable
         OSError: the launch's folder cannot be written.
         ValueError: a variable of the environment is not a number.
     """
-    from assay.instruments._self_cost import cost_per_step
-
     identity = identity_from(environ)
-    cost, steps = cost_per_step(identity)
+    cost, steps = cost_per_step(Recorder(identity, MemorySink()))
     sink = LaunchSink(Path(folder), identity, flush_s=float(environ.get("ASSAY_FLUSH_S") or 0.5))
     recorder = Recorder(identity, sink, on_close=on_close)
     recorder.begin(cost, steps)

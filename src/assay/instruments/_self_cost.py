@@ -11,22 +11,20 @@ import time
 from collections.abc import Callable
 from statistics import median
 
+from assay.instruments._inactive import Probe
 from assay.instruments._phases import NAMES
-from assay.instruments._recorder import Recorder
-from assay.instruments._sink import Identity, MemorySink
 
 CHUNKS = 10
 STEPS_PER_CHUNK = 100
 
 
-def cost_per_step(identity: Identity, *, now: Callable[[], int] = time.monotonic_ns) -> tuple[float, int]:
-    """(nanoseconds per marked step, number of steps measured)."""
-    recorder = Recorder(identity, MemorySink())
+def cost_per_step(recorder: Probe, *, now: Callable[[], int] = time.monotonic_ns) -> tuple[float, int]:
+    """(nanoseconds per marked step, number of steps measured) of a probe that records into memory."""
     differences = [(_marked(recorder, now) - _bare(now)) / STEPS_PER_CHUNK for _ in range(CHUNKS)]
     return max(0.0, median(differences)), CHUNKS * STEPS_PER_CHUNK
 
 
-def _marked(recorder: Recorder, now: Callable[[], int]) -> int:
+def _marked(recorder: Probe, now: Callable[[], int]) -> int:
     begin = now()
     for _ in recorder.steps(range(STEPS_PER_CHUNK)):
         for name in NAMES:
