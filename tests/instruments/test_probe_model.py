@@ -1,0 +1,116 @@
+"""Parameter hashes on real tensors."""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+
+import pytest
+
+from assay.instruments._recorder import Recorder
+from assay.instruments._sink import Identity, MemorySink
+
+pytestmark = pytest.mark.torch
+
+
+def recorder() -> tuple[Recorder, MemorySink]:
+    sink = MemorySink()
+    return Recorder(Identity(launch=0, rank=0, workers=1, incarnation=0, seed=0, host="here"), sink), sink
+
+
+def test_the_hash_is_blake2b_over_name_shape_type_and_raw_bytes() -> None:
+    import torch
+
+    from assay.instruments._model import tensor_hash
+
+    by_hand = hashlib.blake2b(b"w|(2,)|torch.float32\n" + struct.pack("<2f", 1.0, -2.5), digest_size=16).hexdigest()
+    assert tensor_hash([("w", torch.tensor([1.0, -2.5]))]) == by_hand
+
+
+def test_every_bit_of_every_type_counts_and_memory_layout_does_not() -> None:
+    import torch
+
+    from assay.instruments._model import tensor_hash
+
+    for dtype in (torch.bfloat16, torch.float16, torch.float64, torch.int64, torch.bool):
+        ones = torch.ones(3, 4, dtype=dtype)
+        other = ones.clone()
+        other[1, 2] = 0
+        assert tensor_hash([("w", ones)]) != tensor_hash([("w", other)])
+        assert tensor_hash([("w", other)]) == tensor_hash([("w", other.t().contiguous().t())])
+    assert tensor_hash([("w", torch.tensor([0.0]))]) != tensor_hash([("w", torch.tensor([-0.0]))])
+    assert tensor_hash([("a", torch.zeros(0))]) != tensor_hash([("b", torch.zeros(0))])
+
+
+def test_wrappers_do_not_change_the_hash_and_buffers_are_hashed_apart() -> None:
+    import torch
+
+    from assay.instruments._model import hashes
+
+    class DistributedDataParallel(torch.nn.Module):
+        def __init__(self, module: torch.nn.Module) -> None:
+            super().__init__()
+            self.module = module
+
+    model = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.BatchNorm1d(2))
+    plain = dict(hashes(model))
+    assert dict(hashes(DistributedDataParallel(model))) == plain
+    model(torch.randn(4, 2))  # moves the running statistics only
+    moved = dict(hashes(model))
+    assert moved["parameter_hash"] == plain["parameter_hash"]
+    assert moved["buffer_hash"] != plain["buffer_hash"]
+
+
+def test_the_model_is_hashed_at_powers_of_two_from_step_zero_and_at_the_end() -> None:
+    import torch
+
+    model = torch.nn.Linear(2, 2)
+    p, sink = recorder()
+    p.watch(model)
+    for _ in p.steps(range(11)):
+        with torch.no_grad():
+            model.weight += 1
+    p.close()
+    hashes = {row[3]: row[5 + 1] for row in sink.of("fingerprints") if row[4] == "parameter_hash"}
+    assert list(hashes) == [0, 1, 2, 4, 8, 11]
+    assert len(set(hashes.values())) == 6
+    assert [row[5] for row in sink.of("fingerprints") if row[4] == "parameters"] == [6.0]
+
+
+def test_a_reloaded_run_is_hashed_at_the_step_at_which_it_goes_on() -> None:
+    import torch
+
+    p, sink = recorder()
+    p.watch(torch.nn.Linear(2, 2))
+    for _ in p.steps(range(10), start=40):
+        pass
+    p.close()
+    assert [row[3] for row in sink.of("fingerprints") if row[4] == "parameter_hash"] == [40, 50]
+
+
+def test_a_model_that_cannot_be_hashed_is_said_to_be_so_and_the_steps_are_still_recorded(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    import torch
+
+    p, sink = recorder()
+    p.watch(torch.nn.Linear(2, 2, device="meta"))
+    for _ in p.steps(range(3)):
+        pass
+    p.close()
+    assert capfd.readouterr().err.count("not compared between replicas") == 1
+    assert len(sink.of("steps")) == 3
+
+
+def test_tensors_are_taken_as_losses_ids_scores_and_batches() -> None:
+    import torch
+
+    p, sink = recorder()
+    for batch in p.steps([(torch.zeros(6, 2), torch.zeros(6))]):
+        p.samples(torch.tensor([4, 2]))
+        p.log(loss=torch.tensor(0.25, requires_grad=True) * batch[0].shape[1])
+    p.examples(torch.tensor([1, 2]), torch.tensor([True, False]), predictions=torch.tensor([3, 4]))
+    assert sink.of("samples")[0][-1] == [4, 2]
+    assert sink.of("fingerprints")[0][5] == 0.5
+    assert sink.of("steps")[0][12] == 6.0
+    assert [row[4:] for row in sink.of("examples")] == [("1", "3", None, 1.0), ("2", "4", None, 0.0)]

@@ -1,0 +1,54 @@
+"""Runs a script the way assay's launcher does, without a coordinator, and reads what its probes wrote.
+
+launch = Launched(tmp_path / "launch=0000"); launch.run("script.py", workers=2); launch.table("steps")
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from assay.record.salvage import read_stream
+from assay.record.tables import TABLES, arrow_schema
+
+TIME_LIMIT_S = 110.0  # only so that a hanging run ends; torch starts slowly on a busy machine
+
+
+def environment(**more: str) -> dict[str, str]:
+    """The environment of a launch's workers; nothing of assay is left in it from outside."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("ASSAY_")}
+    return {**kept, "OMP_NUM_THREADS": "1", "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1", **more}
+
+
+@dataclass(frozen=True)
+class Launched:
+    """One launch's folder."""
+
+    folder: Path
+
+    def run(self, *command: str | Path, workers: int = 0, seed: int = 7) -> subprocess.CompletedProcess[str]:
+        """Run a script to its end: by torchrun with so many workers, or by itself (0)."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        own = {"ASSAY_LAUNCH_DIR": str(self.folder), "ASSAY_LAUNCH": "0", "ASSAY_SEED": str(seed)}
+        return run(*command, workers=workers, **own)
+
+    def table(self, name: str) -> pl.DataFrame:
+        """The rows of all processes of this launch."""
+        streams = sorted(self.folder.glob(f"{name}.*.arrows"))
+        frames = [pl.from_arrow(batch) for path in streams for batch in read_stream(path).batches]
+        empty = pl.from_arrow(arrow_schema(name).empty_table())
+        assert isinstance(empty, pl.DataFrame)
+        assert list(TABLES[name].column_names) == empty.columns
+        return pl.concat([empty, *(frame for frame in frames if isinstance(frame, pl.DataFrame))])
+
+
+def run(*command: str | Path, workers: int = 0, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run a script with this Python, under torchrun if `workers` is not 0. A script that hangs fails the test."""
+    engine = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(workers)] if workers else []
+    line = [sys.executable, *engine, *map(str, command)]
+    return subprocess.run(line, env=environment(**variables), capture_output=True, text=True, timeout=TIME_LIMIT_S)
