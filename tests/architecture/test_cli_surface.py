@@ -1,0 +1,43 @@
+"""Which verbs and flags does the command line promise?  Changing this table is a decision, not an accident."""
+
+from __future__ import annotations
+
+import pytest
+
+from assay import catalog, cli
+
+# verb -> its positional words in capitals and its flags, in the order of its help
+SURFACE = {
+    "list": "ROOT --json",
+    "report": "RECORD --excel --html --json --markdown --terminal --format --output --root",
+    "resume": "RECORD --root --force --quiet --json",
+    "rubric": "TABLE --tolerance --efficiency --deadline --budget --work --json",
+    "run": (
+        "EXPERIMENT --workers --launches --seed --confidence --name "
+        "--runner --work --env --scaling --base --time "
+        "--quality-metric --quality-direction --margin --efficiency --deadline --budget "
+        "--required-workers --price --price-date --price-source --energy --watts "
+        "--fault --launcher --max-restarts --threads --nodes --node-rank "
+        "--rendezvous-endpoint --rendezvous-id --timeout --total-timeout --root --dry-run "
+        "--quiet --json"
+    ),
+    "schema": "--keys",
+    "verify": "RECORD --root",
+}
+
+
+def surface(verb: str) -> list[str]:
+    """The words that a verb understands, without --help."""
+    words: list[str] = []
+    for action in cli.parser(catalog.load("cli", verb))._actions:
+        words += action.option_strings or [action.dest.upper()]
+    return [word for word in words if word not in ("-h", "--help")]
+
+
+def test_the_verbs_are_these() -> None:
+    assert sorted(SURFACE) == list(catalog.names("cli"))
+
+
+@pytest.mark.parametrize("verb", SURFACE)
+def test_the_flags_of_a_verb_are_these(verb: str) -> None:
+    assert SURFACE[verb].split() == surface(verb)
