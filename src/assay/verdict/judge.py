@@ -43,7 +43,7 @@ def judge(measured: Measured) -> Judgement:
     status = overall(measured, findings, gates, recommendations)
     verdict = Verdict(
         status=status, findings=findings, gates=gates, dimensions=vector, recommendations=recommendations,
-        sentence=sentence(measured, results, status, findings, recommendations, vector),
+        sentence=sentence(measured, results, status, findings, gates, recommendations, vector),
     )  # fmt: skip
     return Judgement(results=results, verdict=verdict, metrics=metrics)
 

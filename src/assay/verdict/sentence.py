@@ -12,7 +12,7 @@ from assay.metrics.base import Results
 from assay.metrics.estimate import Absent, Estimate
 from assay.metrics.format import count, number, show
 from assay.metrics.measured import Measured
-from assay.verdict.types import DIMENSIONS, DimensionResult, Finding, Recommendation, Status
+from assay.verdict.types import DIMENSIONS, DimensionResult, Finding, GateResult, Recommendation, Status
 
 
 def sentence(
@@ -20,6 +20,7 @@ def sentence(
     results: Results,
     status: Status,
     findings: Sequence[Finding],
+    gates: Sequence[GateResult],
     recommendations: Sequence[Recommendation],
     vector: Mapping[str, Mapping[str, DimensionResult]],
 ) -> str:
@@ -34,7 +35,8 @@ def sentence(
     if picked.configuration is None:
         return f"{name}: INCONCLUSIVE: {picked.sentence}."
     missing = _not_measured(vector[picked.configuration], results, picked.configuration)
-    return f"{name}: {_claim(measured, results, picked.configuration)}. {_conditions(measured)}{missing}"
+    claim = _claim(measured, results, picked.configuration)
+    return f"{name}: {claim}{_next(measured, gates, picked.configuration)}. {_conditions(measured)}{missing}"
 
 
 def _failure(
@@ -72,6 +74,16 @@ def _claim(measured: Measured, results: Results, configuration: str) -> str:
         _fault(results, configuration),
     ]
     return "; ".join(part for part in parts if part)
+
+
+def _next(measured: Measured, gates: Sequence[GateResult], configuration: str) -> str:
+    """Why not more: what the next larger worker count does not pass."""
+    place = measured.configurations.index(configuration) + 1
+    if place == len(measured.configurations):
+        return ""
+    name, workers = measured.configurations[place], measured.levels[place]
+    reasons = [gate.sentence for gate in gates if gate.configuration == name and gate.status != "PASS"]
+    return f"; {count(workers, 'workers')} do not pass: {reasons[0]}" if reasons else ""
 
 
 def _largest(workers: int) -> str:
