@@ -9,7 +9,7 @@ from assay import catalog, cli
 # verb -> its positional words in capitals and its flags, in the order of its help
 SURFACE = {
     "list": "ROOT --json",
-    "report": "RECORD --excel --html --json --markdown --terminal --format --output --root",
+    "report": "RECORD --format --output --root",  # and one flag for each report
     "resume": "RECORD --root --force --quiet --json",
     "rubric": "TABLE --tolerance --efficiency --deadline --budget --work --json",
     "run": (
@@ -27,11 +27,12 @@ SURFACE = {
 
 
 def surface(verb: str) -> list[str]:
-    """The words that a verb understands, without --help."""
+    """The words that a verb understands, without --help and without the flags that plug-ins add by being there."""
     words: list[str] = []
     for action in cli.parser(catalog.load("cli", verb))._actions:
         words += action.option_strings or [action.dest.upper()]
-    return [word for word in words if word not in ("-h", "--help")]
+    own = {"-h", "--help", *(f"--{name}" for name in catalog.names("reports") if verb == "report")}
+    return [word for word in words if word not in own]
 
 
 def test_the_verbs_are_these() -> None:
