@@ -21,6 +21,7 @@ import polars as pl
 from assay.launchers import guard
 from assay.record.reader import open_record
 from assay.record.verify import verify
+from assay.spec.experiment import Experiment
 from assay.spec.load import from_mapping
 from assay.spec.plan import plan
 
@@ -55,6 +56,9 @@ class Setting:
             "launcher": {"kind": "plain"},
             "limits": {"grace_s": 1.0, "launch_timeout_s": 60.0},
         }
+
+    def as_experiment(self) -> Experiment:
+        return from_mapping(self.experiment)
 
 
 @dataclass(kw_only=True)
@@ -216,5 +220,5 @@ def _complete(record: Path, setting: Setting, seen: Seen) -> None:
         seen.problems.append(f"the record is {opened.state}, sealed: {opened.sealed}")
     seen.problems += verify(record)
     slots = sorted(row["slot"] for row in finished(record).values())
-    if slots != [planned.slot for planned in plan(from_mapping(setting.experiment))]:
+    if slots != [planned.slot for planned in plan(setting.as_experiment())]:
         seen.problems.append(f"finished slots {slots}")

@@ -24,7 +24,7 @@ _EXCEPTION = re.compile(
     r"^(?:\[rank\d+\]: ?)?((?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Fault|Warning)(?:: .*)?)$"
 )
 # Lines of torchrun itself: its log records, its summary, its own traceback.
-_ENGINE_LINE = re.compile(r"^(?:[EWI]\d{4} |\[?\d{4}-\d\d-\d\d |W?arning: Setting OMP|={10,}|-{10,}|\*{10,})")
+_ENGINE_LINE = re.compile(r"^(?:\[?[EWI]\d{4} |={10,}|-{10,}|\*{10,})")
 _ENGINE_BEGINS = re.compile(r"torch[./]distributed[./](?:run|launcher|elastic)|ChildFailedError|<frozen runpy>")
 
 

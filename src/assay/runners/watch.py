@@ -69,12 +69,14 @@ class Watch:
         """The rate over the last seconds; None before two steps were seen, and after a restart."""
         if self._history and self.steps < self._history[-1][1]:
             self._history.clear()
+        if self.steps == 0:
+            return None  # the time until the first step is start-up
         if not self._history or self.steps != self._history[-1][1]:
             self._history.append((now_ns, self.steps))
         while len(self._history) > 2 and now_ns - self._history[0][0] > RATE_WINDOW_NS:
             self._history.popleft()
         (first_ns, first), (last_ns, last) = self._history[0], self._history[-1]
-        return (last - first) / (last_ns - first_ns) * 1e9 if last_ns > first_ns and first > 0 else None
+        return (last - first) / (last_ns - first_ns) * 1e9 if last_ns > first_ns else None
 
     def close(self) -> None:
         """Let go of all processes."""
