@@ -72,7 +72,7 @@ class Shown:
     def full(self) -> str:
         """Value and interval, or the reason, in one line."""
         if self.measured:
-            return f"{self.text} {self.interval}"
+            return f"{self.text} {self.interval}" if self.interval[0] == "[" else f"{self.text} ({self.interval})"
         return f"{self.text} ({self.note})" if self.note else self.text
 
 

@@ -40,15 +40,15 @@ def render(view: View) -> str:
 
     return _template().render(
         view=view, pictures=charts.draw(view), signs=SIGNS, dimensions=DIMENSIONS, titles=DIMENSION_TITLES,
-        questions=DIMENSION_QUESTIONS, words=STATUS_WORDS, meanings=STATUS_MEANINGS, columns_of=columns_of,
+        questions=DIMENSION_QUESTIONS, words=STATUS_WORDS, meanings=STATUS_MEANINGS, columns_of=columns_of, ALL=ALL,
         absent_everywhere=absent_everywhere, count=count,
     )  # fmt: skip
 
 
 def columns_of(view: View, rows: tuple[MetricRow, ...]) -> tuple[tuple[str, str], ...]:
-    """(key, head) of the columns that a table of these metrics needs; the whole experiment comes last."""
+    """(key, head) of the columns of a table; the whole experiment is one only where a metric has both kinds of value."""
     keys = [(column.key, column.label) for column in view.columns if _used(column, rows)]
-    whole = [(ALL, WHOLE)] if any(ALL in row.cells for row in rows) else []
+    whole = [(ALL, WHOLE)] if not keys or any(ALL in row.cells and len(row.cells) > 1 for row in rows) else []
     return (*keys, *whole)
 
 

@@ -47,6 +47,15 @@ DIMENSION_QUESTIONS: Final[Mapping[str, str]] = {
     "reliability": "Does it survive?",
 }
 WHOLE: Final = "whole experiment"
+# The order in which people look for numbers; a metric that is not named here comes after those of its dimension.
+READING_ORDER: Final = (
+    "quality", "quality_difference", "loss_deviation", "replicas_agree", "samples_lost", "samples_duplicated",
+    "speedup", "efficiency", "step_time", "throughput", "wall_time", "speedup_wall", "serial_fraction",
+    "amdahl_ceiling", "karp_flatt", "data_time", "forward_time", "backward_time", "optimizer_time", "unknown_time",
+    "cost", "cost_per_item", "items_per_dollar", "cost_per_step", "cost_per_effective_work", "cost_total", "energy",
+    "energy_per_item", "recovery_time", "time_to_detect", "time_to_restart", "time_to_reload", "time_to_recompute",
+    "steps_lost", "training_goodput", "training_goodput_fault",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -320,10 +329,16 @@ def _vector_row(column: Column, dimensions: Mapping[str, Any]) -> VectorRow:
 
 
 def _metrics(judgement: Judgement, work: str) -> tuple[MetricRow, ...]:
-    """Every metric that was judged: by dimension, the primary ones first, else as the judge ordered them."""
+    """Every metric that was judged: by dimension, the primary ones first, then in the order in which people look."""
     rows = [_metric_row(judgement.metrics[name], values, work) for name, values in judgement.results.items()]
-    order = {dimension: place for place, dimension in enumerate(DIMENSIONS)}
-    return tuple(sorted(rows, key=lambda row: (order.get(row.dimension, len(order)), not row.primary)))
+    dimensions = {dimension: place for place, dimension in enumerate(DIMENSIONS)}
+    reading = {name: place for place, name in enumerate(READING_ORDER)}
+
+    def place(row: MetricRow) -> tuple[int, bool, int, str]:
+        known = reading.get(row.name, len(reading))
+        return dimensions.get(row.dimension, len(dimensions)), not row.primary, known, row.name
+
+    return tuple(sorted(rows, key=place))
 
 
 def _metric_row(metric: Metric, values: Mapping[str, Value], work: str) -> MetricRow:

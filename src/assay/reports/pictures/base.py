@@ -135,6 +135,11 @@ def has_interval(value: Estimate) -> bool:
     return bounded(value) or (value.n_launches > 1 and (math.isfinite(value.low) or math.isfinite(value.high)))
 
 
+def has_width(value: Estimate) -> bool:
+    """Whether there is an interval to draw: an exact value has none, and needs none."""
+    return has_interval(value) and value.high > value.low
+
+
 def interval_row(value: Estimate, factor: float, floor: float, ceiling: float) -> dict[str, Any]:
     """value, low and high in shown units; an infinite end goes to the edge of the picture; none for a single launch."""
     shown = {"value": value.value * factor, "low": value.value * factor, "high": value.value * factor}
@@ -163,7 +168,7 @@ def points(rows: Rows, x: Any, y: Any, role: str = "main") -> list[Any]:
 
 def upright(base: Any, x: Any, y: Any, role: str = "main", width: int = 15) -> list[Any]:
     """Vertical intervals with caps that stand out beside a point even where the interval is shorter than the point."""
-    bounded_rows = base.transform_filter("!datum.hollow")
+    bounded_rows = base.transform_filter("datum.high > datum.low")
     rule = bounded_rows.mark_rule(strokeWidth=2, color=colour(role)).encode(x=x, y=y("low"), y2="high:Q")
     cap = bounded_rows.mark_tick(orient="horizontal", thickness=2, size=width, opacity=1, color=colour(role))
     return [rule, cap.encode(x=x, y=y("low")), cap.encode(x=x, y=y("high"))]
@@ -171,7 +176,7 @@ def upright(base: Any, x: Any, y: Any, role: str = "main", width: int = 15) -> l
 
 def level(base: Any, x: Any, y: Any, role: str = "main", width: int = 15) -> list[Any]:
     """The same as `upright`, lying down; `x` makes the horizontal channel of a field."""
-    bounded_rows = base.transform_filter("!datum.hollow")
+    bounded_rows = base.transform_filter("datum.high > datum.low")
     rule = bounded_rows.mark_rule(strokeWidth=2, color=colour(role)).encode(x=x("low"), x2="high:Q", y=y)
     cap = bounded_rows.mark_tick(orient="vertical", thickness=2, size=width, opacity=1, color=colour(role))
     return [rule, cap.encode(x=x("low"), y=y), cap.encode(x=x("high"), y=y)]
@@ -189,15 +194,23 @@ def markers(base: Any, x: Any, y: Any, role: str = "main") -> list[Any]:
     return [filled.encode(x=x, y=y), hollow.encode(x=x, y=y)]
 
 
-def interval_key(values: Iterable[Estimate], view: View, what: str) -> list[Key]:
+def interval_key(values: Iterable[Estimate], view: View, what: str, role: str = "main") -> list[Key]:
     """The key of `points`: with the confidence where there are intervals, and the hollow mark where there are none."""
     found = list(values)
     keys = []
-    if any(has_interval(value) for value in found):
-        keys.append(Key(mark="point", role="main", text=f"{what}, bar: {view.confidence} interval"))
+    if any(has_width(value) for value in found):
+        keys.append(Key(mark="point", role=role, text=f"{what}, bar: {view.confidence} interval"))
+    elif any(has_interval(value) for value in found):
+        keys.append(Key(mark="circle", role=role, text=f"{what}, exact"))
     if any(not has_interval(value) for value in found):
-        keys.append(Key(mark="hollow", role="main", text=f"{what}, one launch: no interval"))
+        keys.append(Key(mark="hollow", role=role, text=f"{what}, one launch: no interval"))
     return keys
+
+
+def dot_key(values: Iterable[Estimate], what: str) -> list[Key]:
+    """The key of launch dots, where there are any."""
+    several = any(len(value.launch_values) > 1 for value in values)
+    return [Key(mark="dot", role="main", text=what)] if several else []
 
 
 # ------------------------------------------------------------------------------------------------------- the worker axis

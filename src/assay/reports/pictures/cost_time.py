@@ -65,10 +65,16 @@ def draw(view: View) -> Drawing | Missing:
     rows = [{**row, "place": place} for row, place in zip(rows, spots, strict=True)]
     return Drawing(
         title=TITLE, chart=sized(alt.layer(*_layers(rows, x, y)).properties(title=above(f"cost of a run, {money.label}"))),
-        caption=f"The number at a point is its worker count; bars are {view.confidence} intervals. Lower left is better.",
+        caption=_caption(view, rows),
         description=f"{in_words(view, costs)} {in_words(view, times)} Recommended: {_picked(view)}.",
         key=_key(view, rows),
     )  # fmt: skip
+
+
+def _caption(view: View, rows: Rows) -> str:
+    one = any(row["hollow"] for row in rows)
+    bars = "one launch: no interval" if one else f"bars are {view.confidence} intervals"
+    return f"The number at a point is its worker count; {bars}. Lower left is better."
 
 
 def _key(view: View, rows: Rows) -> tuple[Key, ...]:
@@ -100,7 +106,9 @@ def _channel(
         low, top = min(shown) / 1.5, top * 1.1
         drawn = alt.Scale(type="log", domain=[low, top], nice=False)
         return (
-            lambda field: channel(f"{field}:Q", scale=drawn, axis=number_axis(title=title)),
+            lambda field: channel(
+                f"{field}:Q", scale=drawn, axis=number_axis(title=title, values=_log_ticks(low, top))
+            ),
             (low, top),
             lambda value: math.log(value / low) / math.log(top / low),
         )
@@ -110,6 +118,12 @@ def _channel(
         (0.0, top),
         lambda value: value / top,
     )
+
+
+def _log_ticks(low: float, top: float) -> list[float]:
+    """1, 2 and 5 times the powers of ten between the ends."""
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(top)) + 1)
+    return [tick for power in powers for m in (1, 2, 5) if low <= (tick := round(m * 10.0**power, 12)) <= top]
 
 
 def _layers(rows: Rows, x: Any, y: Any) -> list[Any]:

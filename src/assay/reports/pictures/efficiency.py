@@ -13,6 +13,7 @@ from assay.reports.pictures.base import (
     absence,
     colour,
     data,
+    dot_key,
     dots,
     estimates,
     in_words,
@@ -47,7 +48,7 @@ def draw(view: View) -> Drawing | Missing:
     rows = [{"x": workers[key], **interval_row(value, PERCENT, 0.0, top)} for key, value in found.items()]
     joined = alt.Chart(data(rows)).mark_line(strokeWidth=1.5, opacity=0.45, color=colour("main"))
     layers = [joined.encode(x=x, y=y("value"))]
-    keys = [*interval_key(found.values(), view, "efficiency"), Key(mark="dot", role="main", text="one block")]
+    keys = [*interval_key(found.values(), view, "efficiency"), *dot_key(found.values(), "one block")]
     gate = view.efficiency_gate
     if gate is not None:
         rule = alt.Chart(data([{"gate": gate * PERCENT}])).mark_rule(

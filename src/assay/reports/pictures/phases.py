@@ -19,6 +19,7 @@ from assay.reports.pictures.base import (
     data,
     estimates,
     in_words,
+    interval_key,
     interval_row,
     number_axis,
     points,
@@ -48,8 +49,7 @@ def draw(view: View) -> Drawing | Missing:
     scale = common_scale(step if step is not None else next(iter(seen.values())))
     chart = alt.layer(*_bars(view, seen, scale), *_whole(view, step, scale))
     keys = [Key(mark="bar", role=role, text=name) for metric, name, role in PHASES if metric in seen]
-    if step is not None and estimates(view, step):
-        keys.append(Key(mark="point", role="ink", text=f"whole step, bar: {view.confidence} interval"))
+    keys += interval_key(estimates(view, step).values(), view, "whole step", "ink")
     return Drawing(
         title=TITLE, chart=sized(chart.properties(title=above(f"time per step, {scale.label}"))),
         caption=_caption(rows, seen), key=tuple(keys),

@@ -14,6 +14,7 @@ from assay.reports.pictures.base import (
     absence,
     colour,
     data,
+    dot_key,
     estimates,
     in_words,
     interval_key,
@@ -67,7 +68,7 @@ def draw(view: View) -> Drawing | Missing:
         lost.encode(x=x("from"), x2="to:Q"), limit.encode(x=x("at")), zero.encode(x=x("at")),
         small.encode(x=x("x"), y=y), *level(base, x, y), *markers(base, x("value"), y),
     )  # fmt: skip
-    keys = [*interval_key(found.values(), view, "difference"), Key(mark="dot", role="main", text="one launch")]
+    keys = [*interval_key(found.values(), view, "difference"), *dot_key(found.values(), "one launch")]
     keys.append(Key(mark="dash", role="bad", text=f"margin: −{given(margin)}; shaded: worse than allowed"))
     return Drawing(
         title=TITLE, chart=sized(chart.properties(title=above("right is better")), 110 + 52 * len(found)),

@@ -21,6 +21,7 @@ from assay.reports.pictures.base import (
     absence,
     colour,
     data,
+    dot_key,
     dots,
     estimates,
     in_words,
@@ -70,7 +71,7 @@ def draw(view: View) -> Drawing | Missing:
 
 
 def _key(view: View, found: dict[str, Estimate]) -> tuple[Key, ...]:
-    keys = [*interval_key(found.values(), view, "speedup"), Key(mark="dot", role="main", text="one block")]
+    keys = [*interval_key(found.values(), view, "speedup"), *dot_key(found.values(), "one block")]
     keys.append(Key(mark="dash", role="muted", text="ideal"))
     if _fraction(view) is not None:
         keys.append(Key(mark="line", role="second", text="Amdahl’s law, fitted"))
