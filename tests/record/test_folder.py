@@ -224,6 +224,25 @@ def test_a_manifest_that_cannot_be_replaced_stays_as_it_was(tmp_path: Path, monk
     assert made.manifest["environment"]["before"] is None
 
 
+def test_a_record_whose_last_rows_did_not_reach_the_disk_is_not_sealed_as_complete(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = unfinished(tmp_path, launches=1)
+    made.writer(1).append("launches", launch_row(1))
+
+    def full(_descriptor: int, _data: memoryview) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr("assay.record.writer.os.write", full)
+        with pytest.raises(RecordError, match=r"cannot write the record .*: the disk is full"):
+            made.finish("complete")
+    record = open_record(made.path)
+    assert (record.state, record.sealed, record.table("launches").height) == ("interrupted", False, 1)
+    reopen(made.path).finish("complete")
+    assert open_record(made.path).sealed
+
+
 def test_a_record_whose_coordinator_lives_is_not_taken_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = create(tmp_path, experiment(), "", clock=FakeClock())
     another = coordinator.myself() | {"pid": os.getppid(), "create_time": _created(os.getppid())}

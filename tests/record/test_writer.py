@@ -232,13 +232,13 @@ def test_a_stalled_disk_bounds_the_memory_and_the_record_tells_what_is_missing(
     for step in range(1, 31):
         writer.append("steps", step_row(0, step))
     assert len(writer._buffers["steps"]) == 10
-    assert writer.dropped == 20
+    assert writer.dropped == 21
     go_on.set()
     flushing.join()
     writer.close()
-    assert steps_in(folder / "steps.rank=0.arrows") == list(range(11))
+    assert steps_in(folder / "steps.rank=0.arrows") == list(range(10))
     events = [row for batch in read_stream(folder / "events.rank=0.arrows").batches for row in batch.to_pylist()]
-    assert sum(event["value"] for event in events if event["kind"] == "rows_dropped") == 20.0
+    assert sum(event["value"] for event in events if event["kind"] == "rows_dropped") == 21.0
 
 
 def test_many_rows_at_once_are_written_by_the_caller_instead_of_dropped(
@@ -271,6 +271,54 @@ def test_flush_from_a_signal_handler_inside_a_flush_neither_deadlocks_nor_mixes_
     writer.close()
     assert inside == [1]
     assert steps_in(tmp_path / "steps.rank=0.arrows") == [0, 1]
+
+
+def test_ctrl_c_inside_a_flush_loses_no_row_and_leaves_no_half_message(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer, real = make(tmp_path), os.write
+    writer.append("steps", step_row(0, 0))
+    writer.flush()
+    calls: list[int] = []
+
+    def write(descriptor: int, data: memoryview) -> int:
+        calls.append(1)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return real(descriptor, data[:100] if len(calls) == 1 else data)
+
+    monkeypatch.setattr("assay.record.writer.os.write", write)
+    writer.append("steps", step_row(0, 1))
+    with pytest.raises(KeyboardInterrupt):
+        writer.flush()
+    writer.append("steps", step_row(0, 2))
+    writer.close()
+    assert len(calls) > 2
+    assert steps_in(tmp_path / "steps.rank=0.arrows") == [0, 1, 2]
+
+
+def test_a_callback_that_fails_does_not_reach_the_training(tmp_path: Path) -> None:
+    def fail(_number: int) -> None:
+        raise RuntimeError("a defect of the caller")
+
+    writer = make(tmp_path / "gone", on_error=fail)
+    writer.append("steps", step_row(0, 0))
+    writer.flush()
+    assert writer.error is not None
+
+
+def test_a_writer_that_nobody_kept_still_writes_its_rows_at_the_end_of_the_program(tmp_path: Path) -> None:
+    code = """
+import gc, sys
+from pathlib import Path
+from assay.record.writer import StreamWriter
+from tests.record.making import step_row
+StreamWriter(Path(sys.argv[1]), "rank=0", flush_s=3600).append("steps", step_row(0, 0))
+gc.collect()
+"""
+    done = run(code, tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert steps_in(tmp_path / "steps.rank=0.arrows") == [0]
 
 
 def run(code: str, folder: Path) -> subprocess.CompletedProcess[str]:

@@ -78,12 +78,21 @@ class RecordFolder:
             writer.close()
         ended = self._manifest | {"state": state, "reason": reason}
         try:
+            if state != "interrupted":
+                self._refuse_if_rows_were_lost(ended)
             if state == "interrupted":
                 self._store(ended)
             else:
                 self._seal(ended)
         finally:
             coordinator.release(self.path)
+
+    def _refuse_if_rows_were_lost(self, ended: dict[str, Any]) -> None:
+        """A record whose own rows did not reach the disk is not complete."""
+        for writer in self._writers.values():
+            if writer.error is not None:
+                self._stay_interrupted(ended)
+                raise files.explain(writer.error, self.path, "write the record")
 
     def _seal(self, ended: dict[str, Any]) -> None:
         try:
@@ -102,7 +111,7 @@ class RecordFolder:
             return
         with suppress(OSError, RecordError):
             files.remove_tree(self.path / f"tables{files.TEMPORARY}")
-            self._store(ended | {"state": "interrupted", "reason": "sealing failed"})
+            self._store(ended | {"state": "interrupted", "reason": "the record could not be written"})
 
     def _made(self, folder: Path) -> Path:
         if self.sealed:

@@ -63,10 +63,8 @@ class StreamWriter:
         self._told = 0  # dropped rows that the record already tells of
         self._why_dropped = ""
         _WRITERS.add(self)
-        atexit.register(_close_if_alive, weakref.ref(self))
-        self._thread = threading.Thread(
-            target=_flush_regularly, args=(weakref.ref(self), self._stop, flush_s), name="assay-writer", daemon=True
-        )
+        atexit.register(self.close)
+        self._thread = threading.Thread(target=self._flush_regularly, args=(flush_s,), name="assay-writer", daemon=True)
         self._thread.start()
 
     @property
@@ -95,6 +93,10 @@ class StreamWriter:
             return
         self._locked(self._finish, wait_s=-1)
 
+    def _flush_regularly(self, flush_s: float) -> None:
+        while not self._stop.wait(flush_s):
+            self.flush()
+
     def _relieve(self, rows: list[Row]) -> None:
         """Too many rows wait: write them now; if the disk is stalled, wait once for it, then drop."""
         if self._locked(self._write_rows, wait_s=0 if self._stalled else PATIENCE_S):
@@ -103,7 +105,8 @@ class StreamWriter:
         if self._holder == threading.get_ident():
             return
         self._stalled = True
-        rows.pop()
+        with suppress(IndexError):  # another thread may have written them all by now
+            rows.pop()
         self._drop(1, f"the disk does not keep up ({ROWS_KEPT} rows wait)")
 
     def _locked(self, action: Callable[[], None], *, wait_s: float) -> bool:
@@ -126,9 +129,8 @@ class StreamWriter:
     def _write_rows(self) -> None:
         for table, rows in self._buffers.items():
             while waiting := min(len(rows), ROWS_PER_BATCH):
-                taken = rows[:waiting]  # appends by other threads go behind these
-                del rows[:waiting]
-                self._write(table, taken)
+                self._write(table, rows[:waiting])
+                del rows[:waiting]  # only now: an exception in between (Ctrl-C) loses none; appends go behind these
         if self.dropped > self._told:
             self._tell_of_dropped_rows()
 
@@ -174,10 +176,12 @@ class StreamWriter:
         self._let_go()
         _say(f"nothing more of {self._writer} is recorded below {self._folder}: {files.reason(error, self._folder)}")
         if self._on_error is not None:
-            self._on_error(error.errno or 0)
+            with suppress(Exception):
+                self._on_error(error.errno or 0)
 
     def _let_go(self) -> None:
         self._closed = True
+        atexit.unregister(self.close)
         self._buffers = dict.fromkeys(TABLES, _Nowhere())
         for stream in self._streams.values():
             stream.close()
@@ -223,7 +227,7 @@ class _Stream:
         try:
             while left:
                 left = left[os.write(self._descriptor, left) :]
-        except OSError:
+        except BaseException:  # also Ctrl-C between two writes
             with suppress(OSError):
                 os.ftruncate(self._descriptor, self._end)  # leave no half message behind
             raise
@@ -244,29 +248,14 @@ def to_batch(table: str, rows: Sequence[Row]) -> pa.RecordBatch | None:
 
 
 def _create(folder: Path, stem: str) -> int:
-    """A new file of that name; numbered if the name is taken (process numbers come back in containers)."""
+    """A new file of that name, always written at its end; numbered if the name is taken (process numbers come back in containers)."""
     for number in range(1, 10_000):
         name = f"{stem}.arrows" if number == 1 else f"{stem}.{number}.arrows"
         try:
-            return os.open(folder / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+            return os.open(folder / name, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
         except FileExistsError:
             continue
     raise FileExistsError(f"no free name for {stem} in {folder}")
-
-
-def _flush_regularly(writer: weakref.ref[StreamWriter], stop: threading.Event, flush_s: float) -> None:
-    while not stop.wait(flush_s):
-        alive = writer()
-        if alive is None:
-            return
-        alive.flush()
-        del alive
-
-
-def _close_if_alive(writer: weakref.ref[StreamWriter]) -> None:
-    alive = writer()
-    if alive is not None:
-        alive.close()
 
 
 def _say(sentence: str) -> None:
