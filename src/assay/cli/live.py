@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TextIO
 
 from assay.runners.base import FINAL, LaunchProgress, LaunchRow, RunProgress
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 REDRAW_S = 0.5  # seldom: the display shares the processors with the workers
-WALL_OF = {
+COLOURS = {
     "ok": "green",
     "failed": "red",
     "timeout": "red",
@@ -77,7 +77,8 @@ class PlainLines:
         self.told_rows = len(progress.rows)
 
     def _line(self, text: str) -> None:
-        print(text, file=self.stream, flush=True)
+        with suppress(BrokenPipeError):  # the reader went away (`assay run ... | head`): the measuring goes on
+            print(text, file=self.stream, flush=True)
 
 
 def started_line(running: LaunchProgress, progress: RunProgress) -> str:
@@ -117,33 +118,27 @@ def picture(progress: RunProgress) -> Any:
     from rich.console import Group
     from rich.text import Text
 
-    lines = [
-        Text(f"{progress.record}", style="dim"),
-        _grid(progress),
-        *_bad_news(progress),
-        Text(status_line(progress)),
-    ]
-    return Group(*lines)
+    status = Text(status_line(progress), no_wrap=True, overflow="ellipsis")
+    return Group(Text(f"{progress.record}", style="dim"), _grid(progress), *_bad_news(progress), status)
 
 
 def status_line(progress: RunProgress) -> str:
     """The running launch and the time left."""
     done = len({row["slot"] for row in progress.rows if row["status"] in FINAL})
-    parts = [f"{done}/{len(progress.plan)} launches"]
+    left = progress.seconds_left
+    parts = [
+        f"{done}/{len(progress.plan)} launches",
+        f"about {duration(left)} left" if left is not None else "time left not known yet",
+    ]
     if (running := progress.running) is not None:
         parts.append(f"{_name(running.planned)} for {duration(running.elapsed_s)}")
-        parts.append(
-            f"{running.ranks}/{running.planned.workers} ranks, step {running.steps}" if running.ranks else "starting"
-        )
+        parts.append(f"{running.ranks}/{running.planned.workers} ranks" if running.ranks else "no step seen yet")
+        if running.ranks:
+            parts.append(f"step {running.steps}")
         if running.steps_per_s is not None:
             parts.append(f"{running.steps_per_s:.1f} steps/s")
         if running.incarnation:
             parts.append(f"restart {running.incarnation}")
-    parts.append(
-        f"about {duration(progress.seconds_left)} left"
-        if progress.seconds_left is not None
-        else "time left not known yet"
-    )
     return "  ·  ".join(parts)
 
 
@@ -159,7 +154,7 @@ def _grid(progress: RunProgress) -> Any:
     for planned in sorted(progress.plan, key=lambda one: (one.role == "fault", one.workers, one.block)):
         state = states.get(planned.slot, "waiting")
         text = rows.setdefault((planned.configuration, planned.role), Text())
-        text.append(f"{SIGNS[state]} ", style=WALL_OF.get(state, "dim"))
+        text.append(f"{SIGNS[state]} ", style=COLOURS.get(state, "dim"))
     for (configuration, role), text in rows.items():
         grid.add_row(configuration + (" fault" if role == "fault" else ""), text)
     return grid

@@ -63,9 +63,9 @@ def dry_run(experiment: Experiment, root: Path) -> str:
     told = (
         f"about {duration(expected)}, as in an earlier record"
         if expected is not None
-        else "unknown: no earlier record of this plan"
+        else f"unknown: there is no complete record of this plan in {root}"
     )
-    return "\n".join([*lines, "", f"{len(launches)} launches; expected time: {told} in {root}"])
+    return "\n".join([*lines, "", f"{len(launches)} launches; expected time: {told}"])
 
 
 def expected_seconds(experiment: Experiment, root: Path) -> float | None:

@@ -1,0 +1,61 @@
+"""`assay resume` goes on with an interrupted record, and says in one sentence why it does not go on with another."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from assay.cli import main
+from assay.cli.report import EXIT_OF_STATUS, judged
+from assay.record.reader import open_record
+from tests.runners.making import experiment
+from tests.runners.test_base import interrupted
+
+
+@pytest.fixture
+def record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An interrupted record below ./records with three of its four launches made."""
+    monkeypatch.chdir(tmp_path)
+    return interrupted(tmp_path, experiment(), launches=3)
+
+
+def test_an_interrupted_record_is_completed_judged_and_reported(
+    record: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = main(["resume", "latest"])
+    assert open_record(record).state == "complete"
+    assert code == EXIT_OF_STATUS[judged(record)[1]]
+    told = capsys.readouterr().out
+    assert "4 launches, 3 of them done before\n" in told
+    assert told.count(" started\n") == 1
+    assert "report: " in told
+
+
+def test_a_complete_record_is_refused_with_what_can_be_done_with_it(
+    record: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(["resume", str(record), "--quiet"])
+    capsys.readouterr()
+    assert main(["resume", str(record)]) == 6
+    assert capsys.readouterr().err == (
+        f"assay: {record} is complete; there is nothing left to run. See it with: assay report {record}. Measure again with: assay run\n"
+    )
+
+
+def test_a_changed_script_is_refused_unless_forced(
+    record: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "train.py").write_text("print('changed')")
+    assert main(["resume", str(record), "--quiet"]) == 2
+    assert "assay resume --force" in capsys.readouterr().err
+    main(["resume", str(record), "--quiet", "--force"])
+    assert open_record(record).state == "complete"
+
+
+def test_a_record_that_is_not_there_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["resume", "latest"]) == 6
+    assert "no record" in capsys.readouterr().err

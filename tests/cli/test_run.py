@@ -1,0 +1,100 @@
+"""`assay run` measures, seals, judges and reports in one go; its exit code is the verdict's."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from assay.cli import main
+from assay.cli.report import EXIT_OF_STATUS, judged
+from assay.record.reader import open_record
+
+WORDS = ["run", "--workers", "1", "--launches", "2", "--launcher", "plain"]
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "train.py").write_text("pass")
+
+
+def only_record() -> Path:
+    [path] = Path("records").iterdir()
+    return path
+
+
+def test_a_script_is_measured_sealed_judged_and_reported(capsys: pytest.CaptureFixture[str]) -> None:
+    code = main([*WORDS, "--", "train.py"])
+    path = only_record()
+    assert open_record(path).sealed
+    assert code == EXIT_OF_STATUS[judged(path)[1]]
+    told = capsys.readouterr().out
+    assert told.startswith(
+        f"record {path}: 2 launches\n[1/2] workers=1 block 0 started\n[1/2] workers=1 block 0 ok after "
+    )
+    assert f"report: {path / 'reports' / 'report.html'}\n" in told
+    assert (path / "reports" / "report.html").stat().st_size > 0
+    assert "\x1b" not in told
+
+
+def test_json_is_alone_on_stdout(capsys: pytest.CaptureFixture[str]) -> None:
+    main([*WORDS, "--json", "--", "train.py"])
+    told = capsys.readouterr()
+    assert json.loads(told.out)["record"]["sealed"] is True
+    assert "[2/2] workers=1 block 1 ok" in told.err
+
+
+def test_quiet_shows_the_result_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    main([*WORDS, "--quiet", "--", "train.py"])
+    told = capsys.readouterr()
+    assert "started" not in told.out + told.err
+    assert "report: " in told.out
+
+
+def test_the_record_is_made_where_it_is_asked_for() -> None:
+    main([*WORDS, "--quiet", "--root", "some where/else", "--", "train.py"])
+    assert len(list(Path("some where/else").iterdir())) == 1
+
+
+def test_a_workload_that_fails_gives_exit_code_5_and_its_reason(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("train.py").write_text("import no_such_package")
+    assert main([*WORDS, "--quiet", "--", "train.py"]) == 5
+    told = capsys.readouterr().err
+    assert told.startswith(
+        "assay: no launch succeeded (2 failed). workers=1: the script needs a package that is absent"
+    )
+    assert "pip install no_such_package" in told
+    assert str(only_record()) in told
+
+
+def test_a_missing_script_gives_exit_code_2_and_no_record(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*WORDS, "--", "trian.py"]) == 2
+    assert "train.py" in capsys.readouterr().err
+    assert not Path("records").exists()
+
+
+def test_a_dry_run_shows_the_plan_in_order_and_starts_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "--workers", "2,1", "--launches", "2", "--fault", "kill", "--dry-run", "--", "train.py"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split() == ["slot", "block", "configuration", "role", "seed"]
+    rows = [line.split() for line in lines[2:7]]
+    assert [row[0] for row in rows] == ["0", "1", "2", "3", "4"]
+    assert [row[1] for row in rows] == ["0", "0", "1", "1", "2"]
+    assert sorted(row[2] for row in rows[:2]) == ["workers=1", "workers=2"]
+    assert rows[0][4] == rows[1][4]  # one seed for a block
+    assert rows[4][2:4] == ["workers=2", "fault"]
+    assert rows[4][5] == "kill"
+    assert lines[-1] == "5 launches; expected time: unknown: there is no complete record of this plan in records"
+    assert not Path("records").exists()
+
+
+def test_a_dry_run_expects_the_time_that_the_same_plan_took_before(capsys: pytest.CaptureFixture[str]) -> None:
+    main([*WORDS, "--quiet", "--", "train.py"])
+    Path("records/no record").mkdir()
+    capsys.readouterr()
+    main([*WORDS, "--dry-run", "--", "train.py"])
+    assert "2 launches; expected time: about " in capsys.readouterr().out
+    main([*WORDS, "--dry-run", "--seed", "1", "--", "train.py"])
+    assert "expected time: unknown" in capsys.readouterr().out

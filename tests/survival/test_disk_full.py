@@ -1,0 +1,88 @@
+"""A full disk stops the experiment with a clear error; what was written stays readable, and is gone on with later."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from assay.errors import RecordError
+from assay.launchers import guard
+from assay.record.reader import open_record
+from assay.record.verify import verify
+from assay.runners.base import resume
+
+COORDINATOR = Path(__file__).with_name("coordinator.py")
+
+# Prints nothing; takes almost all of the space that is left, then marks steps until its record cannot be written.
+SCRIPT = """
+import os, time
+from pathlib import Path
+from assay import probe
+
+ballast = Path(os.environ["BALLAST"])
+with probe.start() as p:
+    for step in p.steps(range(200)):
+        p.log(loss=1.0, items=1)
+        p.samples(range(500))
+        time.sleep(0.005)
+        if step == 20 and not ballast.exists() and os.environ["FILL"] == "1":
+            time.sleep(1.2)  # two flushes of the steps so far
+            space = os.statvfs(ballast.parent)
+            ballast.write_bytes(bytes(space.f_bavail * space.f_frsize))
+"""
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 8 MiB."""
+    if os.geteuid() != 0:
+        pytest.skip("mounting a small file system needs root")
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    done = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(disk)], capture_output=True, text=True, check=False
+    )
+    if done.returncode != 0:
+        pytest.skip(f"a small file system cannot be mounted here: {done.stderr.strip()}")
+    yield disk
+    subprocess.run(["umount", str(disk)], check=True)
+
+
+@pytest.mark.survival
+def test_what_was_written_before_the_disk_was_full_stays_readable_and_the_plan_is_completed_later(
+    small_disk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "train.py").write_text(SCRIPT)
+    ballast = small_disk / "ballast"
+    monkeypatch.setenv("BALLAST", str(ballast))
+    monkeypatch.setenv("FILL", "1")
+    experiment = {
+        "name": "full", "workload": {"script": "train.py"}, "factor": {"levels": [1]}, "launches": {"per_configuration": 2},
+        "launcher": {"kind": "plain"}, "limits": {"grace_s": 0.5, "launch_timeout_s": 60.0},
+    }  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, str(COORDINATOR), "run", str(small_disk), str(tmp_path), json.dumps(experiment)],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == RecordError.exit_code
+    assert "the disk is full" in done.stderr
+    assert "assay resume" in done.stderr
+    [path] = (file for file in small_disk.iterdir() if file.is_dir())
+    assert guard.marked(f"{path.name}.") == []
+
+    record = open_record(path)
+    assert record.state == "interrupted"
+    assert record.table("steps")["step"].to_list()[:20] == list(range(20))
+
+    ballast.unlink()
+    monkeypatch.setenv("FILL", "0")
+    resume(path)
+    assert open_record(path).state == "complete"
+    assert verify(path) == ()
+    assert [row["status"] for row in open_record(path).table("launches").to_dicts()] == ["aborted", "ok", "ok"]
