@@ -180,7 +180,7 @@ def _half_width(value: float, low: float, high: float) -> float | None:
     if not ends or not math.isfinite(value):
         return None
     if len(ends) == 2:
-        half = (high - low) / 2.0
+        half = high / 2.0 - low / 2.0
         return half if half > abs(value) * 1e-12 else 0.0
     distance = abs(value - ends[0])
     return distance if distance < abs(value) else None  # (v, 0, inf) bounds nothing
@@ -205,18 +205,16 @@ def number(value: float, decimals: int) -> str:
     """A number with so many decimals, thousands separated, a true minus; very small or large ones with an exponent."""
     if math.isinf(value):
         return "no upper bound" if value > 0 else "no lower bound"
-    rounded = round(value, decimals)
-    if rounded == 0.0:
-        rounded = 0.0  # no minus before a zero
-    if (decimals > 7 and 0.0 < abs(rounded) < 1e-4) or abs(rounded) >= 1e12:
-        return _exponent(rounded, decimals)
+    if abs(value) >= 1e12 or (decimals > 7 and 0.0 < abs(value) < 1e-4):
+        return _exponent(value, decimals)
+    rounded = round(value, decimals) + 0.0  # no minus before a zero
     return f"{rounded:,.{max(decimals, 0)}f}".replace("-", "−")
 
 
 def _exponent(value: float, decimals: int) -> str:
     exponent = math.floor(math.log10(abs(value)))
-    mantissa = f"{value / 10.0**exponent:.{max(0, min(MOST_DIGITS, decimals + exponent))}f}"
-    return f"{mantissa}e{exponent}".replace("-", "−")
+    mantissa, _, power = f"{value:.{max(0, min(MOST_DIGITS, decimals + exponent))}e}".partition("e")
+    return f"{mantissa}e{int(power)}".replace("-", "−")
 
 
 def reading(value: float | None, unit: str, scale: Scale | None = None) -> str:

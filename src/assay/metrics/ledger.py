@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from assay.metrics.estimate import Absent
-from assay.metrics.measured import Measured, effective_steps
+from assay.metrics.measured import Measured, by_launch, effective_steps
 
 NO_LEDGER = Absent(
     reason="not_measured", detail="the script reported no sample ids; call probe.samples(ids) in every step"
@@ -40,14 +40,20 @@ def epochs(measured: Measured, *, role: str = "timed") -> tuple[Epoch, ...]:
     launches = measured.table("launches").filter((pl.col("role") == role) & (pl.col("status") == "ok"))
     if samples.height == 0 or launches.height == 0:
         return ()
-    uses = (
-        effective_steps(samples).select("launch", "epoch", "ids").explode("ids").drop_nulls("ids")
-        .group_by("launch", "epoch").agg(pl.len().alias("uses"), pl.col("ids").n_unique().alias("used"))
-        .join(launches.select("launch", "configuration", "workers"), on="launch")
-        .sort("launch", "epoch")
-    )  # fmt: skip
+    uses = pl.concat(_uses(own) for own in by_launch(samples)).join(
+        launches.select("launch", "configuration", "workers"), on="launch"
+    )
+    if uses.height == 0:
+        return ()
+    uses = uses.sort("launch", "epoch")
     size = _expected(measured, uses)
     return tuple(_epoch(row, size) for row in uses.iter_rows(named=True) if not _cut_short(row, uses, size))
+
+
+def _uses(samples: pl.DataFrame) -> pl.DataFrame:
+    """(launch, epoch, uses, used) of one launch: how many ids were used, and how many different ones."""
+    ids = effective_steps(samples).select("launch", "epoch", "ids").explode("ids").drop_nulls("ids")
+    return ids.group_by("launch", "epoch").agg(pl.len().alias("uses"), pl.col("ids").n_unique().alias("used"))
 
 
 def _expected(measured: Measured, uses: pl.DataFrame) -> int:

@@ -30,12 +30,11 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
 
 def first_losses(measured: Measured) -> pl.DataFrame:
     """(launch, configuration, block, step, loss) at the first step whose loss was reported."""
-    rows = effective_steps(
-        measured.table("fingerprints").filter((pl.col("what") == "loss") & pl.col("value").is_not_null())
-    )
-    rows = rows.filter(pl.col("step") == pl.col("step").min().over("launch"))
-    items = measured.table("steps").select("launch", "rank", "step", pl.col("items").fill_null(1.0))
-    weighted = rows.join(items.unique(["launch", "rank", "step"]), on=["launch", "rank", "step"], how="left")
+    losses = measured.table("fingerprints").filter((pl.col("what") == "loss") & pl.col("value").is_not_null())
+    rows = effective_steps(losses.filter(pl.col("step") == pl.col("step").min().over("launch")))
+    steps = measured.table("steps").join(rows.select("launch", "step").unique(), on=["launch", "step"], how="semi")
+    items = effective_steps(steps).select("launch", "rank", "step", "items").unique(["launch", "rank", "step"])
+    weighted = rows.join(items, on=["launch", "rank", "step"], how="left")
     weight = pl.col("items").fill_null(1.0)
     means = weighted.group_by("launch", "step").agg(((pl.col("value") * weight).sum() / weight.sum()).alias("loss"))
     return means.join(measured.timed.select("launch", "configuration", "block"), on="launch")

@@ -9,7 +9,7 @@ Pure: a `Measured` is built from frames; it never opens a file.  Folds:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -114,8 +114,19 @@ def effective_steps(steps: pl.DataFrame) -> pl.DataFrame:
     return steps.filter(pl.col("incarnation") == last)
 
 
+def by_launch(frame: pl.DataFrame) -> Iterator[pl.DataFrame]:
+    """The frame's rows launch by launch: a fold of one launch at a time needs the memory of one launch."""
+    for launch in frame["launch"].unique().sort():
+        yield frame.filter(pl.col("launch") == launch)
+
+
 def fold_steps(steps: pl.DataFrame) -> pl.DataFrame:
     """Ranks -> one row per (launch, step). See `Measured.global_steps`."""
+    folded = [_fold_launch(own) for own in by_launch(steps)]
+    return pl.concat(folded) if folded else _fold_launch(steps)
+
+
+def _fold_launch(steps: pl.DataFrame) -> pl.DataFrame:
     own = pl.col("end_ns") - pl.col("begin_ns") - pl.col("checkpoint_ns").fill_null(0)
     phases = ("data", "forward", "backward", "optimizer")
     known = pl.sum_horizontal(*(pl.col(f"{phase}_ns").fill_null(0) for phase in phases))
