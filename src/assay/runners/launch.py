@@ -28,6 +28,7 @@ from assay.units import MIB, NS_PER_S
 POLL_S = 0.05  # seldom, for the coordinator shares the processors with the workers
 POLL_FAULT_S = 0.005  # a fault strikes at a step, and its detection is timed
 FLUSH_S = 0.5
+FLUSH_FAULT_S = 0.05  # what the victim did last says how much work was lost; nothing is timed against other launches
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +52,7 @@ def request_for(context: RunContext, job: Job, environment: dict[str, str]) -> R
     folder = context.record.launch_folder(job.number).resolve()
     own = {
         "ASSAY_LAUNCH_DIR": str(folder), "ASSAY_LAUNCH": str(job.number), "ASSAY_SEED": str(planned.seed),
-        "ASSAY_FLUSH_S": str(FLUSH_S),
+        "ASSAY_FLUSH_S": str(FLUSH_S if planned.role == "timed" else FLUSH_FAULT_S),
     }  # fmt: skip
     return Request(
         script=script_path(experiment, context.folder),
