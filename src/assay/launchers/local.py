@@ -65,8 +65,8 @@ def _rendezvous(request: Request) -> list[str]:
     endpoint = settings.rendezvous_endpoint or ""
     is_host = settings.node_rank == 0
     words = [
-        "--nnodes", str(settings.nodes), "--node-rank", str(settings.node_rank), "--rdzv-backend", "c10d",
-        "--rdzv-endpoint", endpoint, "--rdzv-id", settings.rendezvous_id or "assay", "--rdzv-conf", f"is_host={int(is_host)}",
+        "--nnodes", str(settings.nodes), "--rdzv-backend", "c10d", "--rdzv-endpoint", endpoint,
+        "--rdzv-id", settings.rendezvous_id or "assay", "--rdzv-conf", f"is_host={int(is_host)}",
     ]  # fmt: skip
     return [*words, "--local-addr", endpoint.rpartition(":")[0]] if is_host else words
 
