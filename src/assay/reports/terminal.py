@@ -70,7 +70,7 @@ def _vector(view: View, width: int) -> list[RenderableType]:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("", min_width=10)
     for dimension in DIMENSIONS:
-        table.add_column(DIMENSION_TITLES[dimension], max_width=max(12, (width - 14) // 4))
+        table.add_column(DIMENSION_TITLES[dimension], max_width=max(12, (width - 14) // 4), overflow="fold")
     for row in view.vector:
         table.add_row(row.column.label, *(_status(row.cells[d].status, row.cells[d].word) for d in DIMENSIONS))
     return [_title("Four dimensions"), table, *(_hanging(reason) for reason in _reasons(view))]

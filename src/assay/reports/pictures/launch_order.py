@@ -56,11 +56,11 @@ def _time(view: View, point: OrderPoint, by_step: bool) -> float | None:
 def _rows(view: View, by_step: bool) -> Rows:
     """Positions and percentages; a launch without a time is a cross at 100 %."""
     times = {point.launch: _time(view, point, by_step) for point in view.series.order}
-    usual: dict[str, float] = {}
-    for column in view.columns:
-        own = [t for p in view.series.order if p.configuration == column.key and (t := times[p.launch]) is not None]
-        if own:
-            usual[column.key] = statistics.median(own)
+    usual = {
+        key: statistics.median(own)
+        for key in {point.configuration for point in view.series.order}
+        if (own := [t for p in view.series.order if p.configuration == key and (t := times[p.launch]) is not None])
+    }
     places = {column.key: place for place, column in enumerate(view.columns)}
     rows: Rows = []
     for point in view.series.order:

@@ -1,0 +1,142 @@
+"""How numbers are written: digits by the interval (Particle Data Group's rule), one scale per row, absence in words."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given as drawn
+from hypothesis import strategies as st
+
+from assay.metrics.estimate import Absent, Estimate
+from assay.metrics.format import count, decimals_of, given, number, reading, scale_for, show
+
+
+def made(
+    value: float, low: float, high: float, unit: str = "ratio", *, k: int = 5, confidence: float = 0.95
+) -> Estimate:
+    return Estimate(
+        value=value, low=low, high=high, unit=unit, confidence=confidence, n_launches=k, n_trials=k, method="m",
+        signature="s",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("value", "half", "text", "interval"),
+    [
+        # PDG 5.3: 0.827 +- 0.119 -> 0.83 +- 0.12; 0.827 +- 0.367 -> 0.8 +- 0.4
+        (0.827, 0.119, "0.83", "[0.71, 0.95]"),
+        (0.827, 0.367, "0.8", "[0.5, 1.2]"),
+        (1.8734, 0.0712, "1.87", "[1.80, 1.94]"),
+        (10.0, 0.0031, "10.0000", "[9.9969, 10.0031]"),
+        (123456.0, 3000.0, "123,500", "[120,500, 126,500]"),
+        (26.6, 14.2, "27", "[12, 41]"),
+        (0.5, 0.097, "0.50", "[0.40, 0.60]"),  # 0.097 reads 0.10: two digits again
+    ],
+)
+def test_the_interval_decides_the_digits(value: float, half: float, text: str, interval: str) -> None:
+    shown = show(made(value, value - half, value + half))
+    assert (shown.text, shown.interval) == (text, interval)
+
+
+def test_no_more_than_six_digits_are_written() -> None:
+    assert show(made(1.23456789, 1.23456788, 1.23456790)).text == "1.23457"
+
+
+def test_one_launch_has_no_interval_and_three_digits() -> None:
+    shown = show(made(3.6789, 0.0, math.inf, "s", k=1))
+    assert (shown.text, shown.interval) == ("3.68 s", "no interval: one launch")
+    assert shown.full == "3.68 s (no interval: one launch)"
+
+
+def test_a_side_without_bound_is_said_in_words() -> None:
+    assert show(made(5.9, 5.0, math.inf)).full == "5.9 [5.0, no upper bound]"
+    assert show(made(5.9, -math.inf, 6.8)).full == "5.9 [no lower bound, 6.8]"
+    assert show(made(5.9, -math.inf, math.inf)).interval == "no interval: the data bound neither side"
+
+
+def test_a_complete_count_is_exact_and_equal_launches_are_not() -> None:
+    assert show(made(0.0, 0.0, 0.0, "count", confidence=1.0)).full == "0 (exact)"
+    assert show(made(1.0, 1.0, 1.0)).full == "1 [1, 1]"
+
+
+@pytest.mark.parametrize(
+    ("reason", "words"),
+    [
+        ("not_measured", "not measured"),
+        ("insufficient", "not measured: too few data"),
+        ("not_applicable", "not applicable"),
+        ("undefined", "not measured: undefined"),
+        ("refused", "not measured: refused"),
+    ],
+)
+def test_an_absent_value_is_words_and_never_a_number(reason: str, words: str) -> None:
+    shown = show(Absent(reason=reason, detail="no counter"))  # type: ignore[arg-type]
+    assert shown.full == f"{words} (no counter)"
+    assert not shown.measured
+
+
+@pytest.mark.parametrize(
+    ("unit", "values", "shown", "label"),
+    [
+        ("s", [0.1, 0.04], ["100 ms", "40 ms"], "ms"),
+        ("s", [3600.0, 250.0], ["3,600 s", "250 s"], "s"),
+        ("s", [2.5e-6], ["2.50 µs"], "µs"),
+        ("fraction", [0.625], ["62.5 %"], "%"),
+        ("USD", [1.04], ["$1.04"], "$"),
+        ("USD", [-0.25], ["−$0.250"], "$"),
+        ("USD/item", [8.333e-07, 1.852e-06], ["$0.833 per million samples", "$1.85 per million samples"], "$ per million samples"),
+        ("USD/step", [0.2], ["$0.200 per step"], "$ per step"),
+        ("items/USD", [1_200_000.0], ["1,200,000 samples per $"], "samples per $"),
+        ("J/item", [0.0025], ["2.50 mJ per sample"], "mJ per sample"),
+        ("1/s", [2560.0], ["2,560/s"], "/s"),
+        ("B", [4_500_000.0], ["4.50 MB"], "MB"),
+        ("furlongs", [3.0], ["3 furlongs"], "furlongs"),
+    ],
+)  # fmt: skip
+def test_a_row_has_one_scale(unit: str, values: list[float], shown: list[str], label: str) -> None:
+    scale = scale_for(unit, values, "samples")
+    assert [reading(value, unit, scale) for value in values] == shown
+    assert scale.label == label
+
+
+def test_the_singular_is_used_for_one() -> None:
+    assert show(made(1.0, 1.0, 1.0, "workers")).text == "1 worker"
+    assert [count(1, "launches"), count(2, "launches"), count(1, "steps")] == ["1 launch", "2 launches", "1 step"]
+
+
+def test_a_reading_that_is_missing_is_a_dash() -> None:
+    assert [reading(None, "s"), reading(math.nan, "s"), reading(math.inf, "s")] == ["–", "–", "–"]
+
+
+def test_what_was_given_is_written_as_given() -> None:
+    assert [given(0.7), given(0.02), given(1e-7), given(-3.0)] == ["0.7", "0.02", "1e−07", "−3"]
+
+
+def test_no_minus_stands_before_a_zero() -> None:
+    assert number(-0.001, 2) == "0.00"
+
+
+def test_very_small_numbers_have_an_exponent() -> None:
+    assert show(made(3.2e-9, 3.1e-9, 3.3e-9)).text == "3.20e−9"
+
+
+@drawn(
+    st.floats(min_value=-1e12, max_value=1e12, allow_nan=False),
+    st.floats(min_value=1e-9, max_value=1e9, allow_nan=False),
+)
+def test_rounding_never_moves_an_end_by_more_than_a_tenth_of_the_interval_plus_the_sixth_digit(
+    value: float, half: float
+) -> None:
+    decimals = decimals_of(value, value - half, value + half)
+    sixth_digit = max(abs(value), abs(value - half), abs(value + half)) * 1e-5
+    assert abs(round(value, decimals) - value) <= 0.15 * half + sixth_digit
+
+
+@drawn(st.floats(allow_nan=False), st.floats(allow_nan=False), st.floats(allow_nan=False), st.integers(1, 9))
+def test_every_estimate_can_be_written(value: float, low: float, high: float, k: int) -> None:
+    for unit in ("s", "ratio", "USD/item", "fraction", "J"):
+        shown = show(made(value, min(low, high), max(low, high), unit, k=k))
+        assert shown.text
+        assert shown.interval
+        assert "nan" not in shown.full

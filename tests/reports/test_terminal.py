@@ -1,0 +1,58 @@
+"""The terminal report: plain ASCII without a terminal, within its width, every status a word."""
+
+from __future__ import annotations
+
+import pytest
+
+from assay.reports.terminal import REPORT, render
+from assay.reports.view import View, build
+from assay.verdict.judge import judge
+from tests import builders
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 120, 200])
+def test_no_line_is_wider_than_asked(view: View, width: int) -> None:
+    assert max(len(line) for line in render(view, width=width).splitlines()) <= width
+
+
+def test_without_a_terminal_the_text_is_plain_ascii(view: View) -> None:
+    text = REPORT.render(view)
+    assert isinstance(text, str)
+    assert text.isascii()
+    assert "\x1b" not in text
+    assert "?" not in text  # nothing was lost on the way to ASCII
+
+
+def test_with_a_terminal_colour_repeats_the_words(view: View) -> None:
+    text = render(view, colour=True)
+    assert "\x1b[" in text
+    assert "inconclusive" in text
+
+
+def test_the_sentence_the_vector_the_gates_and_the_remedy_are_there(view: View) -> None:
+    text = " ".join(render(view, width=120).split())
+    assert "FAIL synthetic: a gate fails on admissible numbers" in text
+    assert view.sentence in text
+    assert "4 workers fail fail inconclusive pass" in text
+    assert "1 worker, 2 workers, reliability: not measured, no fault launch at this worker count" in text
+    assert "fail 4 workers efficiency 62 % [60, 65] < 70 %" in text
+    assert "To do: scale the learning rate | warm up." in text
+    assert "recommended 2 workers the largest admissible one" in text
+
+
+def test_a_missing_number_says_why(view: View) -> None:
+    text = " ".join(render(view).split())
+    assert "Energy of a run, not measured: this machine has no energy counter (RAPL, NVML) (3 configurations)" in text
+
+
+def test_configurations_that_do_not_fit_side_by_side_continue_below() -> None:
+    measured = builders.measured(levels=(1, 2, 4, 8, 16, 32), launches=2, steps=12)
+    text = render(build(measured, judge(measured)), width=80)
+    assert all(f"{level} workers" in text for level in (2, 4, 8, 16, 32))
+    assert text.count("Step time") == 2
+
+
+def test_markup_in_a_name_is_text() -> None:
+    measured = builders.measured(failed=True)
+    view = build(measured, builders.judgement())
+    assert "[0.939, 0.961]" in render(view)  # rich would read brackets as a style

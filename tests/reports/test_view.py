@@ -1,0 +1,173 @@
+"""The view: everything shown is in it, written once, and nothing is left out silently."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from dataclasses import replace
+
+import polars as pl
+import pytest
+
+from assay.metrics.base import ALL
+from assay.metrics.estimate import Absent
+from assay.reports import series
+from assay.reports.view import View, build
+from assay.verdict.types import DIMENSIONS
+from tests import builders
+
+
+def test_every_judged_metric_is_in_the_view(view: View) -> None:
+    assert {row.name for row in view.metrics} == set(builders.judgement().results)
+
+
+def test_a_metric_nobody_knew_appears_without_a_change_of_the_reports() -> None:
+    judged = builders.judgement()
+    new = builders.metric("moon_phase", "Phase of the moon", "quarters", "reliability")
+    value = builders.estimate(0.25, 0.01, "quarters")
+    judged = replace(
+        judged, metrics={**judged.metrics, "moon_phase": new}, results={**judged.results, "moon_phase": {ALL: value}}
+    )
+    row = build(builders.measured(), judged).metric("moon_phase")
+    assert row is not None
+    assert row.cells[ALL].full == "0.250 quarters [0.240, 0.260]"
+
+
+def test_a_row_of_the_table_has_one_unit(view: View) -> None:
+    row = view.metric("step_time")
+    assert row is not None
+    assert [row.cells[column.key].full for column in view.columns] == [
+        "100.0 ms [97.0, 103.0]", "55.0 ms [53.0, 57.0]", "40.0 ms [38.5, 41.5]",
+    ]  # fmt: skip
+
+
+def test_every_configuration_has_all_four_dimensions_even_where_nobody_judged_one() -> None:
+    judged = builders.judgement()
+    judged = replace(judged, verdict=replace(judged.verdict, dimensions={}))
+    view = build(builders.measured(), judged)
+    assert [set(row.cells) for row in view.vector] == [set(DIMENSIONS)] * 3
+    assert {cell.word for row in view.vector for cell in row.cells.values()} == {"not measured"}
+
+
+def test_a_failed_launch_stays_with_its_reason(view: View) -> None:
+    failed = [row for row in view.launches if row.status == "failed"]
+    assert len(view.launches) == 17
+    assert [(row.number, row.attempt, row.steps, row.step) for row in failed] == [(16, 1, 0, "–")]
+    assert "exited with 3" in failed[0].reason
+
+
+def test_warm_up_of_each_launch_is_shown(view: View) -> None:
+    assert {row.warmup for row in view.launches if row.status == "ok"} == {builders.WARMUP}
+
+
+def test_the_worst_finding_comes_first(view: View) -> None:
+    assert [finding.severity for finding in view.findings] == ["fail", "note"]
+
+
+def test_facts_that_changed_during_the_experiment_are_marked(view: View) -> None:
+    changed = {f"{group.name}.{row.key}" for group in view.environment for row in group.rows if row.changed}
+    assert changed == {"load.1min", "load.steal_ticks"}
+    assert view.changes == 2
+
+
+def test_a_fact_that_could_not_be_read_says_why() -> None:
+    environments = {"before": {"gpu": {"absent": "no driver"}}, "after": {"gpu": {"absent": "no driver"}}}
+    view = build(builders.measured(environments=environments), builders.judgement())
+    assert [(row.before, row.changed) for group in view.environment for row in group.rows] == [
+        ("not known: no driver", False)
+    ]
+
+
+@pytest.mark.parametrize("environments", [{}, {"before": None, "after": None}, {"before": {"a": 1}}])
+def test_a_record_without_environment_is_shown_all_the_same(environments: dict[str, object]) -> None:
+    view = build(builders.measured(environments=environments), builders.judgement())
+    assert view.changes == 0
+
+
+def test_the_instruments_own_cost_is_shown_or_said_to_be_unknown(view: View) -> None:
+    assert [label for label, _ in view.overhead] == ["1 worker", "2 workers", "4 workers"]
+    judged = builders.judgement()
+    bare = {name: values for name, values in judged.results.items() if name != "instrument_overhead"}
+    ((label, shown),) = build(builders.measured(), replace(judged, results=bare)).overhead
+    assert (label, shown.text) == ("whole experiment", "not measured")
+
+
+def test_the_conditions_name_what_was_asked(view: View) -> None:
+    facts = {fact.name: fact.text for fact in view.conditions}
+    assert facts["Quality"] == "accuracy, higher is better; held if it loses less than 0.02"
+    assert facts["Prices"] == "$0.5 per worker-hour (2026-01-01, a price list made up for tests)"
+    assert facts["Gates"] == "efficiency ≥ 0.7"
+
+
+def test_the_phases_of_a_fault_are_those_of_the_metrics_laid_end_to_end(view: View) -> None:
+    (fault,) = view.series.faults
+    assert fault.fault_s is not None
+    assert [phase.name for phase in fault.phases] == ["detect", "restart", "reload", "recompute"]
+    assert fault.phases[0].begin_s == fault.fault_s
+    assert fault.phases[-1].end_s == pytest.approx(fault.fault_s + 0.5 + 2.5 + 0.25 + 0.42)
+    assert fault.signal == "SIGKILL"
+
+
+def test_after_an_absent_phase_nothing_is_drawn() -> None:
+    view = build(builders.measured(), builders.without(builders.judgement(), "time_to_restart"))
+    (fault,) = view.series.faults
+    assert [phase.name for phase in fault.phases] == ["detect"]
+    assert fault.absent == ("restart was not measured: left out by the test",)
+
+
+def test_lost_steps_are_seen_as_a_drop_between_incarnations(view: View) -> None:
+    (fault,) = view.series.faults
+    first = [steps for incarnation, _, steps in fault.progress if incarnation == 0]
+    second = [steps for incarnation, _, steps in fault.progress if incarnation == 1]
+    assert (first[-1], second[0], second[-1]) == (26, 21, 43)  # killed after 26, checkpoint after 20
+
+
+def test_a_long_launch_is_drawn_with_at_most_300_points() -> None:
+    steps = pl.DataFrame({"launch": [0] * 100_000, "step": range(100_000), "step_s": [1.0, 2.0, 3.0, 4.0] * 25_000})
+    bins = series.binned_steps(steps)
+    assert bins.height == 300
+    assert (bins["low_s"].min(), bins["high_s"].max()) == (1.0, 4.0)
+    assert (bins["first"][0], bins["last"][-1]) == (0, 99_999)
+    assert (bins["first"][1:] - bins["last"][:-1]).unique().to_list() == [1]  # no step is left out, none is twice
+
+
+def test_a_short_launch_is_drawn_step_by_step() -> None:
+    steps = pl.DataFrame({"launch": [3, 3], "step": [7, 8], "step_s": [0.5, 0.25]})
+    assert series.binned_steps(steps).rows() == [(3, 7, 7, 0.5, 0.5, 0.5), (3, 8, 8, 0.25, 0.25, 0.25)]
+
+
+def texts(node: object) -> Iterator[str]:
+    """Every string of the tree, except the raw values."""
+    if isinstance(node, str):
+        yield node
+    elif isinstance(node, (tuple, list)):
+        for inner in node:
+            yield from texts(inner)
+    elif isinstance(node, dict):
+        yield from texts(list(node.values()))
+    elif dataclasses.is_dataclass(node) and not isinstance(node, type):
+        for field in dataclasses.fields(node):
+            yield from texts(getattr(node, field.name))
+
+
+def test_no_text_of_the_view_speaks_of_nan_none_or_infinity() -> None:
+    judged = builders.without(builders.judgement(), "speedup", "cost", "serial_fraction")
+    view = build(builders.measured(launches=1, failed=True), judged)
+    spoken = " ".join(texts(view)).lower().split()
+    assert not {"nan", "inf", "−inf", "none,"} & set(spoken)
+
+
+def test_absent_values_are_never_zero() -> None:
+    judged = builders.without(builders.judgement(), *builders.judgement().results)
+    view = build(builders.measured(), judged)
+    assert {cell.text for row in view.metrics for cell in row.cells.values()} == {"not measured"}
+    assert all(isinstance(cell.value, Absent) for row in view.metrics for cell in row.cells.values())
+
+
+def test_an_empty_record_has_a_view() -> None:
+    measured = builders.measured()
+    measured = replace(measured, tables={name: table.clear() for name, table in measured.tables.items()})
+    judged = builders.without(builders.judgement(), *builders.judgement().results)
+    view = build(measured, judged)
+    assert view.launches == ()
+    assert view.series == series.Series(timelines=(), order=(), faults=())
