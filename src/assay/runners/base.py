@@ -22,6 +22,7 @@ from assay.record.environment import capture
 from assay.record.folder import RecordFolder
 from assay.record.reader import open_record
 from assay.record.redact import REDACTED, redact_environment, secret_values
+from assay.runners.arguments import refuse_secrets
 from assay.runners.signals import StopRequest, listening
 from assay.spec.experiment import Experiment
 from assay.spec.plan import PlannedLaunch, plan
@@ -153,6 +154,7 @@ def run(
     folder = (folder or Path.cwd()).resolve()
     runner: Runner = catalog.load("runners", experiment.workload.runner)
     runner.check(experiment, folder)
+    refuse_secrets(experiment)
     with listening() as stop:
         record = record_folder.create(root, experiment, plan_signature(experiment), clock=clock)
         context = RunContext(
