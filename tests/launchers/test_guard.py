@@ -212,6 +212,7 @@ def test_a_process_is_found_by_the_beginning_of_its_mark_alone(tmp_path: Path) -
         assert guard.marked(f"{mark}.8.") == []
         assert guard.is_marked(process.pid, f"{mark}.7.")
         assert process.pid in guard.descendants(os.getpid())
+        assert process.pid in guard.family(os.getpid())
         assert guard.end_marked(mark) == []
     finally:
         process.kill()

@@ -73,6 +73,18 @@ def descendants(of: int) -> list[int]:
     return found
 
 
+def family(of: int) -> list[int]:
+    """As `descendants`, without looking at the machine's other processes. May miss one while another ends: to be metered,
+    not to be killed by."""
+    if not Path(f"/proc/{of}/task/{of}/children").exists():
+        return descendants(of)
+    found, waiting = [], [of]
+    while waiting:
+        waiting = [child for parent in waiting for child in _children(parent)]
+        found += waiting
+    return found
+
+
 def send(pids: Iterable[int], number: int) -> None:
     """Send a signal to every process that is still there."""
     for pid in pids:
@@ -96,6 +108,17 @@ def _holds(pid: int, needle: bytes) -> bool:
     except OSError:
         return False  # gone, a zombie, or another user's
     return environment.startswith(needle) or b"\0" + needle in environment
+
+
+def _children(pid: int) -> list[int]:
+    found: list[int] = []
+    try:
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            with open(f"/proc/{pid}/task/{thread}/children", "rb") as file:
+                found += [int(word) for word in file.read().split()]
+    except OSError:  # it has ended meanwhile
+        pass
+    return found
 
 
 def _parents() -> list[tuple[int, int]]:
@@ -351,16 +374,33 @@ class Guard:
     def _is_over(self) -> bool:
         children = self._reap()
         if self.kill_at is not None and time.monotonic() >= self.kill_at:
-            send([*descendants(os.getpid()), *marked(self.job["mark"])], signal.SIGKILL)
+            self._send_all(signal.SIGKILL)
             if time.monotonic() > self.give_up_at:
                 return True
         if self.status is None:
             return False
-        left = children or bool(marked(self.job["mark"]))
+        left = children or bool(marked(self.job["mark"])) or self._group_lives()
         if left and self.kill_at is None:  # the engine has ended by itself and has left something behind
             self._kill_in(float(self.job["grace_s"]))
-            send([*descendants(os.getpid()), *marked(self.job["mark"])], signal.SIGTERM)
+            self._send_all(signal.SIGTERM)
         return not left
+
+    def _send_all(self, number: int) -> None:
+        send([*descendants(os.getpid()), *marked(self.job["mark"])], number)
+        if self._group_lives():
+            os.killpg(self.engine or 0, number)
+
+    def _group_lives(self) -> bool:
+        """Only where orphans do not become children of the guard: whether the engine's process group has members."""
+        if sys.platform == "linux":
+            return False
+        if self.engine is None:
+            return False
+        try:
+            os.killpg(self.engine, 0)
+        except (ProcessLookupError, PermissionError):
+            return False
+        return True
 
     def _reap(self) -> bool:
         """Take the ends of children in; whether any child is left."""

@@ -76,11 +76,9 @@ class GuardedHandle:
         self.tell({"do": "kill"})
 
     def pids(self) -> tuple[int, ...]:
-        """Every process of the launch that is alive, the guard included."""
-        found = {*guard.marked(self._request.mark), *guard.descendants(self._process.pid)}
-        if self._process.poll() is None:
-            found.add(self._process.pid)
-        return tuple(sorted(found))
+        """Every process of the launch that is alive, the guard included; asked about once a second while measuring."""
+        alive = [self._process.pid] if self._process.poll() is None else []
+        return (*alive, *guard.family(self._process.pid))
 
     def close(self) -> None:
         """Make sure that nothing of it is left."""
