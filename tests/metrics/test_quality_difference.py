@@ -35,7 +35,7 @@ def test_an_example_scored_on_one_side_only_is_refused() -> None:
     value = METRIC.compute(made(missing=True).measured(), {})["workers=2"]
     assert isinstance(value, Absent)
     assert value.reason == "refused"
-    assert value.detail.startswith("1 examples were scored on one side only")
+    assert value.detail.startswith("1 of 4 examples lack a score in some launch")
 
 
 def test_the_base_is_not_compared_with_itself() -> None:

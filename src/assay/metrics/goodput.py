@@ -85,7 +85,7 @@ def _one(measured: Measured, parts: pl.DataFrame, marked: set[int], role: str, n
     own = parts.filter(pl.col("configuration") == configuration)
     if own.height == 0:
         return no_launch(configuration) if role == "timed" else NO_FAULT
-    own = own.filter(pl.col("launch").is_in(list(marked)))
+    own = own.filter(pl.col("launch").is_in(list(marked)) & (pl.col("wall_s") > 0.0))  # a skipped launch took no time
     if own.height == 0:
         return Absent(reason="not_measured", detail=MARK_STEPS)
     shares = (own["productive"] / (own["workers"] * own["wall_s"])).to_list()

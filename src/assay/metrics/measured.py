@@ -134,6 +134,7 @@ def _fold_launch(steps: pl.DataFrame) -> pl.DataFrame:
     folded = (
         effective_steps(steps)
         .lazy()
+        .sort("launch", "step", "rank")  # of ranks that were equally slow, the first gives the phases
         .with_columns(_own=own, _known=known)
         .group_by("launch", "step")
         .agg(

@@ -41,6 +41,8 @@ def from_frame(
             found[configuration] = no_launch(configuration)
         elif present.height == 0:
             found[configuration] = Absent(reason="not_measured", detail=missing)
+        elif (refused := _no_logarithm(present["value"], name)) is not None:
+            found[configuration] = refused
         else:
             numbers = present["value"].to_list()
             n_trials = int(present[trials].sum()) if trials in present.columns else len(numbers)
@@ -48,6 +50,15 @@ def from_frame(
                 numbers, measured.confidence, unit=unit, aggregate=aggregate, name=name, n_trials=n_trials
             )
     return found
+
+
+def _no_logarithm(values: pl.Series, name: str) -> Absent | None:
+    """Times, rates and costs are above 0, or all 0 (a price of nothing): anything else is a damaged measurement."""
+    bad = values.filter(values <= 0.0)
+    if len(bad) == 0 or bool((values == 0.0).all()):
+        return None
+    detail = f"{len(bad)} of {len(values)} launches give a {name} of 0 or less, which cannot be; look at their rows"
+    return Absent(reason="refused", detail=detail)
 
 
 def positive(

@@ -31,10 +31,11 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
 
 
 def scores(measured: Measured) -> pl.DataFrame:
-    """(launch, example, score) of the metric that decides; a repeated score of an example: the last incarnation's."""
+    """(launch, example, score) of the metric that decides; a repeated score of an example: the last incarnation's, its last rank's."""
     quality = measured.experiment.quality
     rows = measured.table("examples").filter(pl.col("metric") == (quality.metric if quality else ""))
-    return rows.sort("incarnation").group_by("launch", "example").agg(pl.col("score").last()).sort("launch", "example")
+    ordered = rows.sort("incarnation", "rank", maintain_order=True)
+    return ordered.group_by("launch", "example").agg(pl.col("score").last()).sort("launch", "example")
 
 
 def missing_scores(measured: Measured) -> Absent:
@@ -57,6 +58,8 @@ def _one(measured: Measured, joined: pl.DataFrame, configuration: str) -> Value:
     present = rows.filter(pl.col("value").is_not_null())
     if present.height == 0:
         return missing_scores(measured)
+    if not present["value"].is_finite().all():
+        return Absent(reason="refused", detail="a score is not a finite number; mend the score that the script reports")
     return average(
         present["value"].to_list(), measured.confidence, unit=SCORE, name="quality",
         aggregate="mean score over the held-out examples", n_trials=int(present["examples"].sum()),

@@ -15,6 +15,7 @@ import polars as pl
 
 from assay.metrics.base import Metric, Results
 from assay.metrics.estimate import Absent, Estimate, Value
+from assay.metrics.format import count
 from assay.metrics.measured import Measured
 from assay.metrics.per_launch import no_launch
 from assay.metrics.quality import NOT_ASKED, missing_scores, scores
@@ -55,21 +56,36 @@ def paired_differences(measured: Measured, configuration: str) -> np.ndarray | A
     pairs = mine.join(theirs, on=["block", "example"], how="full", coalesce=True)
     blocks = set(mine["block"].unique()) & set(theirs["block"].unique())
     pairs = pairs.filter(pl.col("block").is_in(list(blocks)))
-    unpaired = pairs.filter(pl.col("score").is_null() | pl.col("reference").is_null()).height
-    if pairs.height == 0:
-        return Absent(
-            reason="insufficient", detail=f"no block holds scores of both {measured.base} and {configuration}"
-        )
-    complete = pairs.group_by("example").len()["len"].n_unique() == 1 and unpaired == 0
-    if not complete:
-        return Absent(
-            reason="refused",
-            detail=f"{unpaired} examples were scored on one side only; score the same examples in every launch",
-        )
+    if (refused := _unpairable(measured, configuration, pairs, len(blocks))) is not None:
+        return refused
     wide = pairs.sort("block", "example").with_columns(d=pl.col("score") - pl.col("reference"))
     matrix = wide["d"].to_numpy().reshape(len(blocks), -1)
     sign = -1.0 if measured.experiment.quality is not None and measured.experiment.quality.direction == "lower" else 1.0
     return np.asarray(sign * matrix, dtype=np.float64)
+
+
+def _unpairable(measured: Measured, configuration: str, pairs: pl.DataFrame, blocks: int) -> Absent | None:
+    """Why the scores cannot be compared example by example; None if they can."""
+    if pairs.height == 0:
+        return Absent(
+            reason="insufficient", detail=f"no block holds scores of both {measured.base} and {configuration}"
+        )
+    missing = pl.col("score").is_null() | pl.col("reference").is_null()
+    gaps = pairs.group_by("example").agg((pl.len() < blocks).or_(missing.any()).alias("gap")).filter("gap").height
+    if gaps:
+        said = (
+            f"{gaps} of {pairs['example'].n_unique()} examples lack a score in some launch; score all in every launch"
+        )
+        return Absent(reason="refused", detail=said)
+    odd = pairs.filter(~(pl.col("score") - pl.col("reference")).is_finite()).height
+    if odd:
+        said = f"{count(odd, 'scores')} are not finite numbers; mend the score that the script reports"
+        return Absent(reason="refused", detail=said)
+    if pairs["example"].n_unique() < 2:
+        return Absent(
+            reason="insufficient", detail="one example carries no interval; score at least 2, better hundreds"
+        )
+    return None
 
 
 def _value(measured: Measured, configuration: str) -> Value:

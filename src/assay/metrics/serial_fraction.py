@@ -51,7 +51,8 @@ def _fits_per_block(measured: Measured) -> list[float]:
         level: in_blocks(measured, values, name)
         for level, name in zip(measured.levels, measured.configurations, strict=True)
     }
-    blocks = sorted(set.intersection(*(set(found) for found in times.values())))
+    whole = set.intersection(*(set(found) for found in times.values()))
+    blocks = sorted(block for block in whole if all(found[block] > 0.0 for found in times.values()))
     above = [level for level in measured.levels if level > 1]
     return [amdahl_fit(above, [times[1][block] / times[level][block] for level in above]) for block in blocks]
 

@@ -2,7 +2,8 @@
 
 S(p) = T(base) / T(p), T the time per unit of work, compared inside each block (METRICS.md, "Scaling").
 With steps: T = median steady step time / items of all ranks in a step, which serves strong and weak scaling alike.
-Without: T = wall time of the launch.  The basis, the base and its absolute time are in the method and the signature
+Without: T = wall time of the launch.  Where the script counts no items, weak scaling means that work grows with the
+workers.  The basis, the base and its absolute time are in the method and the signature
 (Hoefler & Belli rule 1).  It cannot tell whether the base was itself as fast as it could be.
 """
 
@@ -24,7 +25,7 @@ from assay.units import RATIO
 def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     """Speedup per configuration; the base has exactly 1."""
     basis = time_basis(measured)
-    values = seconds_per_work(measured) if basis == "step" else wall_seconds(measured)
+    values = seconds_per_work(measured) if basis == "step" else wall_per_work(measured)
     return {name: paired_speedup(measured, values, name, basis, "speedup") for name in measured.configurations}
 
 
@@ -39,11 +40,22 @@ def time_basis(measured: Measured) -> str:
 
 
 def seconds_per_work(measured: Measured) -> pl.DataFrame:
-    """(launch, value): median steady step time / items per step; per step where no launch counts items."""
-    steps = measured.steady_steps
+    """(launch, value): median steady step time / items per step; where not every launch counts items, / `declared_work`."""
+    steps = measured.steady_steps.join(measured.timed.select("launch", "workers"), on="launch")
     per_item = steps["items"].null_count() == 0 if steps.height else False
-    work = pl.col("items").median() if per_item else pl.lit(1.0)
+    work = pl.col("items").median() if per_item else declared_work(measured).first()
     return steps.group_by("launch").agg((pl.col("step_s").median() / work).alias("value"))
+
+
+def wall_per_work(measured: Measured) -> pl.DataFrame:
+    """(launch, value): wall time of the launch / `declared_work`."""
+    work = measured.timed.select("launch", declared_work(measured).alias("work"))
+    return wall_seconds(measured).join(work, on="launch").select("launch", pl.col("value") / pl.col("work"))
+
+
+def declared_work(measured: Measured) -> pl.Expr:
+    """The work that the declared mode implies: the same everywhere (strong), in proportion to the workers (weak)."""
+    return pl.col("workers").cast(pl.Float64) if measured.experiment.scaling.mode == "weak" else pl.lit(1.0)
 
 
 def paired_speedup(measured: Measured, values: pl.DataFrame, configuration: str, basis: str, name: str) -> Value:
@@ -60,6 +72,8 @@ def paired_speedup(measured: Measured, values: pl.DataFrame, configuration: str,
         return Absent(
             reason="insufficient", detail=f"no block holds a launch of both {measured.base} and {configuration}"
         )
+    if min(*base.values(), *own.values()) <= 0.0:
+        return Absent(reason="refused", detail=f"a {basis} time of 0 or less, which cannot be; look at the rows")
     interval = paired_log_ratio([base[b] for b in blocks], [own[b] for b in blocks], measured.confidence)
     ratios = [base[b] / own[b] for b in blocks]
     return of_interval(

@@ -74,14 +74,17 @@ def _performance(
     bad = [f for f in findings if f.configuration == name and f.severity == "invalid"]
     if bad:
         return DimensionResult(status="INVALID", sentence="; ".join(f.evidence for f in bad))
-    if name == measured.base:
-        time = results["step_time"][name]
-        shown = results["wall_time"][name] if isinstance(time, Absent) else time
-        kind = "wall time" if isinstance(time, Absent) else "step time"
-        return DimensionResult(status="PASS", sentence=f"the base: {kind} {show(shown).full}")
-    relevant = [gates[key] for key in ("efficiency", "deadline") if key in gates]
-    words = [f"speedup {show(speedup).full}", *(gate.sentence for gate in relevant)]
+    base = name == measured.base  # its efficiency is 1 by definition, its deadline is a gate like any other
+    relevant = [gates[key] for key in ("efficiency", "deadline") if key in gates and not (base and key == "efficiency")]
+    words = [_base_time(results, name) if base else f"speedup {show(speedup).full}", *(g.sentence for g in relevant)]
     return DimensionResult(status=_worst([gate.status for gate in relevant]), sentence="; ".join(words))
+
+
+def _base_time(results: Results, name: str) -> str:
+    time = results["step_time"][name]
+    if isinstance(time, Absent):
+        return f"the base: wall time {show(results['wall_time'][name]).full}"
+    return f"the base: step time {show(time).full}"
 
 
 def _cost(results: Results, name: str, gates: Mapping[str, GateResult]) -> DimensionResult:

@@ -18,7 +18,7 @@ from assay.spec.plan import configuration_name
 from assay.verdict.audits.base import Audit
 from assay.verdict.dimensions import dimensions
 from assay.verdict.gates.base import Gate
-from assay.verdict.recommend import admissible, recommend
+from assay.verdict.recommend import admissible, recommend, standing
 from assay.verdict.sentence import sentence
 from assay.verdict.types import Finding, GateResult, Recommendation, Status, Verdict
 
@@ -91,8 +91,8 @@ def overall(
         return "FAIL"
     required = measured.experiment.gates.required_workers
     if required is not None:
-        return admissible(configuration_name(required), findings, gates)
+        return standing(measured, configuration_name(required), findings, gates)
     if recommendations[0].configuration is not None:
         return "PASS"
-    undecided = any(gate.status in ("INCONCLUSIVE", "NOT_MEASURED") for gate in gates) or not gates
-    return "INCONCLUSIVE" if undecided else "FAIL"
+    hopeless = all(admissible(name, findings, gates) == "FAIL" for name in measured.configurations)
+    return "FAIL" if hopeless else "INCONCLUSIVE"

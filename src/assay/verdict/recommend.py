@@ -29,11 +29,24 @@ def admissible(configuration: str, findings: Sequence[Finding], gates: Sequence[
     return "INCONCLUSIVE" if statuses & {"INCONCLUSIVE", "NOT_MEASURED"} else "PASS"
 
 
+def standing(
+    measured: Measured, configuration: str, findings: Sequence[Finding], gates: Sequence[GateResult]
+) -> Status:
+    """May it be recommended? As `admissible`, but without a measured quality nothing is more than undecided."""
+    status = admissible(configuration, findings, gates)
+    return "INCONCLUSIVE" if status == "PASS" and measured.experiment.quality is None else status
+
+
 def recommend(
     measured: Measured, results: Results, findings: Sequence[Finding], gates: Sequence[GateResult]
 ) -> tuple[Recommendation, ...]:
     """The recommended configuration first, then one per further goal."""
-    right = [name for name in measured.configurations if _result_is_right(measured, name, findings, gates)]
+    inadmissible = any(finding.severity == "invalid" for finding in findings)
+    right = [
+        name
+        for name in measured.configurations
+        if not inadmissible and _result_is_right(measured, name, findings, gates)
+    ]
     picks = [_recommended(measured, right, findings, gates)]
     cost = "cost_per_item" if isinstance(results["cost_per_item"].get(measured.base), Estimate) else "cost"
     picks.append(_least(measured, results, cost, right, "cheapest"))
@@ -64,7 +77,9 @@ def _recommended(
             goal="recommended", configuration=passing[-1],
             sentence="the largest worker count with quality held and every gate passed",
         )  # fmt: skip
-    if measured.experiment.quality is None:
+    if any(finding.severity == "invalid" for finding in findings):
+        why = "the record is inadmissible, so no configuration can be recommended"
+    elif measured.experiment.quality is None:
         why = "quality was not measured in these launches, so no configuration can be recommended"
     elif not right:
         why = "no configuration was shown to hold quality"

@@ -12,6 +12,7 @@ from assay.metrics.base import Results
 from assay.metrics.estimate import Absent, Estimate
 from assay.metrics.format import count, number, show
 from assay.metrics.measured import Measured
+from assay.spec.plan import configuration_name
 from assay.verdict.types import DIMENSIONS, DimensionResult, Finding, GateResult, Recommendation, Status
 
 
@@ -31,15 +32,28 @@ def sentence(
         worst = next(finding for finding in findings if finding.severity == "invalid")
         return f"{name}: INVALID, no number of this record may be quoted: {worst.evidence}."
     if status == "FAIL":
-        return f"{name}: FAIL: {_failure(findings, recommendations, vector)}."
-    if picked.configuration is None:
-        return f"{name}: INCONCLUSIVE: {picked.sentence}."
+        return f"{name}: FAIL: {_failure(measured, findings, recommendations, vector)}."
+    if status == "INCONCLUSIVE" or picked.configuration is None:
+        return f"{name}: INCONCLUSIVE: {_undecided(measured, gates, picked)}."
     missing = _not_measured(vector[picked.configuration], results, picked.configuration)
     claim = _claim(measured, results, picked.configuration)
     return f"{name}: {claim}{_next(measured, gates, picked.configuration)}. {_conditions(measured)}{missing}"
 
 
+def _undecided(measured: Measured, gates: Sequence[GateResult], picked: Recommendation) -> str:
+    """What the evidence is too small for: the required worker count, or any recommendation."""
+    required = measured.experiment.gates.required_workers
+    if required is None or measured.experiment.quality is None:
+        return picked.sentence
+    own = configuration_name(required)
+    reasons = [gate.sentence for gate in gates if gate.configuration == own and gate.status != "PASS"]
+    return (
+        f"{count(required, 'workers')} {'is' if required == 1 else 'are'} required and undecided: {'; '.join(reasons)}"
+    )
+
+
 def _failure(
+    measured: Measured,
     findings: Sequence[Finding],
     recommendations: Sequence[Recommendation],
     vector: Mapping[str, Mapping[str, DimensionResult]],
@@ -47,9 +61,12 @@ def _failure(
     wrong = [finding for finding in findings if finding.severity == "fail"]
     if wrong:
         return "; ".join(f"{f.configuration}: {f.evidence}" for f in wrong)
+    required = measured.experiment.gates.required_workers
+    own = None if required is None else configuration_name(required)
+    asked = {own: vector[own]} if own and any(result.status == "FAIL" for result in vector[own].values()) else vector
     failed = [
         f"{configuration}: {result.sentence}"
-        for configuration, row in vector.items()
+        for configuration, row in asked.items()
         for result in row.values()
         if result.status == "FAIL"
     ]
@@ -77,13 +94,16 @@ def _claim(measured: Measured, results: Results, configuration: str) -> str:
 
 
 def _next(measured: Measured, gates: Sequence[GateResult], configuration: str) -> str:
-    """Why not more: what the next larger worker count does not pass."""
+    """Why not more: what the next larger worker count does not pass, or what is not decided about it."""
     place = measured.configurations.index(configuration) + 1
     if place == len(measured.configurations):
         return ""
     name, workers = measured.configurations[place], measured.levels[place]
-    reasons = [gate.sentence for gate in gates if gate.configuration == name and gate.status != "PASS"]
-    return f"; {count(workers, 'workers')} do not pass: {reasons[0]}" if reasons else ""
+    for verb, statuses in (("do not pass", ("FAIL",)), ("are undecided", ("INCONCLUSIVE", "NOT_MEASURED"))):
+        for gate in gates:
+            if gate.configuration == name and gate.status in statuses:
+                return f"; {count(workers, 'workers')} {verb}: {gate.sentence}"
+    return ""
 
 
 def _largest(workers: int) -> str:

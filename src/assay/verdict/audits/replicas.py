@@ -9,6 +9,7 @@ from __future__ import annotations
 import polars as pl
 
 from assay.metrics.base import Results
+from assay.metrics.format import count
 from assay.metrics.measured import Measured
 from assay.metrics.replicas_agree import hashes
 from assay.verdict.audits.base import Audit
@@ -37,7 +38,7 @@ def _finding(configuration: str, apart: pl.DataFrame) -> Finding:
         )  # fmt: skip
     return Finding(
         rule="gradients_not_synchronised", severity="fail", configuration=configuration,
-        evidence=f"parameter hashes are equal at the start and differ after {step} steps (launch {launch}, {launches} launches in all)",
+        evidence=f"parameter hashes are equal at the start and differ after {count(step, 'steps')} (launch {launch}, {launches} launches in all)",
         remedy="synchronise gradients in every optimizer step: wrap the model in DDP, and leave no_sync() before the last backward",
     )  # fmt: skip
 

@@ -16,12 +16,12 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
     said = f": {reason}" if reason else ""
     if measured.state == "failed":
         return (_finding("failed", f"the experiment failed{said}", "mend the workload and run the experiment again"),)
+    if measured.state == "running":
+        return (_finding("running", "launches are still being made", "wait until the experiment has ended"),)
     remedy = "finish it with `assay resume RECORD`"
     if measured.state == "complete":
         return (_finding("unsealed", "all launches have ended but the record was never sealed", remedy),)
-    return (
-        _finding("interrupted", f"the experiment is {measured.state}: launches of the plan are missing{said}", remedy),
-    )
+    return (_finding("interrupted", f"the experiment was interrupted, launches of the plan are missing{said}", remedy),)
 
 
 def _finding(rule: str, evidence: str, remedy: str) -> Finding:

@@ -12,7 +12,7 @@ from typing import Literal
 
 from assay.metrics.base import Results
 from assay.metrics.estimate import Absent, Value
-from assay.metrics.format import show
+from assay.metrics.format import count, show
 from assay.metrics.measured import Measured
 from assay.verdict.types import GateResult, Status
 
@@ -38,14 +38,20 @@ def threshold(
         return GateResult(gate=gate, configuration=configuration, status=status, sentence=f"{title}: {value.detail}")
     assert not isinstance(bound, Absent)
     status = _status(value.low, value.high, bound.value, side)
-    few = value.n_launches < FEWEST_LAUNCHES and value.confidence < 1.0 and value.low < value.high
+    few = value.n_launches < FEWEST_LAUNCHES and value.confidence < 1.0  # equal values of two launches are luck
     if few:
         status = "INCONCLUSIVE"
     words = {"PASS": "meets", "FAIL": "misses", "INCONCLUSIVE": "may or may not meet"}[status]
     sentence = f"{title} {show(value).full} {words} the gate of {side} {limit}"
     if few:
-        sentence += f"; {value.n_launches} launches carry no verdict, use at least {FEWEST_LAUNCHES}"
+        sentence += f"; {too_few(value.n_launches)}"
     return GateResult(gate=gate, configuration=configuration, status=status, sentence=sentence)
+
+
+def too_few(launches: int) -> str:
+    """Why so few launches decide nothing."""
+    verb = "carries" if launches == 1 else "carry"
+    return f"{count(launches, 'launches')} {verb} no verdict, use at least {FEWEST_LAUNCHES}"
 
 
 def _status(low: float, high: float, bound: float, side: str) -> Literal["PASS", "FAIL", "INCONCLUSIVE"]:

@@ -12,7 +12,7 @@ from assay.metrics.format import decimals_of, number
 from assay.metrics.measured import Measured
 from assay.metrics.quality_difference import decide
 from assay.stats.noninferiority import Decision
-from assay.verdict.gates.base import FEWEST_LAUNCHES, Gate
+from assay.verdict.gates.base import FEWEST_LAUNCHES, Gate, too_few
 from assay.verdict.types import GateResult, Status
 
 
@@ -38,6 +38,8 @@ def _reference(results: Results, configuration: str) -> GateResult:
     value = results["quality"][configuration]
     if isinstance(value, Absent):
         return _result(configuration, "NOT_MEASURED", f"quality: {value.detail}")
+    if value.n_launches < FEWEST_LAUNCHES:
+        return _result(configuration, "INCONCLUSIVE", f"quality: the reference rests on {too_few(value.n_launches)}")
     return _result(configuration, "PASS", "quality: this is the reference that the others are compared with")
 
 
@@ -51,10 +53,7 @@ def _judged(measured: Measured, decision: Decision, value: Estimate) -> tuple[St
     margin = number(quality.margin, decimals)
     numbers = f"{quality.metric} differs by {mid} from the base, one-sided bounds [{low}, {high}], margin {margin}"
     if value.n_launches < FEWEST_LAUNCHES:
-        return (
-            "INCONCLUSIVE",
-            f"{numbers}; {value.n_launches} launches carry no verdict, use at least {FEWEST_LAUNCHES}",
-        )
+        return "INCONCLUSIVE", f"{numbers}; {too_few(value.n_launches)}"
     if decision.verdict == "HELD":
         worse = " (worse, but within the margin)" if decision.worse_within_margin else ""
         return "PASS", f"quality held{worse}: {numbers}"
