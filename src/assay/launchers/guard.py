@@ -33,6 +33,7 @@ POLL_S = 0.02  # how often the end of the last processes is looked at
 GIVE_UP_S = 30.0  # a process that has not gone so long after SIGKILL hangs in the kernel
 _CHUNK = 1 << 20
 _LONGEST_LINE = 1 << 16
+_IS_LINUX = sys.platform == "linux"
 _SET_PDEATHSIG, _SET_CHILD_SUBREAPER = 1, 36  # linux/prctl.h
 
 
@@ -123,7 +124,7 @@ def _children(pid: int) -> list[int]:
 
 def _parents() -> list[tuple[int, int]]:
     """(process, parent) of every process that is not a zombie."""
-    if sys.platform != "linux":
+    if not _IS_LINUX:
         text = subprocess.run(["ps", "-Ao", "pid=,ppid=,state="], capture_output=True, text=True, check=False).stdout
         rows = [line.split() for line in text.splitlines()]
         return [(int(row[0]), int(row[1])) for row in rows if len(row) == 3 and not row[2].startswith("Z")]
@@ -392,9 +393,7 @@ class Guard:
 
     def _group_lives(self) -> bool:
         """Only where orphans do not become children of the guard: whether the engine's process group has members."""
-        if sys.platform == "linux":
-            return False
-        if self.engine is None:
+        if _IS_LINUX or self.engine is None:
             return False
         try:
             os.killpg(self.engine, 0)
@@ -443,7 +442,7 @@ def _die_with(guard: int) -> Callable[[], None]:
     libc = ctypes.CDLL(None)  # loaded before the fork
 
     def before_exec() -> None:
-        if sys.platform == "linux":
+        if _IS_LINUX:
             libc.prctl(_SET_PDEATHSIG, int(signal.SIGTERM), 0, 0, 0)
             if os.getppid() != guard:  # it died before the kernel was told
                 os.kill(os.getpid(), signal.SIGKILL)

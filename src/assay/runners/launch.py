@@ -116,7 +116,10 @@ class LaunchRun:
             end_ns=ending.end_ns or self.context.clock.now_ns(), begin_utc=begin_utc, status=status, reason=reason,
             exit_code=ending.exit_code, restarts=self.watch.incarnation, placement=placement,
         )  # fmt: skip
-        write_launch(self.writer, row, self.context.record.path)
+        try:
+            write_launch(self.writer, row, self.context.record.path)
+        except RecordError as error:
+            raise self.broken or error from error
         if self.broken is not None:
             raise self.broken
         return row
