@@ -8,6 +8,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -49,6 +51,25 @@ class Launched:
 
 def run(*command: str | Path, workers: int = 0, **variables: str) -> subprocess.CompletedProcess[str]:
     """Run a script with this Python, under torchrun if `workers` is not 0. A script that hangs fails the test."""
-    engine = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(workers)] if workers else []
+    with started(*command, workers=workers, **variables) as job:
+        out, err = job.communicate(timeout=TIME_LIMIT_S)
+    return subprocess.CompletedProcess(job.args, job.returncode, out, err)
+
+
+@contextmanager
+def started(
+    *command: str | Path, workers: int = 0, options: tuple[str, ...] = (), **variables: str
+) -> Iterator[subprocess.Popen[str]]:
+    """A running script. What still runs at the end is asked to end, so that torchrun takes its workers along."""
+    engine = (
+        ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(workers), *options] if workers else []
+    )
     line = [sys.executable, *engine, *map(str, command)]
-    return subprocess.run(line, env=environment(**variables), capture_output=True, text=True, timeout=TIME_LIMIT_S)
+    pipe = subprocess.PIPE
+    job = subprocess.Popen(line, env=environment(**variables), stdout=pipe, stderr=pipe, text=True)
+    try:
+        yield job
+    finally:
+        if job.poll() is None:
+            job.terminate()
+            job.communicate()

@@ -110,7 +110,31 @@ def test_tensors_are_taken_as_losses_ids_scores_and_batches() -> None:
         p.samples(torch.tensor([4, 2]))
         p.log(loss=torch.tensor(0.25, requires_grad=True) * batch[0].shape[1])
     p.examples(torch.tensor([1, 2]), torch.tensor([True, False]), predictions=torch.tensor([3, 4]))
-    assert sink.of("samples")[0][-1] == [4, 2]
+    assert list(sink.of("samples")[0][-1]) == [4, 2]
     assert sink.of("fingerprints")[0][5] == 0.5
     assert sink.of("steps")[0][12] == 6.0
     assert [row[4:] for row in sink.of("examples")] == [("1", "3", None, 1.0), ("2", "4", None, 0.0)]
+
+
+def test_sample_ids_are_whole_numbers_copied_from_whatever_holds_them() -> None:
+    import numpy
+    import torch
+
+    from assay.instruments._values import as_ids
+    from assay.record.writer import to_batch
+
+    tensor = torch.tensor([[5, 6], [7, 8]], dtype=torch.int32)
+    kept = as_ids(tensor)
+    tensor[0, 0] = 99  # the script goes on with its tensor
+    given = [
+        kept,
+        as_ids(numpy.array([5, 6, 7, 8])),
+        as_ids(range(5, 9)),
+        as_ids([numpy.int64(5), torch.tensor(6), 7, 8]),
+    ]
+    batch = to_batch("samples", [(0, 0, 0, 0, step, ids) for step, ids in enumerate(given)])
+    assert batch is not None
+    assert batch.column("ids").to_pylist() == [[5, 6, 7, 8]] * 4
+    for wrong in (torch.tensor([0.5]), [0.5], ["a"]):
+        with pytest.raises((TypeError, ValueError)):
+            as_ids(wrong)

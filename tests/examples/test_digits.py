@@ -1,0 +1,132 @@
+"""The digits example: the same training with and without assay, a complete ledger, and a restart that loses nothing."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from assay.record.progress import read_progress
+from assay.spec.load import load
+from tests.launched import TIME_LIMIT_S, Launched, run, started
+
+pytestmark = pytest.mark.torch
+
+EPOCHS = 4  # of five steps: enough for one checkpoint, which holds the final weights
+
+
+def train(repository: Path) -> Path:
+    return repository / "examples" / "digits" / "train.py"
+
+
+def weights(scratch: Path) -> dict[str, bytes]:
+    import torch
+
+    model = torch.load(scratch / "checkpoint.pt", weights_only=True)["model"]
+    return {name: tensor.numpy().tobytes() for name, tensor in model.items()}
+
+
+@pytest.fixture(scope="module")
+def two_workers(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Launched, Path]:
+    """A recorded launch with two workers, and its scratch folder."""
+    folder = tmp_path_factory.mktemp("digits")
+    launch = Launched(folder / "launch=0000")
+    options = ("--epochs", str(EPOCHS), "--seed", "5", "--scratch", folder / "scratch")
+    done = launch.run(train(repository), *options, workers=2)
+    assert done.returncode == 0, done.stderr
+    return launch, folder / "scratch"
+
+
+@pytest.mark.timeout(240)
+def test_final_weights_are_bit_identical_with_and_without_assay(
+    repository: Path, two_workers: tuple[Launched, Path], tmp_path: Path
+) -> None:
+    options = ("--epochs", str(EPOCHS), "--seed", "5", "--scratch")
+    assert run(train(repository), *options, tmp_path / "bare-2", workers=2).returncode == 0
+    assert weights(tmp_path / "bare-2") == weights(two_workers[1])
+    assert run(train(repository), *options, tmp_path / "bare-1", workers=1).returncode == 0
+    launch = Launched(tmp_path / "launch=0000")
+    assert launch.run(train(repository), *options, tmp_path / "recorded-1", workers=1).returncode == 0
+    assert launch.table("steps").height == EPOCHS * 5
+    assert weights(tmp_path / "bare-1") == weights(tmp_path / "recorded-1")
+
+
+def test_every_training_image_is_used_once_per_epoch_and_every_other_one_scored_once(
+    two_workers: tuple[Launched, Path],
+) -> None:
+    launch, _ = two_workers
+    trained: set[int] = set()
+    for epoch in range(EPOCHS):
+        uses = Counter(
+            id for row in launch.table("samples").iter_rows(named=True) if row["epoch"] == epoch for id in row["ids"]
+        )
+        assert len(uses) == 1280
+        assert set(uses.values()) == {1}
+        trained = set(uses)
+    scored = [int(id) for id in launch.table("examples")["example"]]
+    assert len(scored) == len(set(scored)) == 517
+    assert trained.isdisjoint(scored)
+
+
+def test_replicas_are_equal_from_step_zero_and_every_phase_was_seen(two_workers: tuple[Launched, Path]) -> None:
+    launch, _ = two_workers
+    prints = launch.table("fingerprints")
+    hashes = [row for row in prints.iter_rows(named=True) if row["what"] == "parameter_hash"]
+    assert sorted({row["step"] for row in hashes}) == [0, 1, 2, 4, 8, 16, 20]
+    assert len(hashes) == 2 * 7
+    assert len({(row["step"], row["text"]) for row in hashes}) == 7
+    assert set(prints["what"]) == {"parameter_hash", "parameters", "dataset_size", "loss", "grad_norm"}
+    steps = launch.table("steps")
+    assert (
+        steps.select("data_ns", "forward_ns", "backward_ns", "optimizer_ns", "items").null_count().sum_horizontal()[0]
+        == 0
+    )
+    assert steps["items"].sum() == EPOCHS * 1280
+    kinds = Counter(launch.table("events")["kind"])
+    assert (kinds["checkpoint_save"], kinds["evaluation"], kinds["useful_work"], kinds["worker_end"]) == (2, 2, 1, 2)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(240)
+def test_a_killed_worker_costs_steps_and_not_the_result(repository: Path, tmp_path: Path) -> None:
+    launch = Launched(tmp_path / "launch=0000")
+    launch.folder.mkdir()
+    own = {"ASSAY_LAUNCH_DIR": str(launch.folder), "ASSAY_FLUSH_S": "0.05"}
+    command = (train(repository), "--epochs", "12", "--scratch", tmp_path / "scratch")
+    with started(*command, workers=2, options=("--max-restarts", "2"), **own) as job:
+        os.kill(_pid_after_steps(launch, 25), signal.SIGKILL)
+        _, errors = job.communicate(timeout=TIME_LIMIT_S)
+        assert job.returncode == 0, errors
+    steps = launch.table("steps")
+    again = steps.filter(steps["incarnation"] == 1)
+    assert again["step"].min() in (20, 40)  # the last checkpoint before the kill
+    assert again["step"].max() == 59
+    losses: dict[tuple[int, int], set[float]] = {}
+    for row in launch.table("fingerprints").iter_rows(named=True):
+        if row["what"] == "loss":
+            losses.setdefault((row["rank"], row["step"]), set()).add(row["value"])
+    assert len(losses) == 2 * 60
+    assert all(len(values) == 1 for values in losses.values()), "a step done again gave another loss"
+
+
+def _pid_after_steps(launch: Launched, steps: int) -> int:
+    """The process number of rank 1 once it has finished so many steps."""
+    deadline = time.monotonic() + TIME_LIMIT_S
+    while time.monotonic() < deadline:
+        progress = read_progress(launch.folder / "progress" / "rank=1.bin")
+        if progress is not None and progress.steps >= steps:
+            return progress.pid
+        time.sleep(0.002)
+    raise AssertionError(f"rank 1 never finished {steps} steps")
+
+
+def test_the_experiment_file_is_valid_and_its_script_is_there(repository: Path) -> None:
+    experiment = load(repository / "examples" / "digits.toml")
+    assert experiment.factor.levels == (1, 2, 4)
+    assert all(256 % level == 0 for level in experiment.factor.levels)
+    assert (repository / "examples" / experiment.workload.script).is_file()
+    assert experiment.faults[0].levels == (2,)
