@@ -24,6 +24,8 @@ def test_a_secret_is_refused_and_not_repeated(arguments: tuple[str, ...]) -> Non
     assert "planted" not in str(refusal.value)
 
 
-@pytest.mark.parametrize("arguments", [("--token-dim=64",), ("--token-budget", "100"), ("--seed", "{seed}"), ("--auth=none",)])
+@pytest.mark.parametrize(
+    "arguments", [("--token-dim=64",), ("--token-budget", "100"), ("--seed", "{seed}"), ("--auth=none",)]
+)
 def test_sizes_placeholders_and_switches_are_no_secrets(arguments: tuple[str, ...]) -> None:
     refuse_secrets(asked(*arguments))

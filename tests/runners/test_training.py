@@ -127,6 +127,11 @@ def test_the_environment_is_described_before_and_after(tmp_path: Path) -> None:
     assert environment["before"]["script"]["path"] == str(tmp_path / "train.py")
 
 
+def test_what_could_not_be_metered_is_told_with_its_reason(tmp_path: Path) -> None:
+    record, _ = attempt(tmp_path, "pass", **ONCE, energy={"source": "none"})
+    assert record.manifest["environment"]["after"]["not_metered"]["energy"] != ""
+
+
 def test_a_folder_instead_of_a_script_is_refused(tmp_path: Path) -> None:
     (tmp_path / "train.py").mkdir()
     with pytest.raises(SpecError, match=r"workload.script: found 'train.py', a folder"):

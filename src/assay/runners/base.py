@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -93,6 +94,7 @@ class Outcome:
 
     state: Literal["complete", "failed", "interrupted"]
     reason: str = ""
+    not_metered: Mapping[str, str] = field(default_factory=dict)  # counters that this machine lacks, and why
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -221,7 +223,8 @@ def _carry_out(runner: Runner, context: RunContext, before: Mapping[str, Any]) -
         record.set_environment("before", {"script": script_identity(context.experiment, context.folder), **before})
         outcome = runner.run(context)
         if outcome.state != "interrupted":
-            record.set_environment("after", capture(_secrets(context), folder=context.folder))
+            after = capture(_secrets(context), folder=context.folder)
+            record.set_environment("after", {**after, "not_metered": dict(outcome.not_metered)})
         record.finish(outcome.state, outcome.reason)
     except BaseException as error:
         with suppress(
@@ -243,7 +246,7 @@ def _secrets(context: RunContext) -> tuple[str, ...]:
 
 
 def _resume_line(path: Path, why: str) -> str:
-    return f"stopped by {why}; what was measured is kept. Go on with:\n\n    assay resume {path}\n"
+    return f"stopped by {why}; what was measured is kept. Go on with:\n\n    assay resume {shlex.quote(str(path))}"
 
 
 # ---- is it still the same experiment? ----------------------------------------------------------------------------

@@ -66,7 +66,7 @@ def run(context: RunContext) -> Outcome:
     if context.stop.count:
         return Outcome(state="interrupted", reason=context.stop.reason)
     failed = policy.hopeless(context.plan, context.rows) or policy.all_failed(context.rows)
-    return Outcome(state="failed", reason=failed) if failed else Outcome(state="complete")
+    return Outcome(state="failed" if failed else "complete", reason=failed, not_metered=meter.absences())
 
 
 def _note_absences(context: RunContext, meter: Meter) -> None:
