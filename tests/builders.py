@@ -172,7 +172,7 @@ def _broken_steps(
     assert planned_fault is not None
     stop, saved = min(26, steps - 5), min(20, steps - 10)
     killed = _steps(rows, number, planned, started, range(stop), 0)
-    detail = json.dumps({"signal": f"SIG{planned_fault.signal}", "pid": 4242})
+    detail = json.dumps({"signal": planned_fault.signal, "pid": 4242})
     host, rank, events = "bench-01", planned_fault.rank, rows["events"]
     events.append((number, started + 2 * S, 20 * MS, host, 0, 0, "checkpoint_save", saved, None, "{}"))
     events.append((number, killed, None, host, rank, 0, "fault", stop, None, detail))

@@ -76,14 +76,14 @@ def test_the_description_holds_the_numbers_with_their_intervals(pictures: dict[s
 @pytest.mark.parametrize(
     ("metrics", "picture", "sentence"),
     [
-        (("speedup",), "speedup", "Speedup was not measured: left out by the test."),
-        (("efficiency",), "efficiency", "Efficiency was not measured: left out by the test."),
-        (("quality_difference",), "quality", "The difference of quality to the base was not measured: left out by the test."),
-        (("cost",), "cost-time", "Cost was not measured: left out by the test."),
-        (("wall_time",), "cost-time", "Time was not measured: left out by the test."),
+        (("speedup",), "speedup", "Speedup: not measured (left out by the test)."),
+        (("efficiency",), "efficiency", "Efficiency: not measured (left out by the test)."),
+        (("quality_difference",), "quality", "The difference of quality to the base: not measured (left out by the test)."),
+        (("cost",), "cost-time", "Cost: not measured (left out by the test)."),
+        (("wall_time",), "cost-time", "Time: not measured (left out by the test)."),
         (
             ("data_time", "forward_time", "backward_time", "optimizer_time", "unknown_time"), "phases",
-            "The phases of a step was not measured: left out by the test.",
+            "The phases of a step: not measured (left out by the test).",
         ),
     ],
 )  # fmt: skip
@@ -144,6 +144,17 @@ def test_one_launch_bounds_nothing() -> None:
 )
 def test_amdahls_law(serial: float, workers: int, expected: float) -> None:
     assert speedup.amdahl(serial, workers) == pytest.approx(expected, abs=0.01)
+
+
+@pytest.mark.parametrize("serial", [-0.05, 1.2])
+def test_a_serial_fraction_outside_0_to_1_is_no_amdahl_curve(serial: float) -> None:
+    judged = builders.judgement()
+    fraction = {"all": builders.estimate(serial, 0.01, "fraction")}
+    judged = replace(judged, results={**judged.results, "serial_fraction": fraction})
+    drawing = speedup.draw(build(builders.measured(launches=1, steps=5), judged))
+    assert isinstance(drawing, Drawing)
+    assert "Amdahl’s law, fitted" not in [key.text for key in drawing.key]
+    assert "Serial fraction" in drawing.caption
 
 
 def test_wide_worker_counts_get_a_logarithmic_axis_and_labels_that_fit() -> None:

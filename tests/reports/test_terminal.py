@@ -31,7 +31,7 @@ def test_with_a_terminal_colour_repeats_the_words(view: View) -> None:
 
 def test_the_sentence_the_vector_the_gates_and_the_remedy_are_there(view: View) -> None:
     text = " ".join(render(view, width=120).split())
-    assert "FAIL synthetic: a gate fails on admissible numbers" in text
+    assert "FAIL synthetic: on admissible numbers, something that was required does not hold" in text
     assert view.sentence in text
     assert "4 workers fail fail inconclusive pass" in text
     assert "1 worker, 2 workers, reliability: not measured, no fault launch at this worker count" in text

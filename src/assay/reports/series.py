@@ -201,7 +201,8 @@ def _signal(detail: str) -> str:
         known = json.loads(detail)
     except ValueError:
         return ""
-    return str(known.get("signal", "")) if isinstance(known, dict) else ""
+    name = str(known.get("signal", "")) if isinstance(known, dict) else ""
+    return name if not name or name.startswith("SIG") else f"SIG{name}"
 
 
 def _progress(steps: pl.DataFrame, begin_ns: int) -> tuple[tuple[int, float, int], ...]:

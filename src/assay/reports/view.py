@@ -30,9 +30,9 @@ STATUS_WORDS: Final[Mapping[str, str]] = {
     "PASS": "pass", "FAIL": "fail", "INCONCLUSIVE": "inconclusive", "INVALID": "invalid", "NOT_MEASURED": "not measured",
 }  # fmt: skip
 STATUS_MEANINGS: Final[Mapping[str, str]] = {
-    "PASS": "every gate holds on admissible numbers",
-    "FAIL": "a gate fails on admissible numbers",
-    "INCONCLUSIVE": "the evidence is too small to decide",
+    "PASS": "the recommended configuration passes every gate on admissible numbers",
+    "FAIL": "on admissible numbers, something that was required does not hold",
+    "INCONCLUSIVE": "the evidence is too small to recommend anything",
     "INVALID": "an audit found the record inadmissible; its numbers decide nothing",
     "NOT_MEASURED": "nothing was recorded that could answer",
 }

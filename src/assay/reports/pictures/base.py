@@ -116,7 +116,7 @@ def estimates(view: View, row: MetricRow | None) -> dict[str, Estimate]:
 def absence(view: View, row: MetricRow | None, what: str) -> str:
     """One sentence that says why a metric has no number in any configuration."""
     notes = dict.fromkeys(c.note for c in row.cells.values() if not c.measured) if row is not None else {}
-    return f"{what} was not measured: {'; '.join(notes) or 'no launch recorded it'}."
+    return f"{what}: not measured ({'; '.join(notes) or 'no launch recorded it'})."
 
 
 def in_words(view: View, row: MetricRow) -> str:

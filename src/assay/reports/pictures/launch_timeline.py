@@ -8,14 +8,14 @@ from typing import Any
 import altair as alt
 
 from assay.metrics.format import Scale, count, scale_for
-from assay.reports.pictures.base import Drawing, Key, Missing, Rows, colour, data
+from assay.reports.pictures.base import WIDTH, Drawing, Key, Missing, Rows, colour, data
 from assay.reports.series import Timeline
 from assay.reports.view import View
 
 TITLE = "Step times over each launch"
 MOST_PANELS = 15
 ACROSS = 3
-PANEL_WIDTH = 84
+BESIDE_PANEL = 40  # pixels for a panel's labels and the gap to the next
 PANEL_HEIGHT = 60
 ROOM = 1.25  # the panel's top above the slowest steady steps
 
@@ -30,8 +30,10 @@ def draw(view: View) -> Drawing | Missing:
     chosen = chosen_panels(timed, [column.key for column in view.columns])
     tops = {key: _top([t for t in timed if t.configuration == key]) for key in {t.configuration for t in chosen}}
     scale = scale_for("s", tops.values())
-    panels = [_panel(view, timeline, scale, tops[timeline.configuration] * scale.factor) for timeline in chosen]
-    chart = alt.concat(*panels, columns=ACROSS, spacing={"row": 14, "column": 12})
+    across = len(view.columns) if len(view.columns) in (2, 3) else min(ACROSS, len(chosen))
+    width = WIDTH // across - BESIDE_PANEL
+    panels = [_panel(view, timeline, scale, tops[timeline.configuration] * scale.factor, width) for timeline in chosen]
+    chart = alt.concat(*panels, columns=across, spacing={"row": 14, "column": 12})
     more = f" {len(chosen)} of {count(len(timed), 'launches')} are shown." if len(chosen) < len(timed) else ""
     return Drawing(
         title=TITLE, chart=chart, description=_words(view, timed),
@@ -58,7 +60,7 @@ def _top(timelines: list[Timeline]) -> float:
     return ROOM * steady[min(len(steady) - 1, math.floor(0.98 * len(steady)))]
 
 
-def _panel(view: View, timeline: Timeline, scale: Scale, top: float) -> Any:
+def _panel(view: View, timeline: Timeline, scale: Scale, top: float, width: int) -> Any:
     rows: Rows = [
         {
             "x": (b.first + b.last) / 2, "y": min(b.median_s * scale.factor, top),
@@ -69,8 +71,8 @@ def _panel(view: View, timeline: Timeline, scale: Scale, top: float) -> Any:
     first, last = timeline.bins[0].first, timeline.bins[-1].last
     x_scale = alt.Scale(domain=[first, max(last, first + 1)], nice=False)
     middle = _round_tick(top)
-    y_axis = alt.Axis(title=None, values=[0, middle], labelFontSize=12)
-    x_axis = alt.Axis(title=None, values=[first, last], labelFontSize=12, format="d", grid=False, labelFlush=True)
+    y_axis = alt.Axis(title=None, values=[0, middle], labelFontSize=13)
+    x_axis = alt.Axis(title=None, values=[first, last], labelFontSize=13, format="d", grid=False, labelFlush=True)
 
     def x(field: str) -> alt.X:
         return alt.X(f"{field}:Q", scale=x_scale, axis=x_axis)
@@ -85,11 +87,11 @@ def _panel(view: View, timeline: Timeline, scale: Scale, top: float) -> Any:
     spread = base.mark_area(color=colour("main"), opacity=0.25).encode(x=x("x"), y=y("low"), y2="high:Q")
     line = base.mark_line(color=colour("main"), strokeWidth=1.5).encode(x=x("x"), y=y("y"))
     title = alt.TitleParams(
-        f"{view.label(timeline.configuration)}, #{timeline.launch}", anchor="start", fontSize=12.5, fontWeight="normal",
+        f"{view.label(timeline.configuration)}, #{timeline.launch}", anchor="start", frame="group", fontSize=13, fontWeight="normal",
         color=colour("ink"), offset=4,
     )  # fmt: skip
     layers = [warm.encode(x=x("from"), x2="to:Q"), spread, line] if timeline.warmup else [spread, line]
-    return alt.layer(*layers).properties(width=PANEL_WIDTH, height=PANEL_HEIGHT, title=title)
+    return alt.layer(*layers).properties(width=width, height=PANEL_HEIGHT, title=title)
 
 
 def _round_tick(top: float) -> float:

@@ -85,9 +85,10 @@ def _ideal(axis: WorkerAxis, base: int, x: alt.X, y: Callable[[str], alt.Y]) -> 
 
 
 def _fraction(view: View) -> Estimate | None:
+    """The serial fraction if it is one: a fit outside 0..1 says that Amdahl's law does not describe these data."""
     row = view.metric("serial_fraction")
     value = row.cells[ALL].value if row is not None and ALL in row.cells else None
-    return value if isinstance(value, Estimate) else None
+    return value if isinstance(value, Estimate) and 0.0 <= value.value <= 1.0 else None
 
 
 def amdahl(serial: float, workers: float) -> float:
