@@ -155,7 +155,9 @@ def measure(pairs: int) -> dict[str, Any]:
 def main() -> int:
     """Print one JSON object; exit with 1 if the promise is broken."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--pairs", type=int, default=40, help="pairs of empty loops, and half the pairs of digits loops (default 40)")
+    parser.add_argument(
+        "--pairs", type=int, default=40, help="pairs of empty loops; twice as many of digits loops (default 40)"
+    )
     parser.add_argument("--append", type=Path, help="also append the result to this Markdown file")
     arguments = parser.parse_args()
     load = os.getloadavg()[0]

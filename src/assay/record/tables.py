@@ -79,7 +79,7 @@ STEPS = Table("steps", "a training step on a rank", (
     Column("forward_ns", "int64", "forward pass and loss", nullable=True),
     Column("backward_ns", "int64", "backward pass, with whatever communication overlaps it", nullable=True),
     Column("optimizer_ns", "int64", "optimizer step", nullable=True),
-    Column("checkpoint_ns", "int64", "saving a checkpoint inside this step", nullable=True),
+    Column("checkpoint_ns", "int64", "pauses inside this step: saving or loading a checkpoint, evaluating; readers subtract them", nullable=True),
     Column("exposed_comm_ns", "int64", "time that communication added to the step", nullable=True),
     Column("items", "float64", "units of work done by this rank in this step", nullable=True),
     Column("method", "string", "how phases were timed: monotonic or cuda_event"),
