@@ -1,6 +1,6 @@
 """Was any training sample used more than once in an epoch?
 
-samples_duplicated = uses beyond the first, most of any complete epoch (exact; quality.md section 4, layer A).
+samples_duplicated = uses beyond the first, most of any epoch (exact; quality.md section 4, layer A).
 It sees only ids that the script reports, and cannot tell whether a reported sample was really trained on.
 """
 
@@ -17,7 +17,7 @@ from assay.units import COUNT
 
 
 def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
-    """The worst complete epoch of each configuration."""
+    """The worst epoch of each configuration."""
     found: dict[str, Value] = {}
     judged = epochs(measured)
     for name in measured.configurations:
@@ -25,12 +25,12 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
         found[name] = NO_LEDGER if not own else exact(
             float(max(epoch.duplicated for epoch in own)), unit=COUNT, name="samples_duplicated",
             n_launches=len({epoch.launch for epoch in own}), n_trials=sum(epoch.used for epoch in own),
-            how=f"exact count over {len(own)} complete epochs and all ranks",
+            how=f"exact count over {len(own)} epochs and all ranks",
         )  # fmt: skip
     return found
 
 
 METRIC = Metric(
     name="samples_duplicated", title="Samples used twice per epoch", unit=COUNT, better="lower", dimension="correctness",
-    formula="uses beyond the first, most of any complete epoch", compute=compute,
+    formula="uses beyond the first, most of any epoch", compute=compute,
 )  # fmt: skip

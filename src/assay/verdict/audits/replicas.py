@@ -29,16 +29,16 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
 
 def _finding(configuration: str, apart: pl.DataFrame) -> Finding:
     launch, step = int(apart["launch"][0]), int(apart["step"][0])
-    launches = apart["launch"].n_unique()
+    where = f"launch {launch}, {count(apart['launch'].n_unique(), 'launches')} in all"
     if step == 0:
         return Finding(
             rule="replica_seed_mismatch", severity="fail", configuration=configuration,
-            evidence=f"parameter hashes differ between ranks before the first step (launch {launch}, {launches} launches in all)",
+            evidence=f"parameter hashes differ between ranks before the first step ({where})",
             remedy="give every rank the same initial parameters: the same seed, or let DDP broadcast them (init_sync=True)",
         )  # fmt: skip
     return Finding(
         rule="gradients_not_synchronised", severity="fail", configuration=configuration,
-        evidence=f"parameter hashes are equal at the start and differ after {count(step, 'steps')} (launch {launch}, {launches} launches in all)",
+        evidence=f"parameter hashes are equal at the start and differ after {count(step, 'steps')} ({where})",
         remedy="synchronise gradients in every optimizer step: wrap the model in DDP, and leave no_sync() before the last backward",
     )  # fmt: skip
 

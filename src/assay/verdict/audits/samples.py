@@ -6,7 +6,10 @@ shards; it is named so.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from assay.metrics.base import Results
+from assay.metrics.format import count
 from assay.metrics.ledger import Epoch, epochs
 from assay.metrics.measured import Measured
 from assay.verdict.audits.base import Audit
@@ -15,22 +18,35 @@ from assay.verdict.types import Finding
 
 def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
     """Findings on lost and duplicated samples, one per configuration and kind; fault launches included."""
-    found = []
+    found: list[Finding] = []
     judged = (*epochs(measured), *epochs(measured, role="fault"))
     for name in measured.configurations:
         own = [epoch for epoch in judged if epoch.configuration == name]
-        if (worst := max(own, key=lambda epoch: epoch.lost, default=None)) is not None and worst.lost:
-            found.append(_lost(name, worst, sum(1 for epoch in own if epoch.lost), len(own)))
+        whole = [epoch for epoch in own if not epoch.cut_short]
+        if (worst := max(whole, key=lambda epoch: epoch.lost, default=None)) is not None and worst.lost:
+            found.append(_lost(name, worst, sum(1 for epoch in whole if epoch.lost), len(whole)))
         if (worst := max(own, key=lambda epoch: epoch.duplicated, default=None)) is not None and worst.duplicated:
             found.append(_duplicated(name, worst, sum(1 for epoch in own if epoch.duplicated), len(own)))
-    return tuple(found)
+    return (*found, *_cut_short(judged))
+
+
+def _cut_short(judged: Sequence[Epoch]) -> list[Finding]:
+    """A note that the last epochs were not judged for losses."""
+    launches = {epoch.launch for epoch in judged if epoch.cut_short}
+    if not launches:
+        return []
+    return [Finding(
+        rule="epoch_cut_short", severity="note", configuration=None,
+        evidence=f"{count(len(launches), 'launches')} ended inside an epoch, as those of the base did; what that epoch did not use is not counted as lost",
+        remedy="end the run with an epoch, if every sample must be accounted for",
+    )]  # fmt: skip
 
 
 def _lost(configuration: str, worst: Epoch, bad: int, total: int) -> Finding:
     return Finding(
         rule="samples_lost", severity="fail", configuration=configuration,
-        evidence=f"{worst.lost} of {worst.expected} samples were used by no rank in epoch {worst.epoch} of launch {worst.launch} "
-        f"({bad} of {total} epochs lose samples)",
+        evidence=f"{worst.lost} of {count(worst.expected, 'samples')} used by no rank in epoch {worst.epoch} of launch {worst.launch} "
+        f"({bad} of {count(total, 'epochs')})",
         remedy="check the sharding of the sampler: every id must fall to exactly one rank, and drop_last must drop nothing",
     )  # fmt: skip
 
@@ -45,8 +61,8 @@ def _duplicated(configuration: str, worst: Epoch, bad: int, total: int) -> Findi
     return Finding(
         rule="samples_duplicated_by_padding" if padding else "samples_duplicated",
         severity="fail", configuration=configuration,
-        evidence=f"{worst.duplicated} samples were used more than once in epoch {worst.epoch} of launch {worst.launch}{cause} "
-        f"({bad} of {total} epochs)",
+        evidence=f"{count(worst.duplicated, 'samples')} used more than once in epoch {worst.epoch} of launch {worst.launch}{cause} "
+        f"({bad} of {count(total, 'epochs')})",
         remedy="make the data set a multiple of the global batch, or give the padded samples weight 0"
         if padding else "check the sharding of the sampler: two ranks read the same samples",
     )  # fmt: skip

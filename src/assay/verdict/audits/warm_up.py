@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 
 from assay.metrics.base import Results
+from assay.metrics.format import count
 from assay.metrics.measured import Measured
 from assay.verdict.audits.base import Audit
 from assay.verdict.types import Finding
@@ -35,7 +36,7 @@ def _unsteady(measured: Measured, configuration: str, kind: str, launches: list[
     detail = measured.steady[launches[0]].detail
     return Finding(
         rule=kind.replace(" ", "_").replace("-", "_"), severity="warning", configuration=configuration,
-        evidence=f"{len(launches)} of {total} launches show {kind} in their step times ({detail})",
+        evidence=f"{len(launches)} of {count(total, 'launches')} show {kind} in their step times ({detail})",
         remedy="run more steps per launch, and look at the step times over the launch for what changes",
     )  # fmt: skip
 
@@ -46,7 +47,7 @@ def _warm(measured: Measured) -> tuple[Finding, ...]:
         return ()
     return (Finding(
         rule="warm_up", severity="note", configuration=None,
-        evidence=f"up to {max(warm)} steps at the beginning of a launch are warm-up and left out of steady-state numbers",
+        evidence=f"up to {count(max(warm), 'steps')} at the beginning of a launch: warm-up, left out of steady-state numbers",
         remedy="nothing to do; they stay in the record",
     ),)  # fmt: skip
 

@@ -39,7 +39,7 @@ def _reference(results: Results, configuration: str) -> GateResult:
     if isinstance(value, Absent):
         return _result(configuration, "NOT_MEASURED", f"quality: {value.detail}")
     if value.n_launches < FEWEST_LAUNCHES:
-        return _result(configuration, "INCONCLUSIVE", f"quality: the reference rests on {too_few(value.n_launches)}")
+        return _result(configuration, "INCONCLUSIVE", f"quality of the reference: {too_few(value.n_launches)}")
     return _result(configuration, "PASS", "quality: this is the reference that the others are compared with")
 
 
