@@ -1,0 +1,88 @@
+"""Where do the stored records come from?  Real launches of the digits trainer, good and broken on purpose, kept small.
+
+    python tests/records/make.py [NAME ...]
+
+Each experiment is run for real, and the record is then written again (`runners/replay`) without the environment of the
+machine: `tests/verdict/test_broken_trainers.py` judges the copies in milliseconds, and runs the experiments live in its
+slow form.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+from assay.clock import SystemClock
+from assay.record import folder as record_folder
+from assay.record.reader import open_record
+from assay.runners import replay
+from assay.runners.base import RunContext, plan_signature, run
+from assay.runners.replay import replayed
+from assay.runners.signals import StopRequest
+from assay.spec.experiment import Energy, Experiment, Factor, Launches, Limits, Prices, Quality, Workload
+from assay.spec.plan import plan
+
+HERE = Path(__file__).resolve().parent
+REPOSITORY = HERE.parents[1]
+
+# name -> script, launches per configuration (a broken replica shows in one launch; a verdict on quality needs three), epochs
+TRAINERS = {
+    "good": ("examples/digits/train.py", 3, 3),
+    "seed_mismatch": ("examples/broken/seed_mismatch.py", 1, 1),
+    "unsynced": ("examples/broken/unsynced.py", 1, 1),
+    "dropped_shard": ("examples/broken/dropped_shard.py", 1, 2),
+    "padding_duplicates": ("examples/broken/padding_duplicates.py", 1, 2),
+    "worse_accuracy": ("examples/broken/worse_accuracy.py", 3, 3),
+}
+
+
+def experiment(name: str) -> Experiment:
+    """One and two workers, a few epochs; the margin is that of examples/digits.toml."""
+    script, launches, epochs = TRAINERS[name]
+    return Experiment(
+        name=name.replace("_", "-"),
+        workload=Workload(script=script, arguments=("--seed", "{seed}", "--epochs", str(epochs)), work="samples"),
+        factor=Factor(levels=(1, 2)),
+        launches=Launches(per_configuration=launches),
+        quality=Quality(metric="accuracy", margin=0.01),
+        prices=Prices.model_validate({"usd_per_worker_hour": 0.04, "date": "2026-11-01", "source": "assumed"}),
+        energy=Energy(source="none"),
+        limits=Limits(launch_timeout_s=120.0),
+    )
+
+
+def measure(name: str, root: Path) -> Path:
+    """Run the experiment for real; the path of its sealed record."""
+    return run(experiment(name), folder=REPOSITORY, root=root)
+
+
+def copy_without_machine(source: Path, root: Path) -> Path:
+    """The same launches in a new sealed record that says nothing about the machine but its processor."""
+    found = open_record(source)
+    record = record_folder.create(root, found.experiment, plan_signature(found.experiment), clock=SystemClock())
+    environment = found.manifest["environment"]["before"]
+    record.set_environment("before", {"cpu": environment.get("cpu", {})})
+    context = RunContext(
+        experiment=replayed(found.experiment, source), folder=REPOSITORY, record=record, plan=plan(found.experiment),
+        clock=SystemClock(), stop=StopRequest(),
+    )  # fmt: skip
+    outcome = replay.run(context)
+    assert outcome.state == "complete", outcome
+    record.finish("complete")
+    return record.path
+
+
+def main(names: list[str]) -> None:
+    """Measure, and replace the stored copies."""
+    for name in names or list(TRAINERS):
+        with tempfile.TemporaryDirectory() as folder:
+            made = copy_without_machine(measure(name, Path(folder) / "records"), Path(folder) / "copies")
+            shutil.rmtree(HERE / name, ignore_errors=True)
+            shutil.move(made, HERE / name)
+        print(HERE / name)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
