@@ -70,6 +70,20 @@ def test_facts_that_changed_during_the_experiment_are_marked(view: View) -> None
     assert view.changes == 2
 
 
+def test_a_changed_version_is_surprising_and_a_counter_is_not(view: View) -> None:
+    assert [group.name for group in view.environment if group.surprising] == []
+    before, after = builders.environment().values()
+    after["python"]["packages"]["torch"] = "2.14.0"
+    changed = build(builders.measured(environments={"before": before, "after": after}), builders.judgement())
+    assert [group.name for group in changed.environment if group.surprising] == ["python"]
+
+
+def test_a_group_that_was_read_only_once_did_not_change() -> None:
+    environments = {"before": {"script": {"path": "train.py"}, "host": {"name": "a"}}, "after": {"host": {"cores": 2}}}
+    view = build(builders.measured(environments=environments), builders.judgement())
+    assert [(group.name, group.changed) for group in view.environment] == [("script", 0), ("host", 2)]
+
+
 def test_a_fact_that_could_not_be_read_says_why() -> None:
     environments = {"before": {"gpu": {"absent": "no driver"}}, "after": {"gpu": {"absent": "no driver"}}}
     view = build(builders.measured(environments=environments), builders.judgement())

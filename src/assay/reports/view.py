@@ -182,6 +182,19 @@ class EnvironmentGroup:
         """How many facts differ between before and after."""
         return sum(row.changed for row in self.rows)
 
+    @property
+    def surprising(self) -> bool:
+        """Whether something changed that is no counter: a version, a commit, a setting."""
+        return any(row.changed and not (_numeric(row.before) and _numeric(row.after)) for row in self.rows)
+
+
+def _numeric(text: str) -> bool:
+    try:
+        float(text.replace("−", "-"))
+    except ValueError:
+        return False
+    return True
+
 
 @dataclass(frozen=True, kw_only=True)
 class Fact:
@@ -387,14 +400,18 @@ def _launch_row(row: Mapping[str, Any], measured: Measured, labels: Mapping[str,
 
 
 def _environment(environment: object) -> tuple[EnvironmentGroup, ...]:
-    """Both snapshots flattened to dotted keys, grouped by their first part; a fact of one snapshot alone counts as changed."""
+    """Both snapshots flattened to dotted keys, grouped by their first part.
+
+    A fact of one snapshot alone counts as changed, unless its whole group was read only once.
+    """
     snapshots = environment if isinstance(environment, Mapping) else {}
     before, after = (dict(_flat(snapshots.get(when) or {})) for when in ("before", "after"))
+    read_twice = {key.partition(".")[0] for key in before} & {key.partition(".")[0] for key in after}
     groups: dict[str, list[EnvironmentRow]] = {}
     for key in [*before, *(key for key in after if key not in before)]:
         head, _, rest = key.partition(".")
         old, new = before.get(key, "–"), after.get(key, "–")
-        row = EnvironmentRow(key=rest or head, before=old, after=new, changed=bool(after) and old != new)
+        row = EnvironmentRow(key=rest or head, before=old, after=new, changed=head in read_twice and old != new)
         groups.setdefault(head, []).append(row)
     return tuple(EnvironmentGroup(name=name, rows=tuple(rows)) for name, rows in groups.items())
 
