@@ -21,7 +21,7 @@ from assay.metrics.measured import Measured
 from assay.reports import series
 from assay.spec.experiment import Experiment
 from assay.units import NS_PER_S
-from assay.verdict.types import DIMENSIONS, Finding, Status
+from assay.verdict.types import DIMENSIONS, Finding, GateResult, Recommendation, Status
 
 if TYPE_CHECKING:
     from assay.verdict.judge import Judgement
@@ -288,22 +288,9 @@ def build(measured: Measured, judgement: Judgement) -> View:
         base=measured.base,
         vector=tuple(_vector_row(column, verdict.dimensions.get(column.key, {})) for column in columns),
         metrics=metrics,
-        gates=tuple(
-            GateRow(
-                gate=gate.gate, configuration=gate.configuration,
-                label=labels.get(gate.configuration, _place(gate.configuration)), status=gate.status,
-                word=STATUS_WORDS[gate.status], sentence=gate.sentence,
-            )
-            for gate in verdict.gates
-        ),
+        gates=_gate_rows(verdict.gates, labels),
         findings=_findings(verdict.findings, labels),
-        recommendations=tuple(
-            RecommendationRow(
-                goal=pick.goal, configuration=pick.configuration, sentence=pick.sentence,
-                label="none" if pick.configuration is None else labels.get(pick.configuration, pick.configuration),
-            )
-            for pick in verdict.recommendations
-        ),
+        recommendations=_recommendation_rows(verdict.recommendations, labels),
         launches=_launches(measured, labels),
         environment=_environment(manifest.get("environment")),
         conditions=_conditions(experiment, manifest, measured, labels[measured.base]),
@@ -360,6 +347,26 @@ def _metric_row(metric: Metric, values: Mapping[str, Value], work: str) -> Metri
         name=metric.name, title=metric.title, dimension=metric.dimension, unit=metric.unit, shown_unit=scale.label,
         better=metric.better, formula=metric.formula, primary=metric.primary,
         cells={key: show(value, scale) for key, value in values.items()},
+    )  # fmt: skip
+
+
+def _gate_rows(gates: tuple[GateResult, ...], labels: Mapping[str, str]) -> tuple[GateRow, ...]:
+    return tuple(
+        GateRow(
+            gate=gate.gate, configuration=gate.configuration, status=gate.status, word=STATUS_WORDS[gate.status],
+            label=labels.get(gate.configuration, _place(gate.configuration)), sentence=gate.sentence,
+        )
+        for gate in gates
+    )  # fmt: skip
+
+
+def _recommendation_rows(picks: tuple[Recommendation, ...], labels: Mapping[str, str]) -> tuple[RecommendationRow, ...]:
+    return tuple(
+        RecommendationRow(
+            goal=pick.goal, configuration=pick.configuration, sentence=pick.sentence,
+            label="none" if pick.configuration is None else labels.get(pick.configuration, pick.configuration),
+        )
+        for pick in picks
     )  # fmt: skip
 
 

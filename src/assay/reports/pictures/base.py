@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import altair as alt
 
@@ -21,7 +21,6 @@ from assay.reports.view import MetricRow, View
 WIDTH: Final = 400
 HEIGHT: Final = 265
 FONT_SIZE: Final = 14
-MOST_TICKS: Final = 8
 LOG_FROM: Final = 10.0  # worker counts that span more than this get a logarithmic axis
 
 ROLES: Final = (
@@ -43,7 +42,6 @@ CATEGORIES: Final = ("main", "second", "third", "fourth", "fifth", "sixth")
 SHAPES: Final = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross")
 PLACEHOLDERS: Final[Mapping[str, str]] = {role: f"#fa{place:02x}ce" for place, role in enumerate(ROLES)}
 
-Mark = Literal["point", "hollow", "dot", "line", "dash", "bar", "band", "cross", "ring"]
 Rows = list[dict[str, Any]]
 
 
@@ -51,7 +49,7 @@ Rows = list[dict[str, Any]]
 class Key:
     """One entry of a picture's key: how it is drawn, in which colour, and what it means."""
 
-    mark: str  # a Mark or one of SHAPES
+    mark: str  # point, hollow, dot, line, dash, bar, band, cross45 or one of SHAPES; drawn by the page
     role: str
     text: str
 
