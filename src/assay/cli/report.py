@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import os
+import shutil
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from assay.verdict.types import Status
 
 EXIT_OF_STATUS = {"PASS": 0, "FAIL": 1, "INVALID": 3, "INCONCLUSIVE": 4, "NOT_MEASURED": 4}
+WIDEST = 140  # columns; longer lines are hard to read
 ON_STDOUT = ("terminal", "markdown", "json")  # unless --output says otherwise
 
 
@@ -116,6 +119,13 @@ def write(report: Report, view: View, target: Path, *, as_folder: bool) -> Path:
 
 
 def _print(report: Report, view: View) -> None:
+    """On stdout; in colour and in the window's width where that is a terminal."""
+    if report.name == "terminal" and sys.stdout.isatty():
+        from assay.reports.terminal import render
+
+        width = min(shutil.get_terminal_size().columns, WIDEST)
+        sys.stdout.write(render(view, width=width, colour="NO_COLOR" not in os.environ))
+        return
     content = report.render(view)
     text = content.decode() if isinstance(content, bytes) else content
     sys.stdout.write(text if text.endswith("\n") else f"{text}\n")

@@ -111,7 +111,7 @@ def _picked(measured: Measured, found: dict[str, Estimate], best: str | None, go
     rivals = [
         name for name, other in found.items() if name != best and other.low <= value.high and value.low <= other.high
     ]
-    sentence = show(value).full
+    sentence = show(value, work=measured.experiment.workload.work).full
     if rivals:
         sentence += f"; not separated from {_named(measured, rivals)} by these intervals"
     return Recommendation(goal=goal, configuration=best, sentence=sentence)
