@@ -1,0 +1,51 @@
+"""Did the instrument itself lose anything?
+
+The probe disables itself rather than break a training job, and the writer drops a row rather than stop one; both say so
+in the record (events `probe_error` and `rows_dropped`).  What they lost cannot be judged, so it is named.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from assay.metrics.base import Results
+from assay.metrics.format import count
+from assay.metrics.measured import Measured
+from assay.verdict.audits.base import Audit
+from assay.verdict.types import Finding
+
+
+def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+    """One warning for a probe that gave up, one for rows that were dropped."""
+    events = measured.table("events")
+    gave_up, dropped = (events.filter(pl.col("kind") == kind) for kind in ("probe_error", "rows_dropped"))
+    found = []
+    if gave_up.height:
+        found.append(_finding(
+            "probe_error", gave_up,
+            f"the probe met an error of its own and stopped recording; the first, {_where(gave_up)}: {gave_up['detail'][0]}",
+            "report it as a defect of assay; the launches it names hold less than they should",
+        ))  # fmt: skip
+    if dropped.height:
+        rows = int(dropped["value"].sum())
+        found.append(_finding(
+            "rows_dropped", dropped,
+            f"{count(rows, 'rows')} could not be written and are missing, first {_where(dropped)}: {dropped['detail'][0]}",
+            "give the record a faster disk, or report fewer rows",
+        ))  # fmt: skip
+    return tuple(found)
+
+
+def _finding(rule: str, events: pl.DataFrame, evidence: str, remedy: str) -> Finding:
+    launches = ", ".join(str(launch) for launch in events["launch"].unique().sort().to_list()[:8])
+    return Finding(
+        rule=rule, severity="warning", configuration=None, evidence=f"{evidence} (launches {launches})", remedy=remedy
+    )
+
+
+def _where(events: pl.DataFrame) -> str:
+    rank = events["rank"][0]
+    return f"in launch {events['launch'][0]}" + ("" if rank is None else f" on rank {rank}")
+
+
+AUDIT = Audit(name="instrument_errors", question="Did the instrument itself lose anything?", examine=examine)
