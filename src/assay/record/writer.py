@@ -64,6 +64,9 @@ class StreamWriter:
         self._why_dropped = ""
         _WRITERS.add(self)
         atexit.register(self.close)
+        # The first conversion in a process looks for pandas and loads it if it is there, which takes a quarter of a second:
+        # now, not in the middle of the training's first steps, where it would also hold back the first flush.
+        pa.array((), pa.int64())
         self._thread = threading.Thread(target=self._flush_regularly, args=(flush_s,), name="assay-writer", daemon=True)
         self._thread.start()
 

@@ -27,7 +27,7 @@ from assay.units import MIB, NS_PER_S
 
 POLL_S = 0.05  # seldom, for the coordinator shares the processors with the workers
 POLL_FAULT_S = 0.005  # a fault strikes at a step, and its detection is timed
-FLUSH_S = 0.5
+FLUSH_S = 0.25  # a flush takes a fifth of a millisecond; on a crowded machine its thread may wait for half a second
 FLUSH_FAULT_S = 0.05  # what the victim did last says how much work was lost; nothing is timed against other launches
 
 
