@@ -18,6 +18,8 @@ from assay.metrics.measured import Measured, effective_steps
 from assay.metrics.per_launch import exact
 from assay.units import FRACTION
 
+NOT_FINITE = Absent(reason="undefined", detail="a first loss is not a finite number")
+
 
 def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     """Largest relative difference of the first loss per configuration."""
@@ -36,7 +38,9 @@ def first_losses(measured: Measured) -> pl.DataFrame:
     items = effective_steps(steps).select("launch", "rank", "step", "items").unique(["launch", "rank", "step"])
     weighted = rows.join(items, on=["launch", "rank", "step"], how="left")
     weight = pl.col("items").fill_null(1.0)
-    means = weighted.group_by("launch", "step").agg(((pl.col("value") * weight).sum() / weight.sum()).alias("loss"))
+    mean = (pl.col("value") * weight).sum() / weight.sum()
+    loss = pl.when(weight.sum() > 0.0).then(mean).otherwise(pl.col("value").mean()).alias("loss")
+    means = weighted.sort("launch", "rank").group_by("launch", "step").agg(loss)
     return means.join(measured.timed.select("launch", "configuration", "block"), on="launch")
 
 
@@ -47,6 +51,8 @@ def _one(measured: Measured, first: pl.DataFrame, base: pl.DataFrame, name: str)
     pairs = pairs.filter(pl.col("reference") != 0.0)
     if pairs.height == 0:
         return Absent(reason="not_measured", detail="no loss was reported; call probe.log(loss=loss)")
+    if not (pairs["loss"].is_finite() & pairs["reference"].is_finite()).all():
+        return NOT_FINITE
     deviation = ((pairs["loss"] - pairs["reference"]) / pairs["reference"]).abs().max()
     return exact(
         float(deviation), unit=FRACTION, name="loss_deviation", n_launches=pairs.height, n_trials=pairs.height,  # type: ignore[arg-type]

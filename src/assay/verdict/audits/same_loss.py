@@ -8,8 +8,9 @@ strong scaling says that the batches are equal; later losses are advice, since r
 from __future__ import annotations
 
 from assay.metrics.base import Results
-from assay.metrics.estimate import Estimate
+from assay.metrics.estimate import Estimate, Value
 from assay.metrics.format import show
+from assay.metrics.loss_deviation import NOT_FINITE
 from assay.metrics.measured import Measured
 from assay.verdict.audits.base import Audit
 from assay.verdict.types import Finding
@@ -23,14 +24,21 @@ def examine(measured: Measured, results: Results) -> tuple[Finding, ...]:
         return ()
     found = []
     for name in measured.configurations:
-        value = results["loss_deviation"][name]
-        if isinstance(value, Estimate) and value.value > TOLERANCE:
+        if (evidence := _evidence(measured, results["loss_deviation"][name])) is not None:
             found.append(Finding(
-                rule="first_loss_differs", severity="warning", configuration=name,
-                evidence=f"the first loss differs by {show(value).text} from that of {measured.base} with the same seed",
+                rule="first_loss_differs", severity="warning", configuration=name, evidence=evidence,
                 remedy="give all worker counts the same seed, the same global batch and a loss averaged over the global batch",
             ))  # fmt: skip
     return tuple(found)
+
+
+def _evidence(measured: Measured, value: Value) -> str | None:
+    """What is wrong with the first loss, or None."""
+    if value is NOT_FINITE:
+        return NOT_FINITE.detail
+    if isinstance(value, Estimate) and value.value > TOLERANCE:
+        return f"the first loss differs by {show(value).text} from that of {measured.base} with the same seed"
+    return None
 
 
 AUDIT = Audit(name="same_loss", question="Does distribution compute the same first loss?", examine=examine)
