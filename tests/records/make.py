@@ -38,14 +38,14 @@ TRAINERS = {
 }
 
 
-def experiment(name: str) -> Experiment:
+def experiment(name: str, *, levels: tuple[int, ...] = (1, 2), launches: int | None = None) -> Experiment:
     """One and two workers, a few epochs; the margin is that of examples/digits.toml."""
-    script, launches, epochs = TRAINERS[name]
+    script, usual, epochs = TRAINERS[name]
     return Experiment(
         name=name.replace("_", "-"),
         workload=Workload(script=script, arguments=("--seed", "{seed}", "--epochs", str(epochs)), work="samples"),
-        factor=Factor(levels=(1, 2)),
-        launches=Launches(per_configuration=launches),
+        factor=Factor(levels=levels),
+        launches=Launches(per_configuration=launches or usual),
         quality=Quality(metric="accuracy", margin=0.01),
         prices=Prices.model_validate({"usd_per_worker_hour": 0.04, "date": "2026-11-01", "source": "assumed"}),
         energy=Energy(source="none"),

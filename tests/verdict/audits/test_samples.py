@@ -1,0 +1,133 @@
+"""samples: the ledger of ids, exact."""
+
+from __future__ import annotations
+
+from tests.handmade import Handmade
+from tests.verdict.making import EPOCH, STEPS, add_samples, change, good, judged, rules, wrong
+
+IDS = 5  # column of samples
+
+
+def dealt(shares: dict[int, list[list[int]]], size: int, *, workers: int = 2) -> Handmade:
+    """One epoch: worker count -> the ids of each rank."""
+    made = good(leave_out=("samples", "steps"))
+    for number, row in enumerate(list(made.rows["launches"])):
+        made.fingerprint(number, "dataset_size", size)
+        for rank, ids in enumerate(shares[row[4]]):
+            made.samples(number, ids, rank=rank)
+    return made
+
+
+def test_every_id_once_gives_no_finding() -> None:
+    assert wrong(judged(dealt({1: [[0, 1, 2, 3]], 2: [[0, 2], [1, 3]]}, 4))) == []
+
+
+def test_ids_that_no_rank_used_are_lost() -> None:
+    judgement = judged(dealt({1: [[0, 1, 2, 3, 4, 5]], 2: [[0, 1], [2, 3]]}, 6))
+    assert wrong(judgement) == ["samples_lost"]
+    finding = next(f for f in judgement.verdict.findings if f.rule == "samples_lost")
+    assert finding.configuration == "workers=2"
+    assert finding.evidence == "2 of 6 samples used by no rank in epoch 0 of launch 1 (5 of 5 epochs)"
+    assert judgement.verdict.status == "FAIL"
+
+
+def test_padding_to_a_multiple_of_the_workers_is_named_so() -> None:
+    """-5 mod 2 = 1 duplicate and none lost."""
+    judgement = judged(dealt({1: [[0, 1, 2, 3, 4]], 2: [[0, 2, 4], [1, 3, 0]]}, 5))
+    assert wrong(judgement) == ["samples_duplicated_by_padding"]
+
+
+def test_more_duplicates_than_padding_needs_are_duplicates() -> None:
+    """-5 mod 2 = 1, but three samples are used twice."""
+    assert wrong(judged(dealt({1: [[0, 1, 2, 3, 4]], 2: [[0, 1, 2, 3], [1, 2, 3, 4]]}, 5))) == ["samples_duplicated"]
+
+
+def test_duplicates_of_a_data_set_that_needs_no_padding_are_duplicates() -> None:
+    assert wrong(judged(dealt({1: [[0, 1, 2, 3]], 2: [[0, 1, 2], [3, 0]]}, 4))) == ["samples_duplicated"]
+
+
+def test_one_id_lost_and_another_used_twice_are_two_findings() -> None:
+    judgement = judged(dealt({1: [[0, 1, 2, 3]], 2: [[0, 1], [2, 2]]}, 4))
+    assert sorted(wrong(judgement)) == ["samples_duplicated", "samples_lost"]
+
+
+def test_a_lost_shard_is_blamed_on_the_sampler_and_not_on_the_scaling_mode() -> None:
+    """Rank 1 of 2 trains on nothing: half of the items per step, and half of the ids."""
+    made = good()
+    made.rows["samples"] = [row for row in made.rows["samples"] if row[1] == 0]
+    change(made, "steps", 12, lambda row: 0.0 if row[1] == 1 else row[12], workers=2)
+    assert wrong(judged(made)) == ["samples_lost"]
+
+
+def test_ranks_that_all_read_everything_are_blamed_on_the_sampler_and_not_on_the_scaling_mode() -> None:
+    """Both ranks train on all 8 samples of each step: 16 items per step instead of 8."""
+    made = good(leave_out=("samples",))
+    for number, row in enumerate(list(made.rows["launches"])):
+        for rank in range(row[4]):
+            for step in range(STEPS):
+                first = 8 * (step % EPOCH)
+                made.samples(number, range(first, first + 8), rank=rank, epoch=step // EPOCH, step=step)
+        made.fingerprint(number, "dataset_size", 32)
+    change(made, "steps", 12, 8.0, workers=2)
+    assert rules(judged(made)) == {"samples_duplicated": ["workers=2"]}
+
+
+def test_a_run_that_stops_inside_an_epoch_everywhere_has_lost_nothing() -> None:
+    """Five of eight steps: the second epoch of every launch is cut short, at the base as well."""
+    made = good()
+    for table, column in (("samples", 4), ("steps", 3)):
+        made.rows[table] = [row for row in made.rows[table] if row[column] < 5]
+    judgement = judged(made)
+    assert rules(judgement) == {"epoch_cut_short": [None]}
+    assert judgement.verdict.findings[0].severity == "note"
+
+
+def test_a_run_that_stops_inside_its_only_epoch_says_that_losses_were_not_checked() -> None:
+    made = good()
+    for table, column in (("samples", 4), ("steps", 3)):
+        made.rows[table] = [row for row in made.rows[table] if row[column] < 3]
+    judgement = judged(made)
+    assert rules(judgement) == {"epoch_cut_short": [None]}
+    assert "samples not checked" in judgement.verdict.dimensions["workers=2"]["correctness"].sentence
+
+
+def test_an_epoch_that_only_the_larger_configuration_leaves_early_is_lost() -> None:
+    """The base used all 32 samples in the second epoch; two workers stopped after one of its four steps."""
+    made = good()
+    big = {row[0] for row in made.rows["launches"] if row[4] == 2}
+    made.rows["samples"] = [row for row in made.rows["samples"] if row[0] not in big or row[4] < 5]
+    judgement = judged(made)
+    assert rules(judgement) == {"samples_lost": ["workers=2"]}
+    assert judgement.verdict.findings[0].evidence.startswith("24 of 32 samples used by no rank in epoch 1")
+
+
+def test_duplicates_count_even_inside_an_epoch_that_was_cut_short() -> None:
+    made = good()
+    for table, column in (("samples", 4), ("steps", 3)):
+        made.rows[table] = [row for row in made.rows[table] if row[column] < 3]
+    change(made, "samples", IDS, lambda row: [0, 1, 2, 3] if row[1] == 1 else row[IDS], workers=2)
+    assert "samples_duplicated" in wrong(judged(made))
+
+
+def test_samples_lost_after_a_restart_are_found_in_the_fault_launch() -> None:
+    """After the restart rank 1 skips the second step of an epoch that it should have done again."""
+    made = good()
+    number = made.launch(workers=2, block=5, role="fault")
+    add_samples(made, number, 2)
+    made.rows["samples"] = [row for row in made.rows["samples"] if (row[0], row[1], row[4]) != (number, 1, 5)]
+    assert wrong(judged(made)) == ["samples_lost"]
+
+
+def test_weights_of_a_step_done_again_count_once() -> None:
+    made = good()
+    number = made.launch(workers=2, block=5, role="fault")
+    add_samples(made, number, 2)
+    again = [(row[0], row[1], 1, *row[3:]) for row in made.rows["samples"] if row[0] == number and row[4] >= 6]
+    made.rows["samples"] += again
+    assert wrong(judged(made)) == []
+
+
+def test_without_ids_nothing_is_found_and_the_dimension_says_so() -> None:
+    judgement = judged(good(leave_out=("samples",)))
+    assert rules(judgement) == {}
+    assert "samples not checked" in judgement.verdict.dimensions["workers=2"]["correctness"].sentence

@@ -1,0 +1,58 @@
+"""scaling_mode: the recorded work against the declared mode."""
+
+from __future__ import annotations
+
+from assay.spec.experiment import Scaling
+from tests.handmade import Handmade
+from tests.verdict.making import change, good, judged, rules, wrong
+
+ITEMS = 12  # column of steps
+WEAK = Scaling(mode="weak")
+
+
+def with_items(per_rank: float, **asked: object) -> Handmade:
+    """The base does 8 items per step; two workers do so many each. Nothing is said about sample ids."""
+    made = good(leave_out=("samples",), **asked)  # type: ignore[arg-type]
+    change(made, "steps", ITEMS, per_rank, workers=2)
+    return made
+
+
+def test_a_fixed_global_batch_is_strong_scaling() -> None:
+    assert rules(judged(with_items(4.0))) == {}
+
+
+def test_a_batch_that_grows_with_the_workers_is_not_strong_scaling() -> None:
+    judgement = judged(with_items(8.0))
+    assert rules(judgement) == {"scaling_mode_mismatch": ["workers=2"]}
+    assert judgement.verdict.status == "INVALID"
+    assert judgement.verdict.findings[0].evidence == "strong scaling needs 8 items per step at 2 workers; recorded: 16"
+    assert judgement.verdict.dimensions["workers=2"]["performance"].status == "INVALID"
+
+
+def test_a_batch_that_grows_with_the_workers_is_weak_scaling() -> None:
+    assert wrong(judged(with_items(8.0, scaling=WEAK))) == []
+
+
+def test_a_fixed_global_batch_is_not_weak_scaling() -> None:
+    judgement = judged(with_items(4.0, scaling=WEAK))
+    assert wrong(judgement) == ["scaling_mode_mismatch"]
+    assert judgement.verdict.findings[0].evidence == "weak scaling needs 16 items per step at 2 workers; recorded: 8"
+
+
+def test_batches_that_differ_by_a_rounding_of_two_hundredths_are_let_pass() -> None:
+    """2 x 3.93 = 7.86 of 8 is 1.75 % less; 2 x 3.9 = 7.8 is 2.5 % less."""
+    assert rules(judged(with_items(3.93))) == {}
+    assert rules(judged(with_items(3.9))) == {"scaling_mode_mismatch": ["workers=2"]}
+
+
+def test_the_base_of_weak_scaling_need_not_be_one_worker() -> None:
+    """Base 2 with 4 items on each of its ranks: 16 items at 4 workers."""
+    made = good(levels=(2, 4), scaling=WEAK, leave_out=("samples",))
+    change(made, "steps", ITEMS, 4.0)
+    assert wrong(judged(made)) == []
+
+
+def test_where_no_items_are_counted_nothing_is_said() -> None:
+    made = good(leave_out=("samples",))
+    change(made, "steps", ITEMS, None)
+    assert rules(judged(made)) == {}

@@ -1,0 +1,70 @@
+"""recovery: a fault launch must end well and train on after the fault."""
+
+from __future__ import annotations
+
+from tests.handmade import Handmade
+from tests.struck import struck
+from tests.verdict.making import gate, good, judged, pick
+
+
+def with_fault(*, recovers: bool = True, status: str = "ok", hit: bool = True) -> Handmade:
+    """A good record and the fault launch of `tests.struck`, under the next number."""
+    made, fault = good(), struck(recovers=recovers)
+    number = made.launch(
+        workers=2, block=5, role="fault", wall_s=20.0, status=status, reason="" if status == "ok" else "exit 9"
+    )
+    shift = made.begin[number] - fault.begin[0]
+    for row in fault.rows["steps"]:
+        made.rows["steps"].append((number, *row[1:4], row[4] + shift, row[5] + shift, *row[6:]))
+    for row in fault.rows["events"]:
+        if hit or row[6] != "fault":
+            made.rows["events"].append((number, row[1] + shift, *row[2:]))
+    return made
+
+
+def test_without_a_fault_launch_there_is_no_gate_and_reliability_is_not_measured() -> None:
+    judgement = judged(good())
+    assert all(result.gate != "recovery" for result in judgement.verdict.gates)
+    assert judgement.verdict.dimensions["workers=2"]["reliability"].status == "NOT_MEASURED"
+
+
+def test_a_job_that_trains_on_after_the_fault_survived() -> None:
+    """Killed at 10 s, regained at 18 s: 8 s and 3 steps (tests.struck)."""
+    judgement = judged(with_fault())
+    result = gate(judgement, "recovery", 2)
+    assert result.status == "PASS"
+    assert result.sentence.startswith("survived the fault: 8.00 s until progress was regained")
+    assert result.sentence.endswith("3 steps lost")
+    assert judgement.verdict.status == "PASS"
+    assert "one killed worker cost 8.00 s and 3 steps" in judgement.verdict.sentence
+    assert judgement.verdict.dimensions["workers=2"]["reliability"].status == "PASS"
+    assert judgement.verdict.dimensions["workers=1"]["reliability"].status == "NOT_MEASURED"
+
+
+def test_a_job_that_ended_badly_after_the_fault_fails_the_verdict_and_is_recommended_for_nothing() -> None:
+    judgement = judged(with_fault(recovers=False, status="failed"))
+    assert gate(judgement, "recovery", 2).sentence == "the job did not survive 1 fault launch: exit 9"
+    assert gate(judgement, "recovery", 2).status == "FAIL"
+    assert judgement.verdict.status == "FAIL"
+    assert "did not survive" in judgement.verdict.sentence
+    assert {pick(judgement, goal) for goal in ("recommended", "fastest")} == {"workers=1"}
+
+
+def test_a_fault_launch_that_hangs_until_its_time_is_over_did_not_survive() -> None:
+    assert gate(judged(with_fault(recovers=False, status="timeout")), "recovery", 2).status == "FAIL"
+
+
+def test_a_fault_that_never_struck_proves_nothing() -> None:
+    judgement = judged(with_fault(hit=False))
+    assert gate(judgement, "recovery", 2).status == "NOT_MEASURED"
+    assert pick(judgement, "recommended") == "workers=1"
+
+
+def test_a_job_that_ended_well_without_training_on_is_undecided() -> None:
+    assert gate(judged(with_fault(recovers=False)), "recovery", 2).status == "INCONCLUSIVE"
+
+
+def test_a_fault_launch_never_enters_a_timing() -> None:
+    with_, without = judged(with_fault()), judged(good())
+    for metric in ("step_time", "wall_time", "speedup", "throughput", "quality"):
+        assert with_.results[metric] == without.results[metric]

@@ -1,0 +1,128 @@
+"""Every trainer that is broken on purpose gets the finding that names its fault, and the good one gets none.
+
+The stored records are real (tests/records/make.py says how they were made); the slow test runs the trainers again.
+"""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from assay.metrics.measured import Measured, from_record
+from assay.record.reader import open_record
+from assay.record.verify import verify
+from assay.runners.base import run
+from assay.runners.replay import replayed
+from assay.verdict.judge import Judgement, judge
+from tests.records.make import HERE, REPOSITORY, TRAINERS, experiment
+from tests.verdict.making import gate, wrong
+
+# What must be found in workers=2, and nothing else of severity fail or invalid.
+FAULTS = {
+    "seed_mismatch": ["replica_seed_mismatch"],
+    "unsynced": ["gradients_not_synchronised"],
+    "dropped_shard": ["samples_lost"],
+    "padding_duplicates": ["samples_duplicated_by_padding"],
+    "worse_accuracy": [],  # replicas agree and every sample is used once: only the quality gate can tell
+}
+
+
+def stored(name: str) -> Judgement:
+    return judge(from_record(open_record(HERE / name)))
+
+
+def check(name: str, judgement: Judgement) -> None:
+    """The right finding, in the right configuration, and the status that follows from it."""
+    assert wrong(judgement) == FAULTS[name]
+    if FAULTS[name]:
+        assert [f.configuration for f in judgement.verdict.findings if f.severity == "fail"] == ["workers=2"]
+        assert judgement.verdict.status == "FAIL"
+        assert judgement.verdict.dimensions["workers=2"]["correctness"].status == "FAIL"
+    for recommendation in judgement.verdict.recommendations:
+        assert recommendation.configuration != "workers=2"
+
+
+@pytest.mark.parametrize("name", sorted(TRAINERS))
+def test_a_stored_record_is_intact_and_names_its_script(name: str) -> None:
+    assert verify(HERE / name) == ()
+    assert open_record(HERE / name).experiment.workload.script == TRAINERS[name][0]
+
+
+@pytest.mark.parametrize("name", sorted(FAULTS))
+def test_a_broken_trainer_gets_the_finding_that_names_its_fault_and_only_that(name: str) -> None:
+    check(name, stored(name))
+
+
+def test_accuracy_below_the_margin_fails_the_quality_gate_and_is_never_recommended() -> None:
+    judgement = stored("worse_accuracy")
+    assert gate(judgement, "quality", 2).status == "FAIL"
+    assert gate(judgement, "quality", 2).sentence.startswith("quality degraded")
+    assert judgement.verdict.dimensions["workers=2"]["correctness"].status == "FAIL"
+
+
+def test_the_good_trainer_gets_no_finding_and_holds_its_quality() -> None:
+    judgement = stored("good")
+    assert wrong(judgement) == []
+    assert gate(judgement, "quality", 2).status == "PASS"
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_good_trainer_gets_no_finding_in_20_replays(seed: int, tmp_path: Path) -> None:
+    """Each replay is a record of its own, in which launches have other numbers and blocks, and ranks other numbers."""
+    path = run(replayed(open_record(HERE / "good").experiment, HERE / "good"), root=tmp_path)
+    measured = from_record(open_record(path))
+    assert measured.sealed
+    assert wrong(judge(measured)) == []
+    judgement = judge(relabelled(measured, random.Random(seed)))
+    assert wrong(judgement) == []
+    assert gate(judgement, "quality", 2).status == "PASS"
+
+
+def relabelled(measured: Measured, numbers: random.Random) -> Measured:
+    """The same launches in another order of time: launch numbers, blocks and ranks are permuted."""
+    launches = measured.table("launches")
+    new_launch = shuffled(launches["launch"].to_list(), numbers)
+    new_block = shuffled(sorted(set(launches["block"].to_list())), numbers)
+    flip = numbers.random() < 0.5
+    tables = {}
+    for name, table in measured.tables.items():
+        changed = [pl.col("launch").replace(new_launch)]
+        if "rank" in table.columns:
+            both = launches.filter(pl.col("workers") == 2)["launch"].to_list()
+            other = pl.when(pl.col("launch").is_in(both) & flip).then(1 - pl.col("rank")).otherwise(pl.col("rank"))
+            changed.append(other.cast(pl.Int32).alias("rank"))
+        if name == "launches":
+            changed.append(pl.col("block").replace(new_block))
+        tables[name] = table.with_columns(changed)
+    return Measured(
+        experiment=measured.experiment, manifest=measured.manifest, state=measured.state, sealed=measured.sealed, tables=tables,
+    )  # fmt: skip
+
+
+def shuffled(old: list[int], numbers: random.Random) -> dict[int, int]:
+    return dict(zip(old, numbers.sample(old, len(old)), strict=True))
+
+
+@pytest.mark.torch
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("name", sorted(FAULTS))
+def test_a_broken_trainer_that_runs_now_gets_its_finding(name: str, tmp_path: Path) -> None:
+    """The replicas' and the ledger's faults show without a base, so that these run with two workers only."""
+    levels = (1, 2) if name == "worse_accuracy" else (2,)
+    path = run(experiment(name, levels=levels), folder=REPOSITORY, root=tmp_path)
+    judgement = judge(from_record(open_record(path)))
+    check(name, judgement)
+    if name == "worse_accuracy":
+        assert gate(judgement, "quality", 2).status == "FAIL"
+
+
+@pytest.mark.torch
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_the_good_trainer_that_runs_now_gets_no_finding(tmp_path: Path) -> None:
+    path = run(experiment("good", launches=1), folder=REPOSITORY, root=tmp_path)
+    assert wrong(judge(from_record(open_record(path)))) == []
