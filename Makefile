@@ -5,7 +5,8 @@ BIN := .venv/bin
 .PHONY: demo test check bench docs
 
 demo: .venv/examples.stamp
-	$(BIN)/assay run examples/digits.toml
+	@# Every verdict is a good demo, on a busy machine FAIL (1) and INCONCLUSIVE (4) too; INVALID and errors are not.
+	$(BIN)/assay run examples/digits.toml || [ $$? -eq 1 -o $$? -eq 4 ]
 
 test: .venv/dev.stamp
 	$(BIN)/pytest
