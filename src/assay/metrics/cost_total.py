@@ -20,7 +20,7 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     price = usd_per_worker_second(measured)
     if price is None:
         return {ALL: NO_PRICES}
-    launches = measured.table("launches")
+    launches = measured.table("launches").sort("launch")
     total = float(launch_usd(launches, price)["value"].sum())
     return {ALL: exact(
         total, unit=USD, name="cost_total", n_launches=launches.height, n_trials=launches.height,

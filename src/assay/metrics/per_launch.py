@@ -57,7 +57,8 @@ def _no_logarithm(values: pl.Series, name: str) -> Absent | None:
     bad = values.filter(values <= 0.0)
     if len(bad) == 0 or bool((values == 0.0).all()):
         return None
-    detail = f"{len(bad)} of {len(values)} launches give a {name} of 0 or less, which cannot be; look at their rows"
+    what = name.partition("|")[0]
+    detail = f"{len(bad)} of {len(values)} launches give 0 or less for {what}, which cannot be; look at their rows"
     return Absent(reason="refused", detail=detail)
 
 

@@ -151,9 +151,10 @@ def _machine(manifest: Mapping[str, Any]) -> str:
     """CPU and count of the machine, where the environment says so."""
     before = (manifest.get("environment") or {}).get("before") or {}
     cpu = before.get("cpu") or {}
-    model, usable = cpu.get("model"), (cpu.get("usable") or {}).get("count")
-    words = [str(model)] if isinstance(model, str) else []
-    words += [f"{usable} usable cores"] if isinstance(usable, int) else []
+    model, usable = cpu.get("model"), cpu.get("usable")
+    cores = usable.get("count") if isinstance(usable, Mapping) else None
+    words = [model] if isinstance(model, str) else []
+    words += [count(cores, "usable cores")] if isinstance(cores, int) else []
     return f", on {', '.join(words)}" if words else ""
 
 
