@@ -38,14 +38,18 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     return found
 
 
-def hashes(measured: Measured) -> pl.DataFrame:
-    """(launch, configuration, workers, step, ranks, agree) of every hashed step that all ranks reported."""
+def hashes(measured: Measured, *, role: str = "timed") -> pl.DataFrame:
+    """(launch, configuration, workers, step, incarnation, ranks, agree) of every hashed step that all ranks reported."""
     rows = effective_steps(measured.table("fingerprints").filter(pl.col("what") == "parameter_hash"))
-    launches = measured.timed.select("launch", "configuration", "workers")
+    launches = measured.table("launches").filter((pl.col("role") == role) & (pl.col("status") == "ok"))
     return (
         rows.group_by("launch", "step")
-        .agg(pl.col("rank").n_unique().alias("ranks"), (pl.col("text").n_unique() == 1).alias("agree"))
-        .join(launches, on="launch")
+        .agg(
+            pl.col("incarnation").max(),
+            pl.col("rank").n_unique().alias("ranks"),
+            (pl.col("text").n_unique() == 1).alias("agree"),
+        )
+        .join(launches.select("launch", "configuration", "workers"), on="launch")
         .filter(pl.col("ranks") == pl.col("workers"))
         .sort("launch", "step")
     )

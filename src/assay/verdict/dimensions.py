@@ -13,11 +13,6 @@ from assay.metrics.format import show
 from assay.metrics.measured import Measured
 from assay.verdict.types import DimensionResult, Finding, GateResult, Status
 
-CORRECTNESS_RULES = (
-    "replica_seed_mismatch", "gradients_not_synchronised", "samples_lost", "samples_duplicated",
-    "samples_duplicated_by_padding",
-)  # fmt: skip
-
 
 def dimensions(
     measured: Measured, results: Results, findings: Sequence[Finding], gates: Sequence[GateResult]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.handmade import Handmade
-from tests.verdict.making import change, good, judged, rules, wrong
+from tests.verdict.making import add_hashes, change, good, judged, rules, wrong
 
 TEXT = 6  # column of fingerprints
 
@@ -63,3 +63,25 @@ def test_launches_may_differ_from_one_another() -> None:
     made = good()
     change(made, "fingerprints", TEXT, lambda row: f"{row[0]}-{row[3]}" if row[4] == "parameter_hash" else row[TEXT])
     assert rules(judged(made)) == {}
+
+
+def restarted(*, together: bool) -> Handmade:
+    """A fault launch: equal until step 4, killed, and again from there; rank 1 goes on from another state or not."""
+    made = good()
+    number = made.launch(workers=2, block=5, role="fault")
+    add_hashes(made, number, 2)
+    for rank in range(2):
+        made.fingerprint(
+            number, "parameter_hash", "again" if together or rank == 0 else "odd", rank=rank, step=8, incarnation=1
+        )
+    return made
+
+
+def test_replicas_that_go_on_from_different_states_after_a_restart_are_named_so() -> None:
+    judgement = judged(restarted(together=False))
+    assert rules(judgement) == {"replicas_differ_after_restart": ["workers=2"]}
+    assert "differ after the restart, at step 8 (launch 10, 1 launch in all)" in judgement.verdict.findings[0].evidence
+
+
+def test_a_restart_may_give_other_parameters_as_long_as_all_ranks_have_them() -> None:
+    assert rules(judged(restarted(together=True))) == {}

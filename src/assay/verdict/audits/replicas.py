@@ -1,7 +1,8 @@
 """Did all replicas hold the same parameters, from step 0 on?
 
 Different at step 0: a replica began with other parameters (another seed, no broadcast).  Equal at first and different
-later: gradients were not synchronised.  First match names the fault (quality.md section 4, layer C).
+later: gradients were not synchronised.  Equal until a fault and different after the restart (only looked at in fault
+launches): not every rank went on from the same checkpoint.  First match names the fault (quality.md section 4, layer C).
 """
 
 from __future__ import annotations
@@ -18,12 +19,12 @@ from assay.verdict.types import Finding
 
 def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
     """One finding per configuration whose replicas differ."""
-    compared = hashes(measured).filter(pl.col("workers") > 1)
+    compared = pl.concat(hashes(measured, role=role) for role in ("timed", "fault")).filter(pl.col("workers") > 1)
     found = []
     for name in measured.configurations:
         apart = compared.filter((pl.col("configuration") == name) & ~pl.col("agree"))
         if apart.height:
-            found.append(_finding(name, apart.sort("launch", "step")))
+            found.append(_finding(name, apart.sort("incarnation", "launch", "step")))
     return tuple(found)
 
 
@@ -35,6 +36,12 @@ def _finding(configuration: str, apart: pl.DataFrame) -> Finding:
             rule="replica_seed_mismatch", severity="fail", configuration=configuration,
             evidence=f"parameter hashes differ between ranks before the first step ({where})",
             remedy="give every rank the same initial parameters: the same seed, or let DDP broadcast them (init_sync=True)",
+        )  # fmt: skip
+    if int(apart["incarnation"][0]) > 0:
+        return Finding(
+            rule="replicas_differ_after_restart", severity="fail", configuration=configuration,
+            evidence=f"parameter hashes are equal until the fault and differ after the restart, at step {step} ({where})",
+            remedy="load the same checkpoint on every rank before the model is wrapped, or broadcast it after loading",
         )  # fmt: skip
     return Finding(
         rule="gradients_not_synchronised", severity="fail", configuration=configuration,
