@@ -39,13 +39,7 @@ def test_a_plug_in_opens_with_its_question(package: str, name: str, repository: 
 
 @pytest.mark.parametrize(("package", "name"), PLUG_INS)
 def test_a_plug_in_has_a_test_file(package: str, name: str, repository: Path) -> None:
-    folder = repository.joinpath("tests", *package.split("."))
-    assert (folder / f"test_{name}.py").is_file() or named_in_a_group(folder, name)
-
-
-def named_in_a_group(folder: Path, name: str) -> bool:
-    """Several small plug-ins of one kind may share a test file; it then names each as a word of its own."""
-    return any(f'"{name}"' in path.read_text() for path in folder.glob("test_*.py"))
+    assert repository.joinpath("tests", *package.split("."), f"test_{name}.py").is_file()
 
 
 def plant(package_copy: Path, page: Path, package: str) -> None:
