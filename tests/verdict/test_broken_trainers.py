@@ -61,6 +61,7 @@ def test_accuracy_below_the_margin_fails_the_quality_gate_and_is_never_recommend
     assert gate(judgement, "quality", 2).status == "FAIL"
     assert gate(judgement, "quality", 2).sentence.startswith("quality degraded")
     assert judgement.verdict.dimensions["workers=2"]["correctness"].status == "FAIL"
+    assert [f.configuration for f in judgement.verdict.findings if f.rule == "quality_degraded"] == ["workers=2"]
 
 
 def test_the_good_trainer_gets_no_finding_and_holds_its_quality() -> None:

@@ -1,0 +1,31 @@
+"""Which configurations gave a worse model?
+
+The quality gate decides; this names its failure as a finding, so that a degraded configuration is listed beside lost
+samples and diverged replicas.  A warning for the record: the configuration is refused, the others stand.
+"""
+
+from __future__ import annotations
+
+from assay.metrics.base import Results
+from assay.metrics.measured import Measured
+from assay.verdict.audits.base import Audit
+from assay.verdict.gates import quality
+from assay.verdict.types import Finding
+
+
+def examine(measured: Measured, results: Results) -> tuple[Finding, ...]:
+    """One warning per configuration whose quality was shown to be worse than the margin allows."""
+    return tuple(
+        Finding(
+            rule="quality_degraded",
+            severity="warning",
+            configuration=gate.configuration,
+            evidence=gate.sentence,
+            remedy="keep the global batch, the seed and the learning rate as in the base, or tune this worker count for itself",
+        )
+        for gate in quality.GATE.check(measured, results)
+        if gate.status == "FAIL"
+    )
+
+
+AUDIT = Audit(name="quality_loss", question="Which configurations gave a worse model?", examine=examine)
