@@ -181,6 +181,12 @@ def test_a_python_object_is_refused_in_the_same_words() -> None:
 # ---- contradictions ----------------------------------------------------------------------------------------------
 
 
+def test_a_level_given_twice_is_told_beside_a_level_of_the_wrong_type() -> None:
+    with pytest.raises(SpecError) as refusal:
+        from_mapping(smallest(factor={"levels": [2, "a", 2]}), "x.toml")
+    assert {problem.where for problem in refusal.value.problems} == {"factor.levels[1]", "factor.levels"}
+
+
 def test_a_level_given_twice_is_told_with_the_list_to_write() -> None:
     problem = only_problem(smallest(factor={"levels": [4, 1, 4]}))
     assert problem.found == "[4, 1, 4]"

@@ -77,6 +77,11 @@ def _counts(value: object) -> tuple[int, ...] | None:
     return tuple(value)
 
 
+def _whole_numbers(value: object) -> tuple[int, ...]:
+    """The whole numbers of a list, whatever else is in it: one wrong item must not hide another problem."""
+    return tuple(item for item in value if type(item) is int) if isinstance(value, list) else ()
+
+
 def _levels(data: Data) -> tuple[int, ...] | None:
     return _counts(_at(data, "factor", "levels")) or None
 
@@ -92,11 +97,11 @@ def _faults(data: Data) -> Iterator[tuple[int, Data]]:
 
 
 def _levels_once(data: Data) -> Iterator[Problem]:
-    lists = [("factor.levels", _levels(data))]
-    lists += [(f"faults[{index}].levels", _counts(fault.get("levels"))) for index, fault in _faults(data)]
+    lists = [("factor.levels", _whole_numbers(_at(data, "factor", "levels")))]
+    lists += [(f"faults[{index}].levels", _whole_numbers(fault.get("levels"))) for index, fault in _faults(data)]
     for where, levels in lists:
-        twice = [level for level, count in Counter(levels or ()).items() if count > 1]
-        if twice and levels:
+        twice = [level for level, count in Counter(levels).items() if count > 1]
+        if twice:
             yield Problem(
                 where=where, found=shown(levels), allowed="every worker count once",
                 mend=f"{', '.join(map(str, twice))} stands there more than once. Write {shown(list(dict.fromkeys(levels)))}.",
