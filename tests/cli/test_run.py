@@ -78,23 +78,26 @@ def test_a_missing_script_gives_exit_code_2_and_no_record(capsys: pytest.Capture
 def test_a_dry_run_shows_the_plan_in_order_and_starts_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "--workers", "2,1", "--launches", "2", "--fault", "kill", "--dry-run", "--", "train.py"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].split() == ["slot", "block", "configuration", "role", "seed"]
+    assert lines[0].split() == ["slot", "block", "order", "configuration", "role", "seed", "fault"]
     rows = [line.split() for line in lines[2:7]]
     assert [row[0] for row in rows] == ["0", "1", "2", "3", "4"]
     assert [row[1] for row in rows] == ["0", "0", "1", "1", "2"]
-    assert sorted(row[2] for row in rows[:2]) == ["workers=1", "workers=2"]
-    assert rows[0][4] == rows[1][4]  # one seed for a block
-    assert rows[4][2:4] == ["workers=2", "fault"]
-    assert rows[4][5] == "kill"
-    assert lines[-1] == "5 launches; expected time: unknown: there is no complete record of this plan in records"
+    assert sorted(row[3] for row in rows[:2]) == ["workers=1", "workers=2"]
+    assert rows[0][5] == rows[1][5]  # one seed for a block
+    assert rows[4][3:5] == ["workers=2", "fault"]
+    assert rows[4][6] == "kill"
+    assert (
+        lines[-1]
+        == "5 launches; expected time: unknown: no complete record in records ran this workload at all of these levels"
+    )
     assert not Path("records").exists()
 
 
-def test_a_dry_run_expects_the_time_that_the_same_plan_took_before(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_dry_run_expects_the_time_that_the_same_workload_took_before(capsys: pytest.CaptureFixture[str]) -> None:
     main([*WORDS, "--quiet", "--", "train.py"])
     Path("records/no record").mkdir()
     capsys.readouterr()
     main([*WORDS, "--dry-run", "--", "train.py"])
     assert "2 launches; expected time: about " in capsys.readouterr().out
-    main([*WORDS, "--dry-run", "--seed", "1", "--", "train.py"])
+    main([*WORDS, "--dry-run", "--", "train.py", "--epochs", "9"])
     assert "expected time: unknown" in capsys.readouterr().out

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from assay.spec.experiment import Experiment
 from assay.spec.load import from_mapping
-from assay.spec.plan import PLAN_COLUMNS, expected_seconds, plan, plan_table, signature
+from assay.spec.plan import PLAN_COLUMNS, expected_seconds, plan, plan_table
 from tests.spec.making import experiments, smallest
 
 
@@ -46,7 +46,6 @@ def test_slots_are_consecutive_and_faults_come_last(experiment: Experiment) -> N
 def test_equal_experiments_have_equal_plans(experiment: Experiment) -> None:
     again = from_mapping(experiment.model_dump(by_alias=True))
     assert plan(again) == plan(experiment)
-    assert signature(again) == signature(experiment)
 
 
 @settings(max_examples=50)
@@ -110,40 +109,11 @@ def test_more_launches_only_add_blocks_and_leave_the_faults_as_they_were() -> No
 def test_the_order_in_which_levels_are_written_changes_nothing() -> None:
     one, other = asked([1, 2, 4], 3), asked([4, 1, 2], 3)
     assert plan(one) == plan(other)
-    assert signature(one) == signature(other)
 
 
 def test_a_fault_without_levels_is_planned_at_the_largest() -> None:
     (launch,) = (launch for launch in plan(asked([4, 1, 2], 1, faults=[{}])) if launch.role == "fault")
     assert (launch.workers, launch.configuration, launch.block) == (4, "workers=4", 1)
-
-
-@pytest.mark.parametrize(
-    "sections",
-    [
-        {"workload": {"script": "other.py"}},
-        {"workload": {"script": "train.py", "arguments": ["--fast"]}},
-        {"workload": {"script": "train.py", "environment": {"A": "1"}}},
-        {"factor": {"levels": [1, 2, 4]}},
-        {"launches": {"seed": 2}},
-        {"launches": {"per_configuration": 6}},
-        {"faults": [{}]},
-        {"launcher": {"threads_per_worker": 2}},
-        {"limits": {"launch_timeout_s": 1}},
-    ],
-)
-def test_the_signature_changes_with_what_is_measured(sections: dict[str, Any]) -> None:
-    assert signature(from_mapping(smallest(**sections))) != signature(from_mapping(smallest()))
-
-
-def test_the_signature_keeps_still_when_only_the_judgement_changes() -> None:
-    prices = {"usd_per_worker_hour": 1, "date": "2026-01-01", "source": "a list"}
-    other = smallest(
-        name="other", launches={"confidence": 0.9}, gates={"efficiency": 0.5}, quality={"margin": 0.5}, prices=prices,
-        scaling={"time": "wall"}, workload={"script": "train.py", "work": "tokens"},
-    )  # fmt: skip
-    assert signature(from_mapping(other)) == signature(from_mapping(smallest()))
-    assert len(signature(from_mapping(other))) == 64
 
 
 def test_the_table_shows_every_launch_under_its_headings() -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from assay.cli.base import Verb
+from assay.units import NS_PER_S
 
 if TYPE_CHECKING:
     from assay.spec.experiment import Experiment
@@ -37,6 +38,7 @@ def _run(arguments: argparse.Namespace) -> int:
     from assay.spec.flags import experiment_from
 
     experiment, folder = experiment_from(arguments, getattr(arguments, "after_dashes", ()))
+    _notes(experiment)
     if arguments.dry_run:
         print(dry_run(experiment, arguments.root))
         return 0
@@ -52,41 +54,48 @@ def _run(arguments: argparse.Namespace) -> int:
 def dry_run(experiment: Experiment, root: Path) -> str:
     """The plan in order, with seeds and the expected time, as plain text."""
     from assay.cli.live import duration
-    from assay.spec.plan import plan
+    from assay.spec.plan import PLAN_COLUMNS, expected_seconds, plan_table
 
-    launches = plan(experiment)
-    lines = ["slot  block  configuration     role   seed", ""]
-    for one in launches:
-        extra = f"  {one.fault.kind} rank {one.fault.rank}" if one.fault is not None else ""
-        lines.append(f"{one.slot:>4}  {one.block:>5}  {one.configuration:<16}  {one.role:<5}  {one.seed}{extra}")
-    expected = expected_seconds(experiment, root)
+    rows = [PLAN_COLUMNS, *plan_table(experiment)]
+    widths = [max(len(row[place]) for row in rows) for place in range(len(PLAN_COLUMNS))]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    expected = expected_seconds(experiment, known_seconds(experiment, root))
     told = (
         f"about {duration(expected)}, as in an earlier record"
         if expected is not None
-        else f"unknown: there is no complete record of this plan in {root}"
+        else f"unknown: no complete record in {root} ran this workload at all of these levels"
     )
-    return "\n".join([*lines, "", f"{len(launches)} launches; expected time: {told}"])
+    return "\n".join([lines[0], "", *lines[1:], "", f"{len(rows) - 1} launches; expected time: {told}"])
 
 
-def expected_seconds(experiment: Experiment, root: Path) -> float | None:
-    """How long the newest complete record of the same plan took, launch by launch; None if there is none."""
+def known_seconds(experiment: Experiment, root: Path) -> dict[str, float]:
+    """Median seconds of a launch by configuration, from the newest complete record that ran the same workload."""
+    import polars as pl
+
     from assay.errors import RecordError
-    from assay.record.reader import open_record, read_manifest, record_folders
-    from assay.runners.base import plan_signature
+    from assay.record.reader import open_record, record_folders
 
-    signature = plan_signature(experiment)
-    found: list[tuple[str, Path]] = []
-    for path in record_folders(root):
+    for path in sorted(record_folders(root), key=lambda path: path.stat().st_mtime, reverse=True):
         try:
-            manifest = read_manifest(path)
+            record = open_record(path)
+            if record.state != "complete" or record.experiment.workload != experiment.workload:
+                continue
+            seconds = (pl.col("end_ns") - pl.col("begin_ns")) / NS_PER_S
+            ended = record.table("launches").filter(pl.col("status") == "ok")
         except RecordError:
             continue
-        if manifest.get("plan_signature") == signature and manifest.get("state") == "complete":
-            found.append((str(manifest["created_utc"]), path))
-    if not found:
-        return None
-    rows = open_record(max(found)[1]).table("launches")
-    return float((rows["end_ns"] - rows["begin_ns"]).sum()) / 1e9
+        return dict(ended.group_by("configuration").agg(seconds.median()).iter_rows())
+    return {}
+
+
+def _notes(experiment: Experiment) -> None:
+    """What is allowed and perhaps not meant, on stderr."""
+    from datetime import UTC, datetime
+
+    from assay.spec.rules import notes
+
+    for note in notes(experiment, datetime.now(UTC).date()):
+        print(f"note: {note}", file=sys.stderr)
 
 
 VERB = Verb(

@@ -12,12 +12,10 @@ the order (Fisher and Yates, in Durstenfeld's form, CACM 7(7):420, 1964) are mad
 
 from __future__ import annotations
 
-import hashlib
-import json
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from assay.spec.experiment import Experiment, Fault
 
@@ -60,26 +58,6 @@ def plan(experiment: Experiment) -> tuple[PlannedLaunch, ...]:
     launches = _timed_launches(experiment)
     launches += _fault_launches(experiment, first_slot=len(launches))
     return tuple(launches)
-
-
-def signature(experiment: Experiment) -> str:
-    """SHA-256 (hex) of everything that changes what is measured, in canonical JSON.
-
-    Left out is what only changes how the same measurement is judged: the name, the scaling, the confidence, quality,
-    gates, prices, and the name of the work's unit.  Environment variables enter with their values: take the signature
-    of the experiment as it is stored, after redaction, so that it can be taken again from the record.
-    """
-    measured: dict[str, Any] = experiment.model_dump(
-        mode="json",
-        by_alias=True,
-        exclude={
-            "name": True, "scaling": True, "quality": True, "gates": True, "prices": True,
-            "launches": {"confidence"}, "workload": {"work"}, "energy": {"modelled_watts_per_worker"},
-        },
-    )  # fmt: skip
-    measured["factor"]["levels"].sort()  # as in the plan, the order in which they were written says nothing
-    text = json.dumps(measured, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
-    return hashlib.sha256(text.encode("ascii")).hexdigest()
 
 
 PLAN_COLUMNS = ("slot", "block", "order", "configuration", "role", "seed", "fault")
