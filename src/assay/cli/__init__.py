@@ -85,12 +85,9 @@ def _card(name: str) -> dict[str, str]:
     """The literal words in `VERB = Verb(...)` of a verb's file, read without importing it."""
     path = os.path.join(os.path.dirname(__file__), f"{name}.py")
     with open(path, encoding="utf-8") as file:
-        tree: Any = compile(file.read(), path, "exec", flags=0x400)  # ast.PyCF_ONLY_AST, without importing ast
-    for statement in tree.body:
-        targets = getattr(statement, "targets", None) or [getattr(statement, "target", None)]
-        if getattr(targets[0], "id", None) == catalog.PLUG_INS["cli"]:
-            return {word.arg: getattr(word.value, "value", "") for word in statement.value.keywords}
-    return {"group": "", "summary": ""}
+        _, start, rest = file.read().partition("\nVERB = ")
+    tree: Any = compile(start + rest, path, "exec", flags=0x400)  # ast.PyCF_ONLY_AST, without importing ast
+    return {word.arg: getattr(word.value, "value", "") for word in tree.body[0].value.keywords}
 
 
 def _unknown(word: str) -> int:

@@ -1,6 +1,6 @@
 """What must a verb's file declare?  One file holds one `VERB`; its stem is the verb.
 
-`assay --help` reads `group` and `summary` from the file's text, so both are written as literals.
+`assay --help` reads `group` and `summary` from the file's text, so the file says `VERB = Verb(...)` with both as literals.
 Everything heavy is imported inside `run`, so that `assay VERB --help` answers at once.
 """
 
