@@ -9,7 +9,7 @@ demo: .venv/examples.stamp
 	$(BIN)/assay run examples/digits.toml || [ $$? -eq 1 -o $$? -eq 4 ]
 
 test: .venv/dev.stamp
-	$(BIN)/pytest
+	$(BIN)/pytest -n 2
 
 check: .venv/dev.stamp
 	$(BIN)/ruff check .
