@@ -26,3 +26,13 @@ def test_a_job_that_never_trained_again_has_none() -> None:
     value = METRIC.compute(struck(recovers=False).measured(), {})["workers=2"]
     assert isinstance(value, Absent)
     assert value.reason == "undefined"
+
+
+def test_steps_whose_rows_died_with_the_victim_are_counted_from_what_the_coordinator_saw() -> None:
+    made = struck(workers=1)
+    made.rows["steps"] = [
+        row for row in made.rows["steps"] if row[2] == 1 or row[3] < 5
+    ]  # steps 5 and 6 never got to the disk
+    value = METRIC.compute(made.measured(), {})["workers=1"]
+    assert isinstance(value, Estimate)
+    assert value.value == 3.0

@@ -66,7 +66,8 @@ def _one(launch: dict[str, object], fault: dict[str, object], events: pl.DataFra
     starts = after.filter((pl.col("kind") == "worker_start") & (pl.col("incarnation") == incarnation + 1))
     again = steps.filter(pl.col("incarnation") == incarnation + 1)
     resumed = None if again.height == 0 else int(again["begin_ns"].min())  # type: ignore[arg-type]
-    regained, lost = _regained(steps.filter(pl.col("incarnation") == incarnation), again)
+    finished = _finished(steps.filter(pl.col("incarnation") == incarnation), fault["step"])
+    regained, lost = _regained(finished, again)
     return Recovery(
         launch=int(launch["launch"]), configuration=str(launch["configuration"]), workers=int(launch["workers"]),  # type: ignore[call-overload]
         fault_ns=struck_ns,
@@ -76,11 +77,17 @@ def _one(launch: dict[str, object], fault: dict[str, object], events: pl.DataFra
     )  # fmt: skip
 
 
-def _regained(before: pl.DataFrame, again: pl.DataFrame) -> tuple[int | None, int | None]:
+def _finished(before: pl.DataFrame, seen: object) -> int:
+    """Steps finished when the fault struck. A victim's last rows may never have reached the disk: what the coordinator
+    saw of its progress counts as well."""
+    rows = int(before["step"].max()) + 1 if before.height else 0  # type: ignore[arg-type]
+    return max(rows, seen if isinstance(seen, int) else 0)
+
+
+def _regained(finished: int, again: pl.DataFrame) -> tuple[int | None, int | None]:
     """When the last step that had been finished before the fault was finished again, and how many were lost."""
-    if before.height == 0 or again.height == 0:
+    if finished == 0 or again.height == 0:
         return None, None
-    finished = int(before["step"].max()) + 1  # type: ignore[arg-type]
     first = int(again["step"].min())  # type: ignore[arg-type]
     lost = max(0, finished - first)
     if lost == 0:
