@@ -318,3 +318,13 @@ def test_the_planned_numbers_decide_in_about_four_cases_of_five() -> None:
         d = rng.normal(0, 0.2, (5, plan)) + rng.normal(0, 0.2, (1, plan))
         held += crossed(d, 0.015).verdict == "HELD"
     assert 0.7 <= held / 200 <= 0.9
+
+
+def test_one_flip_does_not_bound_the_difference_more_closely_than_none() -> None:
+    """A single answer that changes in one of five launches: the half-width stays at the zero-flip bound of 517 items."""
+    differences = np.zeros((5, 517))
+    none = crossed(differences, 0.01)
+    differences[2, 100] = -1.0
+    one = crossed(differences, 0.01)
+    assert one.estimate - one.low >= none.estimate - none.low == pytest.approx(1 - 0.05 ** (1 / 517))
+    assert one.low < none.low

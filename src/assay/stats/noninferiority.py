@@ -12,7 +12,8 @@ Differences are candidate minus reference, higher is better; a caller whose scor
   its own t quantile (Banerjee, Sankhya 22, 1960: coverage at least nominal); one t with Satterthwaite's degrees of freedom
   is liberal when k is 3 to 5 (docs/methodology.md has the figures);
 * sparse differences (most are 0, as flips are): z^2/2 more items are taken to have moved each way (Agresti & Coull's idea),
-  because the variance of a few flips is worst estimated when they happen to be few.
+  because the variance of a few flips is worst estimated when they happen to be few; and the half-width is never below the
+  exact zero-flip bound, since having seen one flip cannot make the number of flips more certain than having seen none.
 
 Cannot tell: whether the items stand for the use that matters, nor whether a score at chance or at its ceiling could have moved.
 """
@@ -139,7 +140,7 @@ def paired_t(differences: Floats, margin: float, confidence: float = 0.95, large
     if float(np.ptp(d)) == 0.0:
         return _unmoved(float(d[0]), n, LEAST_LAUNCHES, margin, confidence, largest_change, f"{n} items")
     worst = float(np.abs(d).max()) if _sparse(d) else 0.0
-    spread = _Spread(mean=float(d.mean()), launch=0.0, item=float(d.var(ddof=1)), rest=0.0, worst=worst)
+    spread = _Spread(mean=float(d.mean()), launch=0.0, item=float(d.var(ddof=1)), rest=0.0, worst=worst, reach=worst)
     return _crossed_decision(spread, 1, n, margin, confidence, f"paired Student t on {n} items", plan_launches=False)
 
 
@@ -202,7 +203,7 @@ class _Spread:
     """Mean and variance components of a crossed design.
 
     `worst` is the largest mean change of an item if changes are sparse, else 0: flips that come and go between launches
-    average out and need less widening than flips that stay.
+    average out and need less widening than flips that stay.  `reach` is the largest single change seen, likewise else 0.
     """
 
     mean: float
@@ -210,6 +211,7 @@ class _Spread:
     item: float
     rest: float
     worst: float
+    reach: float
 
 
 def _components(d: Array) -> _Spread:
@@ -217,13 +219,15 @@ def _components(d: Array) -> _Spread:
     k, n = d.shape
     rows, columns = d.mean(axis=1), d.mean(axis=0)
     left = d - rows[:, np.newaxis] - columns + d.mean()
+    sparse = _sparse(d)
     rest = float(np.sum(left**2)) / ((k - 1) * (n - 1))
     return _Spread(
         mean=float(d.mean()),
         launch=float(rows.var(ddof=1)) - rest / n,
         item=float(columns.var(ddof=1)) - rest / k,
         rest=rest,
-        worst=float(np.abs(columns).max()) if _sparse(d) else 0.0,
+        worst=float(np.abs(columns).max()) if sparse else 0.0,
+        reach=float(np.abs(d).max()) if sparse else 0.0,
     )
 
 
@@ -237,7 +241,8 @@ def _errors(spread: _Spread, k: int, n: int, confidence: float) -> tuple[float, 
         t_launch**2 * a + t_item**2 * max(b - shared, 0.0),
         t_launch**2 * max(a - shared, 0.0) + t_item**2 * b,
     )
-    return math.sqrt(half), math.sqrt(max(a + b - shared, a, b))
+    floor = spread.reach * zero_flip_bound(n, confidence)
+    return max(math.sqrt(half), floor), math.sqrt(max(a + b - shared, a, b))
 
 
 def _extra(spread: _Spread, confidence: float) -> float:
@@ -251,7 +256,12 @@ def _crossed_decision(
     half, error = _errors(spread, k, n, confidence)
     centre = spread.mean * n / (n + _extra(spread, confidence))
     assumed = _Spread(  # plans rest on true components, which are not negative
-        mean=0.0, launch=max(spread.launch, 0.0), item=max(spread.item, 0.0), rest=spread.rest, worst=spread.worst
+        mean=0.0,
+        launch=max(spread.launch, 0.0),
+        item=max(spread.item, 0.0),
+        rest=spread.rest,
+        worst=spread.worst,
+        reach=spread.reach,
     )
 
     def enough(launches: int, items: int) -> bool:
