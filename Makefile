@@ -25,11 +25,13 @@ docs: .venv/dev.stamp
 	$(BIN)/python tools/reference.py
 
 .venv/examples.stamp: pyproject.toml constraints.txt
+	@echo "setting up .venv for the examples; with torch this takes a minute or more"
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[examples]'
 	@touch $@
 
 .venv/dev.stamp: pyproject.toml constraints.txt
+	@echo "setting up .venv with everything that development needs; with torch this takes a minute or more"
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev,examples]'
 	@touch $@
