@@ -41,7 +41,7 @@ def check(experiment: Experiment) -> None:
     if max(experiment.factor.levels) > 1 and not torch_is_installed():
         raise EnvironmentLacks(
             f'torch is not installed for {sys.executable}, and launcher.kind = "local" starts several workers with torchrun. '
-            "Install it: pip install 'assay[torch]'. For a script that needs no torch, set launcher.kind = \"plain\"."
+            'Install it: pip install torch. For a script that needs no torch, set launcher.kind = "plain".'
         )
 
 

@@ -272,7 +272,7 @@ def _migrations(path: Path, manifest: Mapping[str, Any]) -> tuple[Migration, ...
     if version > FORMAT_VERSION:
         raise RecordError(
             f"{path} is of record format {version}; this assay ({__version__}) reads formats up to {FORMAT_VERSION}. "
-            "Install a newer assay: pip install --upgrade assay"
+            f"Open it with the assay that wrote it ({manifest.get('assay_version')}) or a newer one."
         )
     found = steps_from(version)
     if found is None:
