@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.metrics.measured import effective_steps, fold_steps
+from assay.metrics.measured import by_launch, effective_steps, fold_steps
 from assay.record.tables import STEPS
 from assay.spec.experiment import Scaling
 from tests.builders import frame
@@ -204,3 +204,9 @@ def test_every_step_stands_there_once_and_comes_from_its_last_start(rows: list[t
         last[launch, step] == start for launch, step, start in counted.select("launch", "step", "incarnation").rows()
     )
     assert folded["ranks"].sum() == counted.height
+
+
+def test_launches_are_found_in_rows_of_any_order() -> None:
+    rows = pl.DataFrame({"launch": [10, 2, 10, 2, 3], "row": [0, 1, 2, 3, 4]})
+    assert [own["row"].to_list() for own in by_launch(rows)] == [[1, 3], [4], [0, 2]]
+    assert list(by_launch(rows.clear())) == []

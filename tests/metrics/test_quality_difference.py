@@ -48,3 +48,14 @@ def test_the_interval_counts_examples_as_well_as_launches() -> None:
     assert isinstance(value, Estimate)
     assert value.low < -0.25 < value.high
     assert value.launch_values == (-0.25, -0.25, -0.25)
+
+
+def test_where_nothing_changed_the_bound_is_in_the_score_s_own_scale() -> None:
+    """Scores of 0 and 100: a change that 4 items would have missed is up to 100 points, 1 - 0.05^(1/4) = 0.527 of them."""
+    record = Handmade(levels=(1, 2), blocks=3, quality=Quality(margin=1.0))
+    for block in range(3):
+        for workers in (1, 2):
+            record.scores(record.launch(workers=workers, block=block), [100, 100, 0, 100])
+    value = METRIC.compute(record.measured(), {})["workers=2"]
+    assert isinstance(value, Estimate)
+    assert value.low == pytest.approx(-52.7, abs=0.05)

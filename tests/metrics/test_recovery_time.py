@@ -37,3 +37,23 @@ def test_its_four_parts_sum_to_it() -> None:
         for metric in (time_to_detect, time_to_restart, time_to_reload, time_to_recompute)
     ]
     assert sum(part.value for part in parts if isinstance(part, Estimate)) == pytest.approx(8.0)
+
+
+def test_a_job_that_needed_a_second_restart_is_followed_to_the_one_that_trained() -> None:
+    """The workers of the first restart never reached a step: as `struck`, with incarnation 2 for 1."""
+    made = struck()
+    for table, place in (("steps", 2), ("events", 5)):
+        made.rows[table] = [
+            (*row[:place], 2, *row[place + 1 :]) if row[place] == 1 else row for row in made.rows[table]
+        ]
+    made.event(0, "worker_start", 12.0, rank=0, incarnation=1)
+    value = METRIC.compute(made.measured(), {})["workers=2"]
+    assert isinstance(value, Estimate)
+    assert value.value == pytest.approx(8.0)
+
+
+def test_a_fault_launch_that_was_interrupted_does_not_enter() -> None:
+    made = struck()
+    row = made.rows["launches"][0]
+    made.rows["launches"][0] = (*row[:12], "aborted", *row[13:])
+    assert isinstance(METRIC.compute(made.measured(), {})["workers=2"], Absent)

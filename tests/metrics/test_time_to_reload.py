@@ -26,3 +26,12 @@ def test_a_job_that_never_trained_again_has_none() -> None:
     value = METRIC.compute(struck(recovers=False).measured(), {})["workers=2"]
     assert isinstance(value, Absent)
     assert value.reason == "undefined"
+
+
+def test_it_is_never_negative() -> None:
+    """A rank that says only after the first step of another that it has started."""
+    made = struck()
+    made.event(0, "worker_start", 15.2, rank=1, incarnation=1)
+    value = METRIC.compute(made.measured(), {})["workers=2"]
+    assert isinstance(value, Estimate)
+    assert value.value == 0.0

@@ -20,3 +20,14 @@ def test_timed_launches_do_not_enter() -> None:
     made = Handmade(levels=(2,), blocks=1)
     made.steps(made.launch(workers=2), seconds=[1.0] * 3)
     assert isinstance(METRIC.compute(made.measured(), {})["workers=2"], Absent)
+
+
+def test_a_fault_launch_in_which_no_fault_struck_does_not_enter() -> None:
+    made = struck()
+    number = made.launch(workers=2, role="fault", wall_s=10.0)
+    for rank in range(2):
+        made.steps(number, rank=rank, seconds=[1.0] * 10)  # a goodput of 1.0
+    value = METRIC.compute(made.measured(), {})["workers=2"]
+    assert isinstance(value, Estimate)
+    assert value.value == pytest.approx(0.4)
+    assert value.n_launches == 1

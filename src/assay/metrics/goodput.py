@@ -1,4 +1,4 @@
-"""Where did the rank-seconds go?  Shared by the goodput metrics and the report's partition."""
+"""Where did the rank-seconds go?  Shared by the goodput metrics."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import polars as pl
 from assay.metrics.estimate import Absent, Value
 from assay.metrics.measured import Measured, effective_steps
 from assay.metrics.per_launch import average, no_launch
-from assay.metrics.recovery import NO_FAULT
+from assay.metrics.recovery import NO_FAULT, struck_launches
 from assay.metrics.step_time import MARK_STEPS
 from assay.units import FRACTION, NS_PER_S
 
@@ -25,10 +25,11 @@ CATEGORIES = {
 
 
 def partition(measured: Measured, role: str) -> pl.DataFrame:
-    """(launch, configuration, workers, wall_s, one column of rank-seconds per category) of a role's launches."""
-    launches = measured.table("launches").filter(pl.col("role") == role)
-    if role == "timed":
-        launches = launches.filter(pl.col("status") == "ok")
+    """(launch, configuration, workers, wall_s, one column of rank-seconds per category) of a role's launches.
+
+    `timed`: the successful ones; `fault`: those in which a fault struck.
+    """
+    launches = measured.timed if role == "timed" else struck_launches(measured)
     wall = ((pl.col("end_ns") - pl.col("begin_ns")) / NS_PER_S).alias("wall_s")
     base = launches.select("launch", "configuration", "workers", "block", wall)
     for part in (_steps(measured), _events(measured)):

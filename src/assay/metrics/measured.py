@@ -4,7 +4,8 @@ Pure: a `Measured` is built from frames; it never opens a file.  Folds:
 * a launch is *timed* if its role is timed and its status is ok;
 * the step of a launch is its last incarnation's version of that step, and its time is the slowest rank's
   (end - begin - checkpoint), so that a saved checkpoint is not training time (METRICS.md, `step_time`);
-* warm-up steps are recognised per launch by MSER-5 (methodology section 9.5) and left out of steady-state numbers.
+* warm-up steps are recognised per launch (`assay.stats.steady`) and left out of steady-state numbers; of a launch
+  without a steady state the later half of its steps is kept, and the audit `warm_up` names it.
 """
 
 from __future__ import annotations
@@ -116,8 +117,11 @@ def effective_steps(steps: pl.DataFrame) -> pl.DataFrame:
 
 def by_launch(frame: pl.DataFrame) -> Iterator[pl.DataFrame]:
     """The frame's rows launch by launch: a fold of one launch at a time needs the memory of one launch."""
-    for launch in frame["launch"].unique().sort():
-        yield frame.filter(pl.col("launch") == launch)
+    ordered = frame if frame["launch"].is_sorted() else frame.sort("launch", maintain_order=True)
+    begin = 0
+    for length in ordered["launch"].rle().struct.field("len"):  # slices: a filter per launch would be quadratic
+        yield ordered.slice(begin, length)
+        begin += length
 
 
 def fold_steps(steps: pl.DataFrame) -> pl.DataFrame:

@@ -38,7 +38,15 @@ def decide(measured: Measured, configuration: str) -> Decision | Absent:
     differences = paired_differences(measured, configuration)
     if isinstance(differences, Absent):
         return differences
-    return crossed(differences, quality.margin, measured.confidence)
+    return crossed(differences, quality.margin, measured.confidence, _largest_change(measured))
+
+
+def _largest_change(measured: Measured) -> float:
+    """The most that one example's score could change: 1, or the range of the scores seen where that is more (0 to 100)."""
+    quality = measured.experiment.quality
+    seen = measured.table("examples").filter(pl.col("metric") == (quality.metric if quality else ""))["score"]
+    finite = seen.filter(seen.is_finite())
+    return max(1.0, float(finite.max() - finite.min()))  # type: ignore[operator, arg-type]
 
 
 def paired_differences(measured: Measured, configuration: str) -> np.ndarray | Absent:

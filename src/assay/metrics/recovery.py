@@ -1,11 +1,12 @@
-"""What happened after a fault?  The timeline of every fault launch, folded once for all reliability metrics.
+"""What happened after a fault?  The timeline of every fault launch, shared by all reliability metrics.
 
     fault ---- detect ----> first peer stopped ---- restart ----> last worker up again ---- reload ----> first step
           ---- recompute ----> the step that was lost is reached again
 
 The four parts follow each other without a gap, so that they sum to the recovery time.  `detect` is the engine's: the
 instant at which it stopped the first surviving peer of the victim.  `reload` holds everything between a worker's start
-and its first step: joining the group, building the model, loading the checkpoint.
+and its first step: joining the group, building the model, loading the checkpoint.  Where the engine needed more than
+one restart, the first incarnation that trained is the one that counts; the restarts before it are part of `restart`.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import polars as pl
 
 from assay.metrics.estimate import Absent, Value
 from assay.metrics.measured import Measured
-from assay.metrics.per_launch import exact, positive
+from assay.metrics.per_launch import average, exact, positive
 from assay.units import NS_PER_S, SECONDS
 
 NO_FAULT = Absent(reason="not_measured", detail="no fault launch of this configuration; add [[faults]] with its level")
@@ -45,9 +46,9 @@ class Recovery:
 
 
 def recoveries(measured: Measured) -> tuple[Recovery, ...]:
-    """All launches in which a fault struck."""
-    launches = measured.table("launches").filter(pl.col("role") == "fault")
-    events, steps = measured.table("events"), measured.table("steps")
+    """All launches in which a fault struck, without those that were interrupted and made again."""
+    launches = struck_launches(measured)
+    events, steps = (measured.table(name).join(launches, on="launch", how="semi") for name in ("events", "steps"))
     found = []
     for row in launches.iter_rows(named=True):
         own = events.filter(pl.col("launch") == row["launch"]).sort("ns")
@@ -57,14 +58,23 @@ def recoveries(measured: Measured) -> tuple[Recovery, ...]:
     return tuple(found)
 
 
+def struck_launches(measured: Measured) -> pl.DataFrame:
+    """The rows of the fault launches in which a fault struck; an aborted one was made again under another number."""
+    struck = measured.table("events").filter(pl.col("kind") == "fault")
+    launches = measured.table("launches").filter((pl.col("role") == "fault") & (pl.col("status") != "aborted"))
+    return launches.join(struck, on="launch", how="semi")
+
+
 def _one(launch: dict[str, object], fault: dict[str, object], events: pl.DataFrame, steps: pl.DataFrame) -> Recovery:
     struck_ns, incarnation = int(fault["ns"]), int(fault["incarnation"] or 0)  # type: ignore[call-overload]
     after = events.filter(pl.col("ns") >= struck_ns)
     peers = after.filter(
         (pl.col("kind") == "worker_gone") & (pl.col("rank") != fault["rank"]) & (pl.col("incarnation") == incarnation)
     )
-    starts = after.filter((pl.col("kind") == "worker_start") & (pl.col("incarnation") == incarnation + 1))
-    again = steps.filter(pl.col("incarnation") == incarnation + 1)
+    later = steps.filter(pl.col("incarnation") > incarnation)
+    again = later.filter(pl.col("incarnation") == pl.col("incarnation").min())
+    trained = incarnation + 1 if again.height == 0 else int(again["incarnation"][0])
+    starts = after.filter((pl.col("kind") == "worker_start") & (pl.col("incarnation") == trained))
     resumed = None if again.height == 0 else int(again["begin_ns"].min())  # type: ignore[arg-type]
     finished = _finished(steps.filter(pl.col("incarnation") == incarnation), fault["step"])
     regained, lost = _regained(finished, again)
@@ -127,11 +137,13 @@ def _span(begin_ns: int | None, end_ns: int | None) -> float | None:
 def _seconds(measured: Measured, name: str, spans: list[float], how: str) -> Value:
     if not spans:
         return NOT_RECOVERED
-    if min(spans) <= 0.0:
-        return exact(
-            max(spans), unit=SECONDS, name=name, n_launches=len(spans), n_trials=len(spans), how=f"{how}; nothing to do"
-        )
-    return positive(spans, measured.confidence, unit=SECONDS, aggregate=how, name=name, n_trials=len(spans))
+    spans = [max(0.0, span) for span in spans]  # the last worker may say that it started after the first one trained
+    n = len(spans)
+    if max(spans) == 0.0:
+        return exact(0.0, unit=SECONDS, name=name, n_launches=n, n_trials=n, how=f"{how}; nothing to do")
+    if min(spans) == 0.0:  # nothing was to do in some launches: no logarithm
+        return average(spans, measured.confidence, unit=SECONDS, aggregate=how, name=name, n_trials=n)
+    return positive(spans, measured.confidence, unit=SECONDS, aggregate=how, name=name, n_trials=n)
 
 
 def noticed_ns(recovery: Recovery) -> int | None:

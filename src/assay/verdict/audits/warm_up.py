@@ -1,7 +1,8 @@
 """Was warm-up recognised, and did every launch reach a steady state?
 
 Each launch's step times are classed flat, warm-up, slow-down or no steady state (methodology 3.5).  Warm-up is left
-out of steady-state numbers and stays in the record; a launch without a steady state has no steady-state step time.
+out of steady-state numbers and stays in the record.  Of a launch without a steady state the later half of its steps
+stands for the rest: a stopgap, which this names.
 """
 
 from __future__ import annotations
