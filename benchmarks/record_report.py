@@ -136,8 +136,17 @@ def report(root: Path, _rows: int) -> dict[str, Any]:
     return {"exit_code": code, "configurations": said.getvalue().count('"workers=')}
 
 
+def report_html(root: Path, _rows: int) -> dict[str, Any]:
+    """`assay report --html`: the same with every picture drawn."""
+    from assay.cli import main as assay
+
+    with redirect_stdout(io.StringIO()) as said:
+        code = assay(["report", "latest", "--root", str(root), "--html"])
+    return {"exit_code": code, "page_bytes": Path(said.getvalue().strip()).stat().st_size}
+
+
 STAGES: dict[str, Callable[[Path, int], dict[str, Any]]] = {
-    stage.__name__: stage for stage in (write, read, fold, seal, verify, report)
+    stage.__name__: stage for stage in (write, read, fold, seal, verify, report, report_html)
 }
 ORDER = (
     "write",
@@ -148,6 +157,7 @@ ORDER = (
     "read",
     "fold",
     "report",
+    "report_html",
 )  # read and fold: from streams, then sealed
 
 
@@ -185,7 +195,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, __file__, "--rows", str(arguments.rows), "--root", folder, "--stage"]
         stages = [json.loads(subprocess.check_output([*command, stage])) for stage in ORDER]
-    kept = stages[-1]["seconds"] <= PROMISE_S and stages[-1]["peak_mb"] * 1e6 <= PROMISE_BYTES
+    reports = [stage for stage in stages if stage["stage"].startswith("report")]
+    kept = all(stage["seconds"] <= PROMISE_S and stage["peak_mb"] * 1e6 <= PROMISE_BYTES for stage in reports)
     result = {
         "benchmark": "record_report",
         "utc": datetime.now(UTC).isoformat(timespec="seconds"),
