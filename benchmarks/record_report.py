@@ -26,6 +26,7 @@ from typing import Any
 LEVELS = (1, 2, 4)
 LAUNCHES = 5
 STEP_NS = {1: 100_000, 2: 55_000, 4: 40_000}
+GLOBAL_BATCH = 256
 PROMISE_S = 10.0
 PROMISE_BYTES = 1_000_000_000
 
@@ -49,7 +50,7 @@ def write(root: Path, rows: int) -> dict[str, Any]:
         step_ns = STEP_NS[planned.workers]
         for rank in range(planned.workers):
             writer = StreamWriter(folder.launch_folder(launch), f"rank={rank}.inc=0.pid=1")
-            made = list(step_rows(launch, rank, steps, step_ns))
+            made = list(step_rows(launch, rank, steps, step_ns, GLOBAL_BATCH / planned.workers))
             begin = time.perf_counter_ns()
             for row in made:
                 writer.append("steps", row)
@@ -71,13 +72,13 @@ def write(root: Path, rows: int) -> dict[str, Any]:
     return {"steps": appended, "append_ns": round(appending / appended, 1)}
 
 
-def step_rows(launch: int, rank: int, steps: int, step_ns: int) -> Iterator[tuple[Any, ...]]:
+def step_rows(launch: int, rank: int, steps: int, step_ns: int, items: float) -> Iterator[tuple[Any, ...]]:
     """Steps with a ripple of a few per cent, so that nothing compresses to nothing."""
     now = 0
     for step in range(steps):
         took = step_ns + (step * 7919 + rank * 104_729) % 4001
         phases = (took // 10, took * 3 // 10, took * 4 // 10, took // 10, None, None)
-        yield (launch, rank, 0, step, now, now + took, *phases, 64.0, "monotonic")
+        yield (launch, rank, 0, step, now, now + took, *phases, items, "monotonic")
         now += took
 
 
