@@ -136,3 +136,27 @@ def test_a_variable_that_is_no_number_is_said_and_the_script_runs_on(tmp_path: P
     done = run(script(tmp_path, MARKED), ASSAY_LAUNCH_DIR=str(tmp_path), **{variable: "first"})
     assert done.returncode == 0
     assert "'first'" in done.stderr
+
+
+def test_the_rows_that_a_checkpoint_holds_survive_a_kill(tmp_path: Path) -> None:
+    """Nothing is flushed by time here: steps 0 and 1 are under the checkpoint, step 2 is not."""
+    launch = Launched(tmp_path / "launch=0000")
+    source = """
+import os, signal
+os.environ["ASSAY_FLUSH_S"] = "600"
+from assay import probe
+p = probe.start()
+for step in p.steps(range(9)):
+    if step == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+    with p.phase("optimizer"):
+        pass
+    p.samples([step])
+    if step == 1:
+        with p.checkpoint_save():
+            pass
+"""
+    launch.run(script(tmp_path, source))
+    assert launch.table("steps")["step"].to_list() == [0, 1]
+    assert launch.table("samples")["ids"].to_list() == [[0], [1]]
+    assert "checkpoint_save" in launch.table("events")["kind"].to_list()

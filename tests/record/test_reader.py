@@ -174,6 +174,13 @@ def test_a_sealed_manifest_without_its_files_is_damaged(tmp_path: Path) -> None:
     fails(path, r"sealed\.files is missing")
 
 
+@pytest.mark.parametrize("name", ["tables/steps/../../../secret.parquet", "/etc/hostname"])
+def test_a_manifest_that_points_outside_of_its_record_is_damaged(tmp_path: Path, name: str) -> None:
+    path = sealed(tmp_path)
+    edit(path, sealed={"files": {name: {"sha256": "", "bytes": 0}}})
+    fails(path, r"sealed\.files is missing or of the wrong kind")
+
+
 def test_a_removed_seal_never_reads_as_an_empty_interrupted_record(tmp_path: Path) -> None:
     path = sealed(tmp_path)
     (path / "SEAL").unlink()

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from assay.errors import RecordError
 from assay.record.folder import reopen
+from assay.record.seal import seal_line
 from assay.record.verify import verify
 from tests.record.making import sealed, unfinished
 
@@ -161,3 +162,12 @@ def test_streams_left_behind_by_a_crash_are_named_and_removed_by_reopening(tmp_p
 def test_a_folder_that_is_no_record_is_an_error_not_a_problem(tmp_path: Path) -> None:
     with pytest.raises(RecordError, match="is not a record of assay"):
         verify(tmp_path)
+
+
+@pytest.mark.parametrize("content", [b"[]", b"no json", b'{"sealed": null}', b'{"sealed": {"files": {"a": {}}}}'])
+def test_a_sealed_manifest_that_lists_no_files_is_named(tmp_path: Path, content: bytes) -> None:
+    path = sealed(tmp_path)
+    (path / "manifest.json").write_bytes(content)
+    (path / "SEAL").write_bytes(seal_line(content))
+    (problem,) = verify(path)
+    assert problem.startswith("manifest.json: does not list the sealed files")

@@ -10,6 +10,7 @@ from assay.clock import FakeClock
 from assay.errors import EnvironmentLacks, RecordError, SpecError
 from assay.record import folder as record_folder
 from assay.record.reader import open_record
+from assay.record.writer import StreamWriter
 from assay.runners.base import LaunchProgress, plan_signature, resume, run, script_identity, seconds_left
 from assay.runners.rows import launch_row, write_launch
 from assay.spec.experiment import Experiment
@@ -160,3 +161,18 @@ def test_a_launch_without_a_row_is_kept_as_aborted_and_made_again_under_a_new_nu
     resume(path)
     rows = open_record(path).table("launches").select("launch", "slot", "attempt", "status").rows()
     assert rows[3:] == [(3, 3, 0, "aborted"), (4, 3, 1, "ok")]
+
+
+def test_an_aborted_launch_lasts_until_it_was_last_heard_of(tmp_path: Path) -> None:
+    """Its steps and its counters are heard as well as its events: what it cost is not lost."""
+    path = interrupted(tmp_path, experiment(), launches=3)
+    (path / "streams" / "launch=0003").mkdir()
+    writer = StreamWriter(path / "streams" / "launch=0003", "coordinator.pid=1")
+    detail = '{"slot": 3, "begin_utc": "2026-01-01T00:00:00+00:00", "placement": "{}"}'
+    writer.append("events", (3, 1_000, None, "host", None, None, "launch_begin", None, None, detail))
+    writer.append("steps", (3, 0, 0, 0, 2_000, 5_000, None, None, None, None, None, None, None, "monotonic"))
+    writer.append("telemetry", (3, 7_000, "host", "cpu", "busy", 1.0, "s", "counter"))
+    writer.close()
+    resume(path)
+    row = open_record(path).table("launches").row(3, named=True)
+    assert (row["status"], row["begin_ns"], row["end_ns"]) == ("aborted", 1_000, 7_000)

@@ -1,9 +1,11 @@
 """What does the probe record inside a launch, and when?
 
-Steps: a step's end is the next one's begin, so that nothing between two steps is lost, except that hashing the model is
-kept out of both.  Saving or loading a checkpoint and evaluating inside a step are pauses: their time goes into the
-step's `checkpoint_ns`, which readers take off the step's time, and the events say which of them it was.  (Ending the
-step at the evaluation instead would lose the training of a script that evaluates first and marks no phases.)
+Steps: a step's end is the next one's begin, so that nothing between two steps is lost, except that hashing the model,
+and writing the rows up to a saved checkpoint, are kept out of both.  Those rows are written at once: what a checkpoint
+holds is never done again after a kill, so that without them the samples of a killed worker would look lost.
+Saving or loading a checkpoint and evaluating inside a step are pauses: their time goes into the step's
+`checkpoint_ns`, which readers take off the step's time, and the events say which of them it was.  (Ending the step at
+the evaluation instead would lose the training of a script that evaluates first and marks no phases.)
 A loop left early (break, exception): its last step counts if its optimizer phase was seen, or, in a script that marks
 none, if anything was marked in it.
 
@@ -79,6 +81,7 @@ class Recorder(Probe):
         self._loop = 0  # number of the `steps` loop under way
         self._epoch = 0
         self._in_step = False
+        self._saved = False  # whether a checkpoint was saved since the last step ended
         self._touched = False  # whether samples or log were called in the step under way
         self._marks_optimizer = False  # whether any step so far marked its optimizer
         self._begin = 0
@@ -108,6 +111,10 @@ class Recorder(Probe):
             now = self._now()
             if self._in_step:
                 self._end_step(now)
+            if self._saved:
+                self._saved = False
+                self._sink.flush()
+                now = self._now()
             if self._watch is not None and self._watch.due(self._step):
                 self._hash(self._watch)
                 now = self._now()
@@ -244,6 +251,7 @@ class Recorder(Probe):
             self._event(kind, begin, duration, step=steps)
             if kind == "checkpoint_save":
                 self._sink.checkpoint(steps)
+                self._saved = True
 
     def _finished(self) -> int:
         """Steps finished: the step under way is one of them once its optimizer is done."""

@@ -42,6 +42,10 @@ class Sink(Protocol):
         """A checkpoint was saved after so many steps."""
         ...
 
+    def flush(self) -> None:
+        """Write what was taken so far."""
+        ...
+
     def flush_cpu_ns(self) -> int | None:
         """CPU time that writing has cost beside the training thread; None where it cannot be known."""
         ...
@@ -65,6 +69,7 @@ class LaunchSink:
         self._writer = StreamWriter(folder, name, flush_s=flush_s, on_error=progress.error)
         self._clocks = tuple(filter(None, map(_cpu_clock, set(threading.enumerate()) - before)))
         self.append = self._writer.append
+        self.flush = self._writer.flush
         self.step = progress.step
         self.checkpoint = progress.checkpoint
 
@@ -100,6 +105,9 @@ class MemorySink:
     def checkpoint(self, steps: int) -> None:
         """A checkpoint was saved."""
         self.checkpoints += 1
+
+    def flush(self) -> None:
+        """Everything taken is in memory and stays there."""
 
     def flush_cpu_ns(self) -> int | None:
         """Nothing is flushed."""

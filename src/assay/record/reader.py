@@ -292,12 +292,19 @@ def _check_manifest(path: Path, manifest: Mapping[str, Any]) -> None:
         raise RecordError(
             f"{path / 'SEAL'} is missing, and without it the record cannot be trusted. Restore it from a copy."
         )
-    if sealed and not isinstance((manifest.get("sealed") or {}).get("files"), dict):
+    if sealed and not _stays_inside((manifest.get("sealed") or {}).get("files")):
         wrong.append("sealed.files")
     if wrong:
         raise RecordError(
             f"{path / 'manifest.json'} is damaged: {', '.join(dict.fromkeys(wrong))} is missing or of the wrong kind."
         )
+
+
+def _stays_inside(names: Any) -> bool:
+    """Whether these are files below the record: a record from elsewhere must not make its reader open others."""
+    if not isinstance(names, dict):
+        return False
+    return not any(name.startswith("/") or ".." in name.split("/") for name in names)
 
 
 def _read_experiment(path: Path, manifest: Mapping[str, Any], migrations: tuple[Migration, ...]) -> Experiment:

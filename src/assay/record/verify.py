@@ -33,7 +33,21 @@ def verify(path: Path) -> tuple[str, ...]:
     problem = _seal_problem(content, line)
     if problem.startswith("manifest.json"):
         return (problem,)
-    return tuple(filter(None, (problem, *_file_problems(path, json.loads(content)["sealed"]["files"]))))
+    listed = _listed(content)
+    if listed is None:
+        return (
+            "manifest.json: does not list the sealed files with their digests. Restore it from a copy of the record.",
+        )
+    return tuple(filter(None, (problem, *_file_problems(path, listed))))
+
+
+def _listed(content: bytes) -> dict[str, dict[str, Any]] | None:
+    """The sealed files as the manifest lists them; None if it does not."""
+    try:
+        listed: dict[str, dict[str, Any]] = json.loads(content)["sealed"]["files"]
+        return listed if all({"sha256", "bytes"} <= entry.keys() for entry in listed.values()) else None
+    except (ValueError, LookupError, TypeError, AttributeError):
+        return None
 
 
 def _unsealed(path: Path, manifest: Mapping[str, Any]) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from assay.clock import Clock
 from assay.launchers import guard
 from assay.record.folder import RecordFolder
-from assay.record.reader import launch_folders, open_record
+from assay.record.reader import launch_folders, read_launch
 from assay.runners import policy
 from assay.runners.rows import launch_row, write_launch
 from assay.spec.plan import PlannedLaunch
@@ -28,11 +28,10 @@ def settle(record: RecordFolder, plan: Sequence[PlannedLaunch], clock: Clock) ->
         RecordError: a row could not be written.
     """
     rows: list[LaunchRow] = list(record.finished_launches())
-    begun = _begun(record.path)
     known = {row["launch"] for row in rows}
     for number in launch_folders(record.path):
         if number not in known:
-            row = _aborted(number, plan, rows, begun.get(number, {}), clock)
+            row = _aborted(number, plan, rows, _begun(record.path, number), clock)
             guard.join(record.log_path(number), int(record.experiment.limits.log_mib * (1 << 19)))
             write_launch(record.writer(number), row, record.path)
             rows.append(row)
@@ -52,11 +51,15 @@ def _aborted(
     )  # fmt: skip
 
 
-def _begun(path: Path) -> dict[int, dict[str, Any]]:
-    """What the coordinator said when it began each launch, and when anything was last heard of it."""
-    events = open_record(path).table("events").select("launch", "ns", "kind", "detail").rows()
-    begun = {launch: {"ns": ns, **json.loads(detail)} for launch, ns, kind, detail in events if kind == "launch_begin"}
-    for launch, ns, _, _ in events:
-        if launch in begun:
-            begun[launch]["last_ns"] = max(ns, begun[launch].get("last_ns", ns))
-    return begun
+def _begun(path: Path, number: int) -> dict[str, Any]:
+    """What the coordinator said when it began the launch, and when anything was last heard of it: that long was paid for."""
+    import pyarrow.compute as pc
+
+    heard = {"events": "ns", "steps": "end_ns", "telemetry": "ns"}
+    tables = {name: table for name in heard if (table := read_launch(path, number, name)[0]) is not None}
+    events = tables["events"].to_pylist() if "events" in tables else []
+    begun = next((row for row in events if row["kind"] == "launch_begin"), None)
+    if begun is None:
+        return {}
+    last_ns = max(pc.max(table[heard[name]]).as_py() for name, table in tables.items())
+    return {"ns": begun["ns"], **json.loads(begun["detail"]), "last_ns": last_ns}
