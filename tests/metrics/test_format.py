@@ -40,6 +40,19 @@ def test_the_interval_decides_the_digits(value: float, half: float, text: str, i
     assert (shown.text, shown.interval) == (text, interval)
 
 
+@pytest.mark.parametrize(
+    ("value", "low", "high", "text"),
+    [
+        (1.53, 0.005, 490.0, "1.5 [0.0, 490.0]"),  # t interval of two logarithms
+        (-1.53, -490.0, -0.005, "−1.5 [−490.0, 0.0]"),
+        (0.0004, -0.0029, 0.0031, "0.0004 [−0.0029, 0.0031]"),
+        (0.00002, -0.0029, 0.0029, "0.0000 [−0.0029, 0.0029]"),  # may be zero, and reads so
+    ],
+)
+def test_a_value_that_is_not_zero_is_never_written_as_zero(value: float, low: float, high: float, text: str) -> None:
+    assert show(made(value, low, high)).full == text
+
+
 def test_no_more_than_six_digits_are_written() -> None:
     assert show(made(1.23456789, 1.23456788, 1.23456790)).text == "1.23457"
 

@@ -95,6 +95,11 @@ def test_a_very_long_line_is_cut() -> None:
     assert telling_line("x" * 10_000) == "x" * 297 + "..."
 
 
+def test_a_script_s_output_cannot_steer_the_reader_s_terminal(tmp_path: Path) -> None:
+    (tmp_path / "log").write_bytes(b"\x1b]0;title\x07\x1b[1;31mno caf\xc3\xa9\x1b[0m \x1b[2J\x08here\x00\n")
+    assert "its last output was: no café here (" in failed(tail(tmp_path / "log"))
+
+
 def test_undecodable_output_is_still_told(tmp_path: Path) -> None:
     (tmp_path / "log").write_bytes(b"caf\xe9\n")
     assert "caf\ufffd" in failed(tail(tmp_path / "log"))

@@ -2,7 +2,8 @@
 
 A value is written with as many digits as its interval supports: the half-width of the interval keeps two significant
 digits if they read 10 to 35 and else one (Particle Data Group, "Review of Particle Physics", section 5.3), and the
-value and both ends of the interval end at that same decimal.  One row of a table uses one scale (s, ms, us ...), so that
+value and both ends of the interval end at that same decimal.  Where the interval excludes zero and is wider than the value
+itself (a ratio of few launches), the value keeps two digits: it is not zero, and must not read so.  One row of a table uses one scale (s, ms, us ...), so that
 its numbers can be compared by looking at them.  Cannot tell: anything that the interval itself leaves out.
 """
 
@@ -18,6 +19,7 @@ from assay.metrics.estimate import Absent, Estimate, Value
 MOST_DIGITS: Final = 6  # significant digits beyond which nobody reads
 DIGITS_WITHOUT_INTERVAL: Final = 3
 DIGITS_OF_EQUAL_ENDS: Final = 4
+DIGITS_AT_LEAST: Final = 2  # of a value whose interval excludes zero
 
 ABSENT_WORDS: Final = {
     "not_measured": "not measured",
@@ -172,7 +174,10 @@ def decimals_of(value: float, low: float, high: float) -> int:
     leading = half / 10.0**exponent  # 1.0 .. 9.99
     keep = 1 if 3.545 <= leading < 9.5 else 2
     exponent += leading >= 9.5
-    return min(keep - 1 - exponent, _significant(largest, MOST_DIGITS))
+    decimals = keep - 1 - exponent
+    if half > abs(value) and (low > 0.0 or high < 0.0):
+        decimals = max(decimals, _significant(value, DIGITS_AT_LEAST))
+    return min(decimals, _significant(largest, MOST_DIGITS))
 
 
 def _half_width(value: float, low: float, high: float) -> float | None:

@@ -23,20 +23,29 @@ _ENGINE_RANK = re.compile(r"rank\s*:\s*(\d+) \(local_rank")
 _EXCEPTION = re.compile(
     r"^(?:\[rank\d+\]: ?)?((?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Fault|Warning)(?:: .*)?)$"
 )
+# Colours, window titles and other commands to a terminal: a reader's terminal must not obey a script's output.
+_CONTROL = re.compile(
+    r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b.|[^\n\r\t\x20-\x7e\xa0-\U0010ffff]"
+)
 # Lines of torchrun itself: its log records, its summary, its own traceback.
 _ENGINE_LINE = re.compile(r"^(?:\[?[EWI]\d{4} |={10,}|-{10,}|\*{10,})")
 _ENGINE_BEGINS = re.compile(r"torch[./]distributed[./](?:run|launcher|elastic)|ChildFailedError|<frozen runpy>")
 
 
 def tail(log: Path, size: int = TAIL_BYTES) -> str:
-    """The end of a log as text; undecodable bytes are shown as U+FFFD. Empty if it cannot be read."""
+    """The end of a log as text without terminal controls; undecodable bytes as U+FFFD. Empty if it cannot be read."""
     try:
         with log.open("rb") as file:
             file.seek(0, 2)
             file.seek(max(0, file.tell() - size))
-            return file.read().decode("utf-8", "replace")
+            return plain(file.read().decode("utf-8", "replace"))
     except OSError:
         return ""
+
+
+def plain(text: str) -> str:
+    """The text without colours, window titles and other characters that steer a terminal."""
+    return _CONTROL.sub("", text)
 
 
 def why_failed(ending: Ending, output: str, log: str) -> str:

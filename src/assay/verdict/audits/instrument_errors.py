@@ -6,6 +6,8 @@ in the record (events `probe_error` and `rows_dropped`).  What they lost cannot 
 
 from __future__ import annotations
 
+import json
+
 import polars as pl
 
 from assay.metrics.base import Results
@@ -23,8 +25,9 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
     if gave_up.height:
         found.append(_finding(
             "probe_error", gave_up,
-            f"the probe met an error of its own and stopped recording; the first, {_where(gave_up)}: {gave_up['detail'][0]}",
-            "report it as a defect of assay; the launches it names hold less than they should",
+            f"the probe met an error and stopped recording; the first, {_where(gave_up)}: {_error(gave_up['detail'][0])}",
+            "look whether the script hands the probe what it takes (how-to: mark your script); if it does, this is a defect "
+            "of assay. These launches hold less than they should",
         ))  # fmt: skip
     if dropped.height:
         rows = int(dropped["value"].sum())
@@ -41,6 +44,14 @@ def _finding(rule: str, events: pl.DataFrame, evidence: str, remedy: str) -> Fin
     return Finding(
         rule=rule, severity="warning", configuration=None, evidence=f"{evidence} (launches {launches})", remedy=remedy
     )
+
+
+def _error(detail: str | None) -> str:
+    """The error's own words; the detail as it stands if it holds none."""
+    try:
+        return str(json.loads(detail or "")["error"])
+    except (ValueError, TypeError, KeyError):
+        return detail or "no detail"
 
 
 def _where(events: pl.DataFrame) -> str:
