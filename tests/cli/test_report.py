@@ -125,6 +125,19 @@ def test_output_names_a_file_or_with_several_reports_a_folder(record: Path, tmp_
     assert sorted(file.name for file in (tmp_path / "both").iterdir()) == ["report.json", "report.md"]
 
 
+def test_json_on_standard_output_is_alone_there(record: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    main(["report", str(record), "--html", "--json"])
+    shown = capsys.readouterr()
+    assert json.loads(shown.out)["verdict"]
+    assert shown.err == f"{record / 'reports' / 'report.html'}\n"
+
+
+def test_a_dash_is_standard_output(record: Path, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    main(["report", str(record), "--excel", "--output", "-"])
+    assert capsysbinary.readouterr().out.startswith(b"PK")
+    assert not Path("-").exists()
+
+
 def test_latest_is_found_below_the_root(record: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["report", "latest", "--root", str(record.parent), "--json"]) in (0, 4)
     assert json.loads(capsys.readouterr().out)["verdict"]

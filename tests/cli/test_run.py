@@ -62,9 +62,7 @@ def test_a_workload_that_fails_gives_exit_code_5_and_its_reason(capsys: pytest.C
     Path("train.py").write_text("import no_such_package")
     assert main([*WORDS, "--quiet", "--", "train.py"]) == 5
     told = capsys.readouterr().err
-    assert told.startswith(
-        "assay: no launch succeeded (2 failed). workers=1: the script needs a package that is absent"
-    )
+    assert "assay: no launch succeeded (2 failed). workers=1: the script needs a package that is absent" in told
     assert "pip install no_such_package" in told
     assert str(only_record()) in told
 
@@ -91,6 +89,18 @@ def test_a_dry_run_shows_the_plan_in_order_and_starts_nothing(capsys: pytest.Cap
         == "5 launches; expected time: unknown: no complete record in records ran this workload at all of these levels"
     )
     assert not Path("records").exists()
+
+
+def test_a_dry_run_as_json_holds_the_same_plan(capsys: pytest.CaptureFixture[str]) -> None:
+    assert (
+        main(["run", "--workers", "2,1", "--launches", "2", "--fault", "kill", "--dry-run", "--json", "--", "train.py"])
+        == 0
+    )
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["expected_s"] is None
+    assert [launch["slot"] for launch in shown["launches"]] == [0, 1, 2, 3, 4]
+    assert [launch["workers"] for launch in shown["launches"]][-1] == 2
+    assert shown["launches"][-1]["fault"]["kind"] == "kill"
 
 
 def test_a_dry_run_expects_the_time_that_the_same_workload_took_before(capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,14 +5,25 @@ from __future__ import annotations
 import pytest
 
 from assay.reports.terminal import REPORT, render
-from assay.reports.view import View, build
+from assay.reports.view import DIMENSION_TITLES, View, build
 from assay.verdict.judge import judge
+from assay.verdict.types import DIMENSIONS
 from tests import builders
 
 
 @pytest.mark.parametrize("width", [60, 80, 100, 120, 200])
 def test_no_line_is_wider_than_asked(view: View, width: int) -> None:
     assert max(len(line) for line in render(view, width=width).splitlines()) <= width
+
+
+@pytest.mark.parametrize("width", [40, 60, 77, 78, 100])
+def test_no_word_of_the_vector_is_broken(view: View, width: int) -> None:
+    vector = render(view, width=width).split("Four dimensions")[1].split("\n- ")[0]
+    for row in view.vector:
+        assert row.column.label in vector
+        for dimension in DIMENSIONS:
+            assert DIMENSION_TITLES[dimension] in vector
+            assert row.cells[dimension].word in vector
 
 
 def test_without_a_terminal_the_text_is_plain_ascii(view: View) -> None:

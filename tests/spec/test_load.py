@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from assay.errors import Problem, SpecError
 from assay.spec.experiment import Experiment, Factor, Gates, Workload
 from assay.spec.load import from_mapping, load, read, to_toml
-from assay.spec.rules import notes
+from assay.spec.rules import FEWEST_LAUNCHES, notes
+from assay.verdict.gates import base
 from tests.spec.making import SMALLEST, experiments, smallest, written
 
 
@@ -238,7 +239,7 @@ def test_faults_without_a_restart_key_are_accepted() -> None:
 
 def test_a_price_from_the_future_is_only_a_note() -> None:
     prices = {"usd_per_worker_hour": 1, "date": date(2026, 5, 2), "source": "a list"}
-    experiment = from_mapping(smallest(prices=prices))
+    experiment = from_mapping(smallest(prices=prices, quality={"metric": "accuracy"}))
     assert notes(experiment, date(2026, 5, 2)) == ()
     assert "prices.date is 2026-05-02" in notes(experiment, date(2026, 5, 1))[0]
 
@@ -251,6 +252,15 @@ def test_what_is_allowed_but_says_little_is_noted() -> None:
     assert "one launch gives no interval" in text
     assert "speedups are relative to 2 workers" in text
     assert "modelled_watts_per_worker is not used" in text
+    assert "no quality metric is named" in text
+
+
+def test_fewer_launches_than_the_gates_judge_are_noted_before_they_are_made() -> None:
+    for launches, noted in ((1, True), (2, True), (3, False)):
+        experiment = from_mapping(smallest(launches={"per_configuration": launches}))
+        text = " ".join(notes(experiment, date(2026, 1, 1)))
+        assert ("Write at least 3" in text) is noted
+    assert FEWEST_LAUNCHES == base.FEWEST_LAUNCHES  # what the gates ask for
 
 
 # ---- files -------------------------------------------------------------------------------------------------------

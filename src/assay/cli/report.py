@@ -7,7 +7,7 @@ import os
 import shutil
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 from assay import catalog
 from assay.cli.base import Verb
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 EXIT_OF_STATUS = {"PASS": 0, "FAIL": 1, "INVALID": 3, "INCONCLUSIVE": 4, "NOT_MEASURED": 4}
 WIDEST = 140  # columns; longer lines are hard to read
+STDOUT = Path("-")  # as --output
 ON_STDOUT = ("terminal", "markdown", "json")  # unless --output says otherwise
 
 
@@ -39,7 +40,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "--output",
         type=Path,
         metavar="PATH",
-        help="write to this file or folder (default: text to stdout, others into RECORD/reports)",
+        help="write to this file or folder, - for stdout (default: text to stdout, others into RECORD/reports)",
     )
     parser.add_argument(
         "--root",
@@ -55,6 +56,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
     view, status = judged(resolve(arguments.record, arguments.root))
     formats = list(dict.fromkeys(arguments.formats or ["terminal"]))
+    shows = arguments.output == STDOUT or (arguments.output is None and any(name in ON_STDOUT for name in formats))
     for name in formats:
         _emit(
             catalog.load("reports", name),
@@ -63,18 +65,21 @@ def _run(arguments: argparse.Namespace) -> int:
             arguments.record,
             arguments.root,
             many=len(formats) > 1,
+            told=sys.stderr if shows else sys.stdout,  # a path between the lines would spoil JSON on stdout
         )
     return EXIT_OF_STATUS[status]
 
 
-def _emit(report: Report, view: View, output: Path | None, record: str, root: Path, *, many: bool) -> None:
-    if output is None and report.name in ON_STDOUT:
+def _emit(
+    report: Report, view: View, output: Path | None, record: str, root: Path, *, many: bool, told: TextIO
+) -> None:
+    if output == STDOUT or (output is None and report.name in ON_STDOUT):
         _print(report, view)
         return
     from assay.record.reader import resolve
 
     target = output if output is not None else resolve(record, root) / "reports"
-    print(write(report, view, target, as_folder=output is None or many or output.is_dir()))
+    print(write(report, view, target, as_folder=output is None or many or output.is_dir()), file=told)
 
 
 def judged(path: Path) -> tuple[View, Status]:
@@ -126,8 +131,10 @@ def _print(report: Report, view: View) -> None:
         width = min(shutil.get_terminal_size().columns, WIDEST)
         sys.stdout.write(render(view, width=width, colour="NO_COLOR" not in os.environ))
         return
-    content = report.render(view)
-    text = content.decode() if isinstance(content, bytes) else content
+    text = report.render(view)
+    if isinstance(text, bytes):
+        sys.stdout.buffer.write(text)
+        return
     sys.stdout.write(text if text.endswith("\n") else f"{text}\n")
 
 

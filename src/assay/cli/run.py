@@ -40,7 +40,7 @@ def _run(arguments: argparse.Namespace) -> int:
     experiment, folder = experiment_from(arguments, getattr(arguments, "after_dashes", ()))
     _notes(experiment)
     if arguments.dry_run:
-        print(dry_run(experiment, arguments.root))
+        print(dry_run_json(experiment, arguments.root) if arguments.json else dry_run(experiment, arguments.root))
         return 0
     from assay.cli.live import display
     from assay.cli.report import judge_and_show
@@ -66,6 +66,18 @@ def dry_run(experiment: Experiment, root: Path) -> str:
         else f"unknown: no complete record in {root} ran this workload at all of these levels"
     )
     return "\n".join([lines[0], "", *lines[1:], "", f"{len(rows) - 1} launches; expected time: {told}"])
+
+
+def dry_run_json(experiment: Experiment, root: Path) -> str:
+    """The plan in order and the expected seconds (null where unknown), for other programs."""
+    import json
+    from dataclasses import asdict
+
+    from assay.spec.plan import expected_seconds, plan
+
+    launches = [asdict(launch) for launch in plan(experiment)]
+    expected = expected_seconds(experiment, known_seconds(experiment, root))
+    return json.dumps({"launches": launches, "expected_s": expected}, indent=2)
 
 
 def known_seconds(experiment: Experiment, root: Path) -> dict[str, float]:

@@ -24,6 +24,8 @@ from assay.verdict.types import DIMENSIONS
 WIDTH: Final = 100
 LABEL_WIDTH: Final = 20
 CELL_WIDTH: Final = 18
+STATUS_WIDTH: Final = 15  # the longest status word and the space beside it
+NARROW: Final = 78  # columns; below that the four dimensions stand under one another
 STYLES: Final = {
     "PASS": "green", "FAIL": "bold red", "INVALID": "bold red", "INCONCLUSIVE": "yellow", "NOT_MEASURED": "dim",
     "invalid": "bold red", "fail": "bold red", "warning": "yellow", "note": "dim",
@@ -67,13 +69,34 @@ def _headline(view: View) -> list[RenderableType]:
 
 def _vector(view: View, width: int) -> list[RenderableType]:
     """Status words as a table; the sentences behind all that did not pass below it."""
+    tables = [_dimensions_across(view, width)] if width >= NARROW else _dimensions_down(view, width)
+    return [_title("Four dimensions"), *tables, *(_hanging(reason) for reason in _reasons(view))]
+
+
+def _dimensions_across(view: View, width: int) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("", min_width=10)
     for dimension in DIMENSIONS:
         table.add_column(DIMENSION_TITLES[dimension], max_width=max(12, (width - 14) // 4), overflow="fold")
     for row in view.vector:
         table.add_row(row.column.label, *(_status(row.cells[d].status, row.cells[d].word) for d in DIMENSIONS))
-    return [_title("Four dimensions"), table, *(_hanging(reason) for reason in _reasons(view))]
+    return table
+
+
+def _dimensions_down(view: View, width: int) -> list[Table]:
+    """Configurations side by side, as many as fit, so that no word is broken in a narrow window."""
+    fitting = max(1, (width - LABEL_WIDTH) // STATUS_WIDTH)
+    tables = []
+    for first in range(0, len(view.vector), fitting):
+        rows = view.vector[first : first + fitting]
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+        table.add_column("", max_width=LABEL_WIDTH)
+        for row in rows:
+            table.add_column(row.column.label)
+        for d in DIMENSIONS:
+            table.add_row(DIMENSION_TITLES[d], *(_status(row.cells[d].status, row.cells[d].word) for row in rows))
+        tables.append(table)
+    return tables
 
 
 def _reasons(view: View) -> list[Text]:

@@ -31,6 +31,9 @@ def contradictions(data: object) -> tuple[Problem, ...]:
     return tuple(problem for rule in RULES for problem in rule(plain))
 
 
+FEWEST_LAUNCHES = 3  # of a configuration, below which the gates give no verdict (assay.verdict.gates.base has the same)
+
+
 def notes(experiment: Experiment, today: date) -> tuple[str, ...]:
     """What is allowed but probably not meant: sentences to show before the run."""
     return tuple(_notes(experiment, today))
@@ -41,7 +44,17 @@ def _notes(experiment: Experiment, today: date) -> Iterator[str]:
     if launches == 1:
         yield (
             "launches.per_configuration is 1: one launch gives no interval, so no gate can pass or fail. "
-            "Write at least 2; 5 is the default."
+            f"Write at least {FEWEST_LAUNCHES}; 5 is the default."
+        )
+    elif launches < FEWEST_LAUNCHES:
+        yield (
+            f"launches.per_configuration is {launches}: intervals from so few launches carry no verdict. "
+            f"Write at least {FEWEST_LAUNCHES}; 5 is the default."
+        )
+    if experiment.quality is None:
+        yield (
+            "no quality metric is named, so nothing can be recommended: whether the result was preserved is not compared. "
+            "Add [quality] with metric and margin (--quality-metric), and probe.examples(ids, scores) to the script."
         )
     if experiment.prices is not None and experiment.prices.as_of > today:
         yield f"prices.date is {experiment.prices.as_of}, after today ({today}): the price is taken as it is written."
