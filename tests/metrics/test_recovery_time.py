@@ -57,3 +57,11 @@ def test_a_fault_launch_that_was_interrupted_does_not_enter() -> None:
     row = made.rows["launches"][0]
     made.rows["launches"][0] = (*row[:12], "aborted", *row[13:])
     assert isinstance(METRIC.compute(made.measured(), {})["workers=2"], Absent)
+
+
+def test_a_strike_that_missed_its_victim_is_no_fault() -> None:
+    made = struck()
+    made.rows["events"] = [row for row in made.rows["events"] if row[6] != "fault"]
+    made.event(0, "fault", 10.0, rank=1, incarnation=0, step=7, detail={"pid": 42})
+    made.event(0, "fault_missed", 10.0, rank=1, detail={"pid": 42})
+    assert METRIC.compute(made.measured(), {})["workers=2"].reason == "not_measured"  # type: ignore[union-attr]

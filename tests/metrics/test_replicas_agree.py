@@ -26,3 +26,14 @@ def test_a_step_that_not_all_ranks_hashed_is_not_compared() -> None:
     number = made.launch(workers=2)
     made.fingerprint(number, "parameter_hash", "a", rank=0, step=0)
     assert isinstance(METRIC.compute(made.measured(), {})["workers=2"], Absent)
+
+
+def test_a_rank_that_watches_two_models_agrees_if_both_are_equal_on_all_ranks() -> None:
+    made = Handmade(levels=(2,), blocks=1)
+    number = made.launch(workers=2)
+    for rank in range(2):
+        for name in ("generator", "critic") if rank else ("critic", "generator"):
+            made.fingerprint(number, "parameter_hash", name, rank=rank, step=0)
+    value = METRIC.compute(made.measured(), {})["workers=2"]
+    assert isinstance(value, Estimate)
+    assert value.value == 1.0

@@ -73,6 +73,14 @@ class Measured:
         return fold_steps(self.tables["steps"])
 
     @cached_property
+    def scores(self) -> pl.DataFrame:
+        """(launch, example, score) of the metric that decides; a repeated score: the last incarnation's, its last rank's."""
+        quality = self.experiment.quality
+        rows = self.tables["examples"].filter(pl.col("metric") == (quality.metric if quality else ""))
+        ordered = rows.sort("incarnation", "rank", maintain_order=True)
+        return ordered.group_by("launch", "example").agg(pl.col("score").last()).sort("launch", "example")
+
+    @cached_property
     def steady(self) -> Mapping[int, SteadyState]:
         """Per launch: how many steps at its beginning are warm-up, and of which class the series is."""
         return {launch: steady_state(steps.to_numpy()) for launch, steps in self._step_series}

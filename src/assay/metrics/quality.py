@@ -31,11 +31,8 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
 
 
 def scores(measured: Measured) -> pl.DataFrame:
-    """(launch, example, score) of the metric that decides; a repeated score of an example: the last incarnation's, its last rank's."""
-    quality = measured.experiment.quality
-    rows = measured.table("examples").filter(pl.col("metric") == (quality.metric if quality else ""))
-    ordered = rows.sort("incarnation", "rank", maintain_order=True)
-    return ordered.group_by("launch", "example").agg(pl.col("score").last()).sort("launch", "example")
+    """(launch, example, score) of the metric that decides."""
+    return measured.scores
 
 
 def missing_scores(measured: Measured) -> Absent:

@@ -52,17 +52,24 @@ def recoveries(measured: Measured) -> tuple[Recovery, ...]:
     found = []
     for row in launches.iter_rows(named=True):
         own = events.filter(pl.col("launch") == row["launch"]).sort("ns")
-        strikes = own.filter(pl.col("kind") == "fault")
-        if strikes.height:
-            found.append(_one(row, strikes.row(0, named=True), own, steps.filter(pl.col("launch") == row["launch"])))
+        first = strikes(measured).filter(pl.col("launch") == row["launch"]).sort("ns").row(0, named=True)
+        found.append(_one(row, first, own, steps.filter(pl.col("launch") == row["launch"])))
     return tuple(found)
 
 
 def struck_launches(measured: Measured) -> pl.DataFrame:
     """The rows of the fault launches in which a fault struck; an aborted one was made again under another number."""
-    struck = measured.table("events").filter(pl.col("kind") == "fault")
     launches = measured.table("launches").filter((pl.col("role") == "fault") & (pl.col("status") != "aborted"))
-    return launches.join(struck, on="launch", how="semi")
+    return launches.join(strikes(measured), on="launch", how="semi")
+
+
+def strikes(measured: Measured) -> pl.DataFrame:
+    """The `fault` events of faults that struck. The event is written before the act, so that no act goes unseen; an act
+    that then failed (the victim had just ended) has a `fault_missed` for the same process."""
+    events = measured.table("events").filter(pl.col("kind").is_in(["fault", "fault_missed"]))
+    named = events.with_columns(_pid=pl.col("detail").str.json_path_match("$.pid"))
+    missed = named.filter((pl.col("kind") == "fault_missed") & pl.col("_pid").is_not_null())
+    return named.filter(pl.col("kind") == "fault").join(missed, on=["launch", "_pid"], how="anti").drop("_pid")
 
 
 def _one(launch: dict[str, object], fault: dict[str, object], events: pl.DataFrame, steps: pl.DataFrame) -> Recovery:

@@ -42,8 +42,11 @@ def hashes(measured: Measured, *, role: str = "timed") -> pl.DataFrame:
     """(launch, configuration, workers, step, incarnation, ranks, agree) of every hashed step that all ranks reported."""
     rows = effective_steps(measured.table("fingerprints").filter(pl.col("what") == "parameter_hash"))
     launches = measured.table("launches").filter((pl.col("role") == role) & (pl.col("status") == "ok"))
+    # A rank that watches several models has several hashes at a step: their set is compared.
+    of_rank = rows.group_by("launch", "step", "rank").agg(pl.col("incarnation").max(), pl.col("text").unique().sort())
     return (
-        rows.group_by("launch", "step")
+        of_rank.with_columns(pl.col("text").list.join(" "))
+        .group_by("launch", "step")
         .agg(
             pl.col("incarnation").max(),
             pl.col("rank").n_unique().alias("ranks"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from assay.verdict.gates.recovery import GATE
 from tests.handmade import Handmade
 from tests.struck import struck
 from tests.verdict.making import gate, good, judged, pick
@@ -68,3 +69,11 @@ def test_a_fault_launch_never_enters_a_timing() -> None:
     with_, without = judged(with_fault()), judged(good())
     for metric in ("step_time", "wall_time", "speedup", "throughput", "quality"):
         assert with_.results[metric] == without.results[metric]
+
+
+def test_a_fault_launch_that_failed_before_the_fault_says_why() -> None:
+    made = Handmade(levels=(2,), blocks=1)
+    made.launch(workers=2, role="fault", status="failed", reason="the script exited with code 3")
+    (result,) = GATE.check(made.measured(), {})
+    assert result.status == "NOT_MEASURED"
+    assert "the script exited with code 3" in result.sentence

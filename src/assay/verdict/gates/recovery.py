@@ -8,6 +8,7 @@ from assay.metrics.base import Results
 from assay.metrics.estimate import Absent, Estimate
 from assay.metrics.format import count, show
 from assay.metrics.measured import Measured
+from assay.metrics.recovery import strikes
 from assay.verdict.gates.base import Gate
 from assay.verdict.types import GateResult, Status
 
@@ -15,7 +16,7 @@ from assay.verdict.types import GateResult, Status
 def check(measured: Measured, results: Results) -> tuple[GateResult, ...]:
     """One result per configuration that had a fault launch."""
     launches = measured.table("launches").filter(pl.col("role") == "fault")
-    struck = set(measured.table("events").filter(pl.col("kind") == "fault")["launch"].to_list())
+    struck = set(strikes(measured)["launch"].to_list())
     found = []
     for name in measured.configurations:
         own = launches.filter((pl.col("configuration") == name) & pl.col("status").is_in(["ok", "failed", "timeout"]))
@@ -27,7 +28,9 @@ def check(measured: Measured, results: Results) -> tuple[GateResult, ...]:
 def _one(launches: pl.DataFrame, struck: set[int], results: Results, configuration: str) -> GateResult:
     hit = launches.filter(pl.col("launch").is_in(list(struck)))
     if hit.height == 0:
-        return _result(configuration, "NOT_MEASURED", "no fault struck: the job ended before the planned step")
+        failed = [reason for status, reason in launches.select("status", "reason").iter_rows() if status != "ok"]
+        why = f"the launch failed before: {failed[0]}" if failed else "the job ended before the planned step"
+        return _result(configuration, "NOT_MEASURED", f"no fault struck: {why}")
     lost = hit.filter(pl.col("status") != "ok")
     if lost.height:
         reason = lost["reason"][0]

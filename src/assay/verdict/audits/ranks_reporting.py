@@ -1,0 +1,38 @@
+"""Did every rank report its steps?
+
+A script in which rank 0 alone uses the probe, or whose ranks lost their streams, has a slowest rank that is not the
+slowest, items of one rank only and a goodput that is too low.  On several nodes a record holds this node's ranks.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from assay.metrics.base import Results
+from assay.metrics.format import count
+from assay.metrics.measured import Measured
+from assay.verdict.audits.base import Audit
+from assay.verdict.types import Finding
+
+
+def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+    """One warning per configuration in which ranks are missing from the steps."""
+    seen = measured.table("steps").group_by("launch").agg(pl.col("rank").n_unique().alias("ranks"))
+    nodes = measured.experiment.launcher.nodes
+    here = measured.timed.join(seen, on="launch").with_columns(expected=pl.col("workers") // nodes)
+    short = here.filter(pl.col("ranks") < pl.col("expected"))
+    found = []
+    for name in measured.configurations:
+        own = short.filter(pl.col("configuration") == name).sort("launch")
+        if own.height:
+            launch, ranks, expected = own.select("launch", "ranks", "expected").row(0)
+            found.append(Finding(
+                rule="ranks_missing", severity="warning", configuration=name,
+                evidence=f"{ranks} of {count(expected, 'ranks')} reported steps in launch {launch} ({count(own.height, 'launches')} in all); "
+                "items, the slowest rank and goodput are those of the reporting ranks",
+                remedy="start the probe and mark the steps on every rank, not on rank 0 alone",
+            ))  # fmt: skip
+    return tuple(found)
+
+
+AUDIT = Audit(name="ranks_reporting", question="Did every rank report its steps?", examine=examine)

@@ -1,0 +1,24 @@
+"""Ranks that are missing from the steps are named."""
+
+from __future__ import annotations
+
+from assay.verdict.audits.ranks_reporting import AUDIT
+from tests.handmade import Handmade
+
+
+def findings(*, ranks: int) -> list[tuple[str, str | None]]:
+    made = Handmade(levels=(1, 2), blocks=1)
+    made.steps(made.launch(workers=1), seconds=[1.0])
+    number = made.launch(workers=2)
+    for rank in range(ranks):
+        made.steps(number, rank=rank, seconds=[1.0])
+    return [(found.rule, found.configuration) for found in AUDIT.examine(made.measured(), {})]
+
+
+def test_a_probe_on_rank_0_alone_is_named() -> None:
+    assert findings(ranks=1) == [("ranks_missing", "workers=2")]
+
+
+def test_all_ranks_or_none_is_fine() -> None:
+    assert findings(ranks=2) == []
+    assert findings(ranks=0) == []  # the script does not use the probe: nothing is claimed from steps
