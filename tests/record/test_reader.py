@@ -174,6 +174,15 @@ def test_a_sealed_manifest_without_its_files_is_damaged(tmp_path: Path) -> None:
     fails(path, r"sealed\.files is missing")
 
 
+def test_a_table_that_is_a_link_is_refused(tmp_path: Path) -> None:
+    path = sealed(tmp_path)
+    part = sorted((path / "tables" / "launches").rglob("*.parquet"))[0]
+    part.rename(tmp_path / "elsewhere.parquet")
+    part.symlink_to(tmp_path / "elsewhere.parquet")
+    with pytest.raises(RecordError, match="it is a link"):
+        open_record(path).table("launches")
+
+
 @pytest.mark.parametrize("name", ["tables/steps/../../../secret.parquet", "/etc/hostname"])
 def test_a_manifest_that_points_outside_of_its_record_is_damaged(tmp_path: Path, name: str) -> None:
     path = sealed(tmp_path)

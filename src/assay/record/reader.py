@@ -78,8 +78,13 @@ class Record:
         return pa.concat_tables(parts) if parts else None
 
     def _parts(self, name: str) -> list[str]:
-        """The table's sealed files, by launch."""
-        return sorted(file for file in self.manifest["sealed"]["files"] if file.startswith(f"tables/{name}/"))
+        """The table's sealed files, by launch. A link is refused: what it leads to is outside of the seal."""
+        parts = sorted(file for file in self.manifest["sealed"]["files"] if file.startswith(f"tables/{name}/"))
+        home = self.path.resolve()
+        for part in parts:
+            if (self.path / part).resolve() != home / part:
+                raise _damaged(self.path, part, "it is a link, which a sealed record never holds")
+        return parts
 
     def _read_streams(self, name: str) -> pa.Table | None:
         import pyarrow as pa
