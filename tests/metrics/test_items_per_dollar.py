@@ -1,34 +1,36 @@
-"""items_per_dollar: 10 items / 20 dollars."""
+"""items_per_dollar: the inverse of cost_per_item, with its interval turned round."""
 
 from __future__ import annotations
 
 import pytest
 
+from assay.metrics import cost_per_item, items_per_dollar
 from assay.metrics.estimate import Absent, Estimate
-from assay.metrics.items_per_dollar import METRIC
+from assay.metrics.measured import Measured
 from tests.handmade import Handmade
 
 
-def made(price: float | None) -> Handmade:
-    record = Handmade(levels=(2,), blocks=1, prices=price)
-    number = record.launch(workers=2, wall_s=10.0)
-    for rank in range(2):
-        record.steps(number, rank=rank, seconds=[1.0] * 5, items=1)
-    return record
+def value(measured: Measured) -> Estimate | Absent:
+    return items_per_dollar.METRIC.compute(measured, {"cost_per_item": cost_per_item.METRIC.compute(measured, {})})[
+        "workers=2"
+    ]
 
 
-def test_a_run_is_charged_whole_and_credited_with_its_work() -> None:
-    value = METRIC.compute(made(3600.0).measured(), {})["workers=2"]
-    assert isinstance(value, Estimate)
-    assert value.value == pytest.approx(0.5)  # 10 items / 20 dollars
+def test_ten_items_for_twenty_dollars_are_half_an_item_per_dollar() -> None:
+    made = Handmade(levels=(2,), blocks=2, prices=3600.0)  # one dollar per worker-second
+    for block, wall_s in enumerate((10.0, 20.0)):
+        number = made.launch(workers=2, block=block, wall_s=wall_s)
+        for rank in range(2):
+            made.steps(number, rank=rank, seconds=[1.0] * 5, items=1)
+    found = value(made.measured())
+    cost = cost_per_item.METRIC.compute(made.measured(), {})["workers=2"]
+    assert isinstance(found, Estimate)
+    assert isinstance(cost, Estimate)
+    assert found.launch_values == (pytest.approx(0.5), pytest.approx(0.25))
+    assert (found.low, found.high) == (pytest.approx(1 / cost.high), pytest.approx(1 / cost.low))
 
 
-@pytest.mark.parametrize("price", [None, 0.0])
-def test_without_a_price_it_is_absent(price: float | None) -> None:
-    assert isinstance(METRIC.compute(made(price).measured(), {})["workers=2"], Absent)
-
-
-def test_without_counted_work_it_is_absent() -> None:
-    record = Handmade(levels=(1,), blocks=1, prices=1.0)
-    record.launch(workers=1)
-    assert isinstance(METRIC.compute(record.measured(), {})["workers=1"], Absent)
+def test_without_a_price_it_is_absent() -> None:
+    made = Handmade(levels=(2,), blocks=1)
+    made.launch(workers=2)
+    assert isinstance(value(made.measured()), Absent)
