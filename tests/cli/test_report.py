@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from assay.cli import main
+from assay.cli.report import judge_and_show
 from assay.clock import FakeClock
 from assay.metrics.estimate import Absent
 from assay.metrics.measured import from_record
@@ -136,6 +137,17 @@ def test_a_dash_is_standard_output(record: Path, capsysbinary: pytest.CaptureFix
     main(["report", str(record), "--excel", "--output", "-"])
     assert capsysbinary.readouterr().out.startswith(b"PK")
     assert not Path("-").exists()
+
+
+def test_ctrl_c_while_judging_says_where_the_record_is(
+    record: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def stopped(_: Path) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("assay.cli.report.judged", stopped)
+    assert judge_and_show(record) == 130
+    assert capsys.readouterr().err.endswith(f"assay report {record}\n")
 
 
 def test_latest_is_found_below_the_root(record: Path, capsys: pytest.CaptureFixture[str]) -> None:

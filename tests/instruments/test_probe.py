@@ -224,7 +224,10 @@ def test_examples_are_recorded_as_text_with_their_score(rig: Rig) -> None:
 def test_examples_of_unequal_length_end_the_recording_and_say_why(rig: Rig, capfd: pytest.CaptureFixture[str]) -> None:
     rig.p.examples([1, 2], [0.5])
     rig.p.examples([1, 2], [0.5])
-    assert capfd.readouterr().err.count("the training goes on") == 1
+    said = capfd.readouterr().err
+    assert said.count("the training goes on") == 1
+    assert "probe.examples: ValueError: 2 ids, but 1, 2, 2 scores, predictions, targets" in said
+    assert rig.rows("examples") == []  # the beginning of a held-out set must not pass for all of it
     assert not rig.p.active
 
 

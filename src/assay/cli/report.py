@@ -96,6 +96,14 @@ def judged(path: Path) -> tuple[View, Status]:
 
 def judge_and_show(path: Path, *, json: bool = False, html: bool = True) -> int:
     """After a run: print the terminal report (or JSON), write the HTML page, say where it is, give the exit code."""
+    try:
+        return _judge_and_show(path, json=json, html=html)
+    except KeyboardInterrupt:
+        print(f"assay: interrupted; the record is kept. Judge it with: assay report {path}", file=sys.stderr)
+        return 130
+
+
+def _judge_and_show(path: Path, *, json: bool, html: bool) -> int:
     view, status = judged(path)
     _print(catalog.load("reports", "json" if json else "terminal"), view)
     where = sys.stderr if json else sys.stdout

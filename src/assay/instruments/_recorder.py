@@ -48,7 +48,7 @@ def _shielded(method: Callable[Concatenate[Recorder, _P], None]) -> Callable[Con
             try:
                 method(self, *args, **kwargs)
             except Exception as error:
-                self.fail(error)
+                self.fail(error, f"probe.{method.__name__.lstrip('_')}")
 
     functools.update_wrapper(shielded, method)
     return shielded
@@ -306,11 +306,16 @@ class Recorder(Probe):
         self, ids: Any, scores: Any, *, predictions: Any = None, targets: Any = None, metric: str = "accuracy"
     ) -> None:
         """See `Probe.examples`."""
-        ids, scores = _values.as_list(ids), _values.as_list(scores)
-        given = (
-            _values.as_list(column) if column is not None else [None] * len(ids) for column in (predictions, targets)
-        )
-        for id, score, prediction, target in zip(ids, scores, *given, strict=True):
+        ids = _values.as_list(ids)
+        columns = [
+            _values.as_list(column) if column is not None else [None] * len(ids)
+            for column in (scores, predictions, targets)
+        ]
+        # Before the first is written: the beginning of a held-out set must not pass for all of it.
+        if any(len(column) != len(ids) for column in columns):
+            found = ", ".join(str(len(column)) for column in columns)
+            raise ValueError(f"{len(ids)} ids, but {found} scores, predictions, targets; give as many of each")
+        for id, score, prediction, target in zip(ids, *columns, strict=True):
             self.example(id, score, prediction=prediction, target=target, metric=metric)
 
     def _fingerprint(self, what: str, *, value: float | None = None, text: str | None = None) -> None:
@@ -365,12 +370,12 @@ class Recorder(Probe):
         self._on_close()
         self._sink.close()
 
-    def fail(self, error: Exception) -> None:
-        """End the recording, not the training; say so once, here and in the record."""
+    def fail(self, error: Exception, where: str = "") -> None:
+        """End the recording, not the training; say so once, here and in the record, with the call that met the error."""
         if not self.active:
             return
         self.active = False
-        what = f"{type(error).__name__}: {error}"
+        what = f"{where}{': ' if where else ''}{type(error).__name__}: {error}"
         _say(f"the probe of rank {self.rank} stopped recording at step {self._step}; the training goes on. {what}")
         try:
             self._event("probe_error", self._now(), step=self._step, detail={"error": what})

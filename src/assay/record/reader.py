@@ -325,7 +325,7 @@ def _read_experiment(path: Path, manifest: Mapping[str, Any], migrations: tuple[
         raise files.explain(error, file, "read") from error
     except (ValueError, SpecError) as error:
         raise RecordError(
-            f"{file} is damaged: {error}. `assay verify {path}` tells which files were changed."
+            f"{file} is damaged: {str(error).rstrip('.')}. `assay verify {path}` tells which files were changed."
         ) from error
 
 

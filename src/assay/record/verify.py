@@ -54,7 +54,7 @@ def _unsealed(path: Path, manifest: Mapping[str, Any]) -> tuple[str, ...]:
     if "sealed" in manifest and not (path / "streams").exists():
         return ("SEAL: is missing from a record that was sealed. Restore it from a copy of the record.",)
     mend = f"If it no longer runs, `assay resume {path}` completes and seals it."
-    return (f"{path}: is not sealed yet, so there is nothing to verify against. {mend}",)
+    return (f"the record is not sealed yet, so there is nothing to verify against. {mend}",)
 
 
 def _seal_problem(content: bytes, line: bytes) -> str:
