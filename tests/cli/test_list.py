@@ -45,6 +45,14 @@ def test_the_newest_comes_first_with_state_and_launches(root: Path, capsys: pyte
     assert lines[2].split()[:1] + lines[2].split()[2:6] == ["complete", "2026-01-01", "00:00:00", "complete", "4/4"]
 
 
+def test_a_launch_that_was_skipped_is_not_counted_as_made(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    record = create(tmp_path, experiment("stopped"), "", clock=FakeClock())
+    for number, status in enumerate(("failed", "timeout", "skipped", "skipped")):
+        record.writer(number).append("launches", launch_row(number, status=status))
+    record.finish("failed", "no launch succeeded")
+    assert shown(tmp_path, capsys).splitlines()[1].split()[5] == "2/4"
+
+
 def test_a_damaged_record_is_shown_with_its_problem_and_hides_no_other(
     root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

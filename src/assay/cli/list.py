@@ -71,7 +71,8 @@ def _launches(record: Record) -> tuple[int, int]:
     from assay.spec.plan import plan
 
     rows = record.arrow("launches").select(["slot", "status"]).to_pylist()
-    return len({row["slot"] for row in rows if row["status"] != "aborted"}), len(plan(record.experiment))
+    not_made = ("aborted", "skipped")
+    return len({row["slot"] for row in rows if row["status"] not in not_made}), len(plan(record.experiment))
 
 
 def _bytes(path: Path) -> int:
