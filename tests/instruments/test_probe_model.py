@@ -138,3 +138,12 @@ def test_sample_ids_are_whole_numbers_copied_from_whatever_holds_them() -> None:
     for wrong in (torch.tensor([0.5]), [0.5], ["a"]):
         with pytest.raises((TypeError, ValueError)):
             as_ids(wrong)
+
+
+@pytest.mark.parametrize("wrong", [-5, float("nan"), float("inf"), "many"])
+def test_a_number_of_things_is_finite_and_not_below_0(wrong: object) -> None:
+    from assay.instruments._values import as_count
+
+    with pytest.raises(ValueError, match="items|many"):
+        as_count("items", wrong)
+    assert [as_count("items", right) for right in (0, 2, 2.5)] == [0.0, 2.0, 2.5]

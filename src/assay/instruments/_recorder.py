@@ -202,7 +202,7 @@ class Recorder(Probe):
         """See `Probe.log`."""
         self._touched = True
         if items is not None:
-            self._items = _values.as_number(items)
+            self._items = _values.as_count("items", items)
         if loss is not None:
             self._number("loss", loss)
         if grad_norm is not None:
@@ -263,7 +263,7 @@ class Recorder(Probe):
     def useful_work(self, n: float) -> None:
         """See `Probe.useful_work`."""
         if self.rank == 0:
-            self._event("useful_work", self._now(), value=float(n))
+            self._event("useful_work", self._now(), value=_values.as_count("n", n))
 
     def _event(
         self,
@@ -290,7 +290,7 @@ class Recorder(Probe):
     @_shielded
     def dataset(self, size: int) -> None:
         """See `Probe.dataset`."""
-        self._fingerprint("dataset_size", value=float(size))
+        self._fingerprint("dataset_size", value=_values.as_count("size", size))
 
     @_shielded
     def example(

@@ -23,6 +23,19 @@ def as_number(value: Any) -> float:
     return float(value.item() if hasattr(value, "item") else value)
 
 
+def as_count(name: str, value: Any) -> float:
+    """A number of things: finite and not below 0.
+
+    Raises:
+        ValueError: it is below 0, infinite or no number.
+        TypeError, RuntimeError: it is not one number.
+    """
+    count = as_number(value)
+    if not 0.0 <= count < float("inf"):
+        raise ValueError(f"{name} is {count:g}; allowed: a number of 0 or more")
+    return count
+
+
 def as_list(values: Any) -> list[Any]:
     """A list, range, tensor, array or any other iterable as a new list of plain Python values."""
     plain = values.tolist() if hasattr(values, "tolist") else list(values)

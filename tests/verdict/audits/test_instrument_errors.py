@@ -25,3 +25,11 @@ def test_a_probe_that_gave_up_and_rows_that_were_dropped_are_named_with_their_pl
     assert "in launch 0 on rank 0" in findings["probe_error"].evidence
     assert findings["probe_error"].evidence.endswith("rank 0: KeyError: 'x' (launches 0)")
     assert findings["rows_dropped"].evidence.startswith("7 rows")
+    assert {finding.severity for finding in findings.values()} == {"invalid"}  # half a launch proves nothing
+
+
+def test_what_a_failed_launch_lost_does_not_count_since_its_numbers_are_not_used() -> None:
+    record = Handmade(levels=(1,), blocks=1)
+    record.launch(workers=1, status="failed")
+    record.event(0, "probe_error", 1.0, rank=0, incarnation=0, detail={"error": "KeyError"})
+    assert AUDIT.examine(record.measured(), {}) == ()

@@ -1,7 +1,8 @@
 """Did the instrument itself lose anything?
 
 The probe disables itself rather than break a training job, and the writer drops a row rather than stop one; both say so
-in the record (events `probe_error` and `rows_dropped`).  What they lost cannot be judged, so it is named.
+in the record (events `probe_error` and `rows_dropped`).  Half a launch proves nothing: samples would seem lost and
+steps fast.  So a launch whose numbers are used and that lost something makes the record inadmissible.
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ from assay.verdict.types import Finding
 
 
 def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
-    """One warning for a probe that gave up, one for rows that were dropped."""
-    events = measured.table("events")
+    """One finding for probes that gave up, one for rows that were dropped, in launches whose numbers are used."""
+    used = measured.table("launches").filter(pl.col("status") == "ok")
+    events = measured.table("events").join(used, on="launch", how="semi")
     gave_up, dropped = (events.filter(pl.col("kind") == kind) for kind in ("probe_error", "rows_dropped"))
     found = []
     if gave_up.height:
@@ -42,7 +44,7 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
 def _finding(rule: str, events: pl.DataFrame, evidence: str, remedy: str) -> Finding:
     launches = ", ".join(str(launch) for launch in events["launch"].unique().sort().to_list()[:8])
     return Finding(
-        rule=rule, severity="warning", configuration=None, evidence=f"{evidence} (launches {launches})", remedy=remedy
+        rule=rule, severity="invalid", configuration=None, evidence=f"{evidence} (launches {launches})", remedy=remedy
     )
 
 
