@@ -21,7 +21,6 @@ WORKERS: Final = "workers"
 STEPS: Final = "steps"
 COUNT: Final = "count"
 SCORE: Final = "score"  # a quality score in the metric's own scale
-BYTES: Final = "B"
 
 NS_PER_S: Final = 1_000_000_000
 SECONDS_PER_HOUR: Final = 3600

@@ -5,13 +5,13 @@ ceiling = 1/s.  A serial fraction whose interval reaches 0 bounds the ceiling fr
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 
 from assay.metrics.base import ALL, Metric, Results
 from assay.metrics.estimate import Absent, Value
 from assay.metrics.measured import Measured
 from assay.metrics.per_launch import transform
+from assay.stats.scaling import ceiling
 from assay.units import RATIO
 
 
@@ -26,11 +26,7 @@ def compute(_: Measured, results: Results) -> Mapping[str, Value]:
                 reason="undefined", detail="the fitted serial fraction is not positive: the data show no ceiling"
             )
         }
-    return {ALL: transform(serial, _ceiling, unit=RATIO, name="amdahl_ceiling", how="1/s")}
-
-
-def _ceiling(serial: float) -> float:
-    return 1.0 / serial if serial > 0.0 else math.inf
+    return {ALL: transform(serial, ceiling, unit=RATIO, name="amdahl_ceiling", how="1/s")}
 
 
 METRIC = Metric(

@@ -6,7 +6,9 @@ Student t over the blocks.  It lumps communication and imbalance together with s
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+
+import numpy as np
 
 from assay.metrics.base import ALL, Metric, Results
 from assay.metrics.estimate import Absent, Estimate, Value
@@ -14,8 +16,7 @@ from assay.metrics.measured import Measured
 from assay.metrics.per_launch import in_blocks, of_interval
 from assay.metrics.speedup import seconds_per_work, time_basis
 from assay.metrics.wall_time import wall_seconds
-from assay.stats.intervals import mean_t
-from assay.stats.scaling import amdahl_fit
+from assay.stats.scaling import amdahl_fit, amdahl_fit_interval
 from assay.units import FRACTION
 
 
@@ -24,12 +25,14 @@ def compute(measured: Measured, results: Results) -> Mapping[str, Value]:
     refusal = _refusal(measured)
     if refusal is not None:
         return {ALL: refusal}
-    fits = _fits_per_block(measured)
-    if not fits:
+    above = [level for level in measured.levels if level > 1]
+    speedups = _speedups_per_block(measured, above)
+    if not speedups:
         return {ALL: Absent(reason="insufficient", detail="no block holds a launch of every configuration")}
+    fits = [amdahl_fit(above, row) for row in speedups]  # the dots of the pictures
     levels = sum(1 for value in results["speedup"].values() if isinstance(value, Estimate))
     return {ALL: of_interval(
-        mean_t(fits, measured.confidence), fits, measured.confidence, unit=FRACTION, name="serial_fraction",
+        amdahl_fit_interval(above, np.array(speedups), measured.confidence), fits, measured.confidence, unit=FRACTION, name="serial_fraction",
         n_trials=len(fits) * levels, method=f"Student t on Amdahl fits of {len(fits)} blocks",
         tags=f"fit:least-squares|basis:{time_basis(measured)}|ci:t",
     )}  # fmt: skip
@@ -45,7 +48,8 @@ def _refusal(measured: Measured) -> Absent | None:
     return None
 
 
-def _fits_per_block(measured: Measured) -> list[float]:
+def _speedups_per_block(measured: Measured, above: Sequence[int]) -> list[list[float]]:
+    """One row per block that holds every configuration, one speedup per level above 1."""
     values = seconds_per_work(measured) if time_basis(measured) == "step" else wall_seconds(measured)
     times = {
         level: in_blocks(measured, values, name)
@@ -53,8 +57,7 @@ def _fits_per_block(measured: Measured) -> list[float]:
     }
     whole = set.intersection(*(set(found) for found in times.values()))
     blocks = sorted(block for block in whole if all(found[block] > 0.0 for found in times.values()))
-    above = [level for level in measured.levels if level > 1]
-    return [amdahl_fit(above, [times[1][block] / times[level][block] for level in above]) for block in blocks]
+    return [[times[1][block] / times[level][block] for level in above] for block in blocks]
 
 
 METRIC = Metric(
