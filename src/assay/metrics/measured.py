@@ -43,6 +43,20 @@ class Measured:
         return self.experiment.launches.confidence
 
     @property
+    def session(self) -> Mapping[str, Any] | None:
+        """Which other records were made in turn with this one: only launches of one session share blocks."""
+        found = self.manifest.get("session")
+        return found if isinstance(found, Mapping) else None
+
+    @property
+    def noise_floor(self) -> float | None:
+        """The smallest relative difference that this machine can show, by its last `assay doctor`; None: never asked."""
+        before = (self.manifest.get("environment") or {}).get("before") or {}
+        doctor = before.get("doctor")
+        found = doctor.get("noise_floor") if isinstance(doctor, Mapping) else None
+        return float(found) if isinstance(found, int | float) else None
+
+    @property
     def levels(self) -> tuple[int, ...]:
         """The worker counts asked for, ascending."""
         return tuple(sorted(self.experiment.factor.levels))

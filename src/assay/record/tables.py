@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pyarrow
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 # Format history: shown in the reference page; a new version needs its step in record/migrations.py
 HISTORY: dict[int, str] = {
+    2: "(assay 0.2.0) table trials; launches may have the status contaminated; the manifest may hold looks and session",
     1: "(assay 0.1.0) first format: launches, steps, examples, samples, fingerprints, events, telemetry",
 }
 
@@ -63,7 +64,7 @@ LAUNCHES = Table("launches", "a launch", (
     Column("begin_ns", "int64", "monotonic time just before the launcher was started"),
     Column("end_ns", "int64", "monotonic time when the last process of the launch was gone"),
     Column("begin_utc", "string", "wall clock at begin_ns, ISO 8601, UTC"),
-    Column("status", "string", "ok, failed, timeout, aborted (interrupted) or skipped (never started)"),
+    Column("status", "string", "ok, failed, timeout, aborted (interrupted), skipped (never started) or contaminated (disturbed, and made again)"),
     Column("reason", "string", "why the status is not ok; empty if it is ok"),
     Column("exit_code", "int32", "exit code of the engine; null if it was killed or never started", nullable=True),
     Column("restarts", "int32", "how often the engine restarted the workers"),
@@ -84,6 +85,20 @@ STEPS = Table("steps", "a training step on a rank", (
     Column("items", "float64", "units of work done by this rank in this step", nullable=True),
     Column("method", "string", "how phases were timed: monotonic or cuda_event"),
 ), order=("launch", "rank", "incarnation", "step", "begin_ns"))  # fmt: skip
+
+TRIALS = Table("trials", "a timed call: a command's run, or some calls of a function", (
+    _LAUNCH,
+    Column("trial", "int64", "number of the trial in its launch, from 0"),
+    Column("begin_ns", "int64", "monotonic time just before the first call"),
+    Column("end_ns", "int64", "monotonic time when the last call had ended"),
+    Column("calls", "int64", "calls that were timed together; the time of one is (end_ns - begin_ns) / calls"),
+    Column("warm_up", "int32", "1: made before the measuring, to warm caches; never counted"),
+    Column("exit_code", "int32", "exit code of a command, -signal if a signal ended it; null for a function", nullable=True),
+    Column("user_ns", "int64", "processor time in user mode of these calls, children included", nullable=True),
+    Column("system_ns", "int64", "processor time in the kernel, likewise", nullable=True),
+    Column("max_rss_bytes", "int64", "largest resident memory of the command or process", nullable=True),
+    Column("involuntary_switches", "int64", "how often the scheduler took the processor away", nullable=True),
+), order=("launch", "trial"))  # fmt: skip
 
 EXAMPLES = Table("examples", "a scored held-out example", (
     _LAUNCH, _RANK, _INCARNATION,
@@ -134,7 +149,7 @@ TELEMETRY = Table("telemetry", "a counter reading", (
 ), order=("launch", "ns", "host", "device", "counter"))  # fmt: skip
 
 TABLES: dict[str, Table] = {
-    table.name: table for table in (LAUNCHES, STEPS, EXAMPLES, SAMPLES, FINGERPRINTS, EVENTS, TELEMETRY)
+    table.name: table for table in (LAUNCHES, STEPS, TRIALS, EXAMPLES, SAMPLES, FINGERPRINTS, EVENTS, TELEMETRY)
 }
 
 
@@ -197,6 +212,9 @@ Arrow IPC streams, one per table and process, each readable up to the last batch
 | `plan_signature` | names the ordered launches that the experiment asked for |
 | `coordinator` | `pid`, `create_time` (seconds since the epoch), `host`, `boot_id` of the process that writes the record |
 | `environment` | `before` and `after`: the machine before the first and after the last launch |
+| `session` | only if launches were made in turn with other records: `id`, the same in all; `arm`, this one's number from 0; `arms`; `label` |
+| `looks` | only with `launches.precision`: one entry per look at the intervals: `blocks`, `confidence`, `widths`, `enough`, `sentence` |
+| `looks_ended` | why no further blocks were made: precision, at_most or budget |
 | `nulls` | keys of experiment.toml that were set to nothing although their default is something (TOML has no null) |
 | `sealed.files` | relative path -> `sha256`, `bytes` and, for tables, `rows` of every file under the seal |
 | `sealed.salvaged` | one sentence per stream whose end could not be read when the record was sealed |

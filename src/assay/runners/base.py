@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -85,6 +85,34 @@ def seconds_left(
     return total
 
 
+# ---- what judging tells measuring ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class Look:
+    """What a look at the intervals gave, after some blocks."""
+
+    blocks: int
+    confidence: float  # of the intervals that were looked at
+    enough: bool
+    widths: Mapping[str, float]  # "metric at configuration" -> the larger relative half-width; absent ones are left out
+    sentence: str  # for the progress display and the manifest
+
+
+@dataclass(frozen=True, kw_only=True)
+class Advice:
+    """Measuring does not judge: whoever starts a run hands in these two (assay.cli.advice), or does without.
+
+    `looks` gives the numbers of blocks after which to look, ascending and without end.
+    """
+
+    looks: Callable[[Experiment], Iterable[int]]
+    look: Callable[[Path, int], Look]  # the record's folder, blocks finished
+    disturbed: Callable[
+        [Path, int], str
+    ]  # the record's folder, a launch that has just ended -> why it is contaminated, or ""
+
+
 # ---- what a runner is given and gives back -----------------------------------------------------------------------
 
 
@@ -109,6 +137,7 @@ class RunContext:
     stop: StopRequest
     on_progress: Callable[[RunProgress], None] | None = None
     rows: list[LaunchRow] = field(default_factory=list)
+    advice: Advice | None = None
     begun_ns: int = 0
     next_number: int = 0  # of the first launch that is still to be made
 

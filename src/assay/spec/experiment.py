@@ -122,6 +122,81 @@ class Launches(Model):
         20260101, ge=0, lt=2**63, description="Fixes the launch order, the launch seeds and the fault times."
     )
     confidence: float = Field(0.95, gt=0.5, lt=1.0, description="Confidence of every interval.")
+    precision: float | None = Field(
+        None,
+        gt=0.0,
+        lt=1.0,
+        description="Instead of a fixed number of launches: run whole blocks until the interval of every primary number "
+        "reaches at most this fraction of its value to either side (0.02 is 2 %). per_configuration is then the "
+        "number of launches before the first look.",
+    )
+    at_most: int = Field(
+        60,
+        ge=1,
+        le=1000,
+        description="With precision: most launches per configuration, whether the intervals are narrow by then or not.",
+    )
+
+
+class Noise(Model):
+    """How disturbances by other programs and by the machine itself are watched."""
+
+    sentinel_s: float = Field(
+        0.05,
+        ge=0.0,
+        le=10.0,
+        description="Seconds of fixed work that the coordinator times before and after each launch, to see whether the "
+        "machine itself got slower. 0: no sentinel.",
+    )
+    repeat: int = Field(
+        0,
+        ge=0,
+        le=100,
+        description="How often a launch that was disturbed is made again. The disturbed one stays in the record under the "
+        "status contaminated. 0: it is flagged and counted all the same.",
+    )
+    most_foreign: float = Field(
+        0.10, gt=0.0, le=1.0, description="Share of the processors that other programs may use during a launch."
+    )
+    most_steal: float = Field(
+        0.01, gt=0.0, le=1.0, description="Share of the processors that the hypervisor may take during a launch."
+    )
+    most_throttled: float = Field(
+        0.005, gt=0.0, le=1.0, description="Share of a launch for which a quota may stop its processes."
+    )
+    most_pressure: float = Field(
+        0.05,
+        gt=0.0,
+        le=1.0,
+        description="Share of a launch in which tasks may wait for input or output or for memory (PSI, some).",
+    )
+    most_gpu_throttled: float = Field(
+        0.01, gt=0.0, le=1.0, description="Share of a launch in which a GPU may be slowed for heat or power."
+    )
+    sentinel_deviations: float = Field(
+        3.0,
+        gt=0.0,
+        le=100.0,
+        description="A sentinel above the experiment's median by more than this many robust standard deviations "
+        "(1.4826 MAD), and by more than 5 %, marks its launch as disturbed.",
+    )
+
+
+class Comparison(Model):
+    """What counts as a change when this experiment's record is compared with another. Written down before anything runs."""
+
+    primary: str = Field(
+        "auto",
+        min_length=1,
+        description="The one metric that decides, by name. auto: throughput where items were counted, else step_time, "
+        "trial_time or wall_time.",
+    )
+    margin: float = Field(
+        0.03, gt=0.0, lt=1.0, description="Differences shown to be smaller than this fraction count as equivalent."
+    )
+    smallest_effect: float = Field(
+        0.01, ge=0.0, lt=1.0, description="Differences up to this fraction are not worth acting on, however certain."
+    )
 
 
 class Quality(Model):
@@ -221,6 +296,14 @@ class Launcher(Model):
         description="How often the engine may restart the workers in a fault launch. Timed launches: never.",
     )
     threads_per_worker: int = Field(1, ge=1, le=4096, description="OMP_NUM_THREADS of every worker.")
+    pin: Literal["none", "spread", "compact"] = Field(
+        "none",
+        description="Which processors a worker may run on. none: as the system likes. spread: each worker has processors "
+        "of its own, physical cores and NUMA nodes taken in turn. compact: neighbours first.",
+    )
+    numa: Literal["none", "local"] = Field(
+        "none", description="local: a pinned worker takes memory from the NUMA nodes of its processors first."
+    )
     nodes: int = Field(
         1,
         ge=1,
@@ -269,6 +352,13 @@ class Experiment(Model):
     factor: Factor
     scaling: Scaling = Scaling()
     launches: Launches = Launches()
+    conditions: dict[str, str | int | float | bool] = Field(
+        default_factory=dict,
+        description="Whatever else identifies the workload, by name: model, dataset, precision, global_batch, split ... "
+        "Records whose conditions differ are not compared, unless the difference is what is studied.",
+    )
+    noise: Noise = Noise()
+    comparison: Comparison = Comparison()
     quality: Quality | None = Field(
         None, description="Leave out where the script scores no examples; quality is then shown as not measured."
     )
@@ -295,6 +385,13 @@ class Experiment(Model):
         if problems := contradictions(data):
             raise SpecError(problems)
         return experiment
+
+    @property
+    def blocks(self) -> int:
+        """Blocks that are planned: a fixed number, or with `launches.precision` as many as there may be."""
+        launches = self.launches
+        most = launches.per_configuration
+        return most if launches.precision is None else max(most, launches.at_most)
 
     @property
     def base_level(self) -> int:

@@ -83,7 +83,7 @@ def expected_seconds(experiment: Experiment, known: Mapping[str, float]) -> floa
 def _timed_launches(experiment: Experiment) -> list[PlannedLaunch]:
     numbers = random.Random(experiment.launches.seed)
     launches: list[PlannedLaunch] = []
-    for block in range(experiment.launches.per_configuration):
+    for block in range(experiment.blocks):
         seed = _below(numbers, SEEDS)
         # The levels as a set: writing them in another order is the same experiment.
         for order, workers in enumerate(_shuffled(numbers, sorted(experiment.factor.levels))):
@@ -95,7 +95,7 @@ def _fault_launches(experiment: Experiment, first_slot: int) -> list[PlannedLaun
     # Numbers of their own, so that more timed launches leave the faults as they were. Text seeds are not promised to
     # be stable, whole numbers are; timed seeds are below 2**63.
     numbers = random.Random(experiment.launches.seed + 2**64)
-    block = experiment.launches.per_configuration
+    block = experiment.blocks
     launches: list[PlannedLaunch] = []
     for fault in experiment.faults:
         for workers in fault.levels or (max(experiment.factor.levels),):

@@ -21,6 +21,7 @@ class Finding:
     configuration: str | None  # None: the whole record
     evidence: str  # one sentence with numbers
     remedy: str  # one sentence: what to do
+    needs: tuple[str, ...] = ()  # quantities that, measured in the same launches, would settle it
 
 
 @dataclass(frozen=True, kw_only=True)
