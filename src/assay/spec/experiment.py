@@ -191,7 +191,7 @@ class Comparison(Model):
         description="The one metric that decides, by name. auto: throughput where items were counted, else step_time, "
         "trial_time or wall_time.",
     )
-    margin: float = Field(
+    equivalence: float = Field(
         0.03, gt=0.0, lt=1.0, description="Differences shown to be smaller than this fraction count as equivalent."
     )
     smallest_effect: float = Field(

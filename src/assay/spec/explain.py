@@ -84,11 +84,9 @@ def _general(location: Iterable[int | str]) -> str:
 def _unknown_key(known: Mapping[str, Key], location: tuple[int | str, ...], found: object) -> Problem:
     name = str(location[-1])
     names = siblings(known, _general(location[:-1]))
-    mend = did_you_mean(name, names)
-    # Not a slip of the pen, then perhaps the right key in the wrong section.
+    # The right key in the wrong section, else perhaps a slip of the pen.
     homes = [path for path in known if path.rpartition(".")[2] == name and "." in path]
-    if not mend and homes:
-        mend = f"Did you mean {' or '.join(homes)}?"
+    mend = f"Did you mean {' or '.join(homes)}?" if homes else did_you_mean(name, names)
     return Problem(where=path_of(location), found=shown(found), allowed=", ".join(names), mend=mend)
 
 
