@@ -147,6 +147,7 @@ class Choice:
 class Refused:
     """Why there is no such number, in one sentence."""
 
+    reason: Literal["insufficient", "undefined", "refused"]
     sentence: str
 
 
@@ -161,18 +162,17 @@ class Peak:
 
 @dataclass(frozen=True, kw_only=True)
 class HeldOut:
-    """How well the largest N is predicted by the others: error = predicted / measured - 1."""
+    """How well the largest N is predicted by the others.
+
+    `error` = predicted / measured - 1, with a t interval that holds the fit's own error and that of the launches there.
+    """
 
     law: Law
     workers: float
     predicted: float
     measured: float
-    errors: tuple[float, ...]  # against each launch there (or each block's)
-
-    @property
-    def error(self) -> float:
-        """Relative, with its sign."""
-        return self.predicted / self.measured - 1.0
+    error: Interval
+    sentence: str  # how the law was chosen
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -226,8 +226,11 @@ def fit(law: Law, data: Points, confidence: float = 0.95) -> Fit:
         if i in free:
             error = math.sqrt(float(covariance[i, i]))
             low, high = max(values[i] - t * error, 0.0), values[i] + t * error
-            parameters.append(Parameter(
-                name=name, value=values[i], standard_error=error, low=low, high=high if i == 0 else min(high, 1.0)))
+            parameters.append(
+                Parameter(
+                    name=name, value=values[i], standard_error=error, low=low, high=high if i == 0 else min(high, 1.0)
+                )
+            )
         else:
             low, high = _profile(law, data, i, values[i], limit)
             parameters.append(Parameter(name=name, value=values[i], standard_error=None, low=low, high=high))
@@ -244,7 +247,10 @@ def choose(data: Points, laws: Sequence[Law] = STRONG, confidence: float = 0.95)
     able = [law for law in able if len(data.workers) - len(PARAMETERS[law]) - data.spent >= 1]
     if not able:
         least = min(len(PARAMETERS[law]) for law in laws) + 1
-        return Refused(sentence=f"a law can be checked with at least {least} worker counts, not {len(data.levels)}")
+        return Refused(
+            reason="insufficient",
+            sentence=f"a law can be checked with at least {least} worker counts, not {len(data.levels)}",
+        )
     fits = tuple(fit(law, data, confidence) for law in able)
     best = min(fits, key=lambda found: found.aicc)  # the simplest of equals: min keeps the first
     return Choice(chosen=best, fits=fits, sentence=_choice_sentence(best, fits, laws))
@@ -252,9 +258,7 @@ def choose(data: Points, laws: Sequence[Law] = STRONG, confidence: float = 0.95)
 
 def _choice_sentence(best: Fit, fits: Sequence[Fit], laws: Sequence[Law]) -> str:
     others = [law for law in laws if law not in {found.law for found in fits}]
-    missing = "".join(
-        f"; {LAW_NAMES[law]} needs at least {len(PARAMETERS[law]) + 1} worker counts" for law in others
-    )
+    missing = "".join(f"; {LAW_NAMES[law]} needs at least {len(PARAMETERS[law]) + 1} worker counts" for law in others)
     if len(fits) == 1:
         return f"{LAW_NAMES[best.law]}, the only one that {len(best.levels)} worker counts can check{missing}"
     scores = ", ".join(f"{found.law} {_score(found.aicc)}" for found in fits)
@@ -275,22 +279,25 @@ def peak(found: Fit, data: Points) -> Peak | Refused:
     largest, turn = max(data.levels), found.turning_point()
     none = f"no peak up to N = {largest:g}"
     if turn is None:
-        return Refused(sentence=f"{none}: the fitted curve does not turn")
+        return Refused(reason="undefined", sentence=f"{none}: the fitted curve does not turn")
     beyond = [n for n in data.levels if n > turn]
     if len(beyond) < LEAST_BEYOND:
         return Refused(
-            sentence=f"{none}: fewer than {LEAST_BEYOND} measured worker counts lie beyond where the fit would turn"
+            reason="refused",
+            sentence=f"{none}: fewer than {LEAST_BEYOND} measured worker counts lie beyond where the fit would turn",
         )
     nearest = min((n for n in data.levels if n < largest), key=lambda n: abs(math.log(n / turn)))
     p_value = _fall(data, nearest, largest)
     if p_value is None:
         return Refused(
+            reason="refused",
             sentence=f"no peak is shown up to N = {largest:g}: one launch for each worker count cannot show that "
-            f"throughput at {largest:g} is lower than at {nearest:g}; measure more launches"
+            f"throughput at {largest:g} is lower than at {nearest:g}; measure more launches",
         )
     if p_value > 1.0 - found.confidence:
         return Refused(
-            sentence=f"{none}: throughput there is not significantly lower than at {nearest:g} (one-sided p = {p_value:.2g})"
+            reason="refused",
+            sentence=f"{none}: throughput there is not significantly lower than at {nearest:g} (one-sided p = {p_value:.2g})",
         )
     return Peak(
         workers=_peak_interval(found, turn), p_value=p_value,
@@ -299,27 +306,38 @@ def peak(found: Fit, data: Points) -> Peak | Refused:
     )  # fmt: skip
 
 
-def held_out(data: Points, law: Law | None = None, laws: Sequence[Law] = STRONG) -> HeldOut | Refused:
+def held_out(
+    data: Points, law: Law | None = None, laws: Sequence[Law] = STRONG, confidence: float = 0.95
+) -> HeldOut | Refused:
     """Fit without the largest N and predict it; without a `law`, the one that AICc prefers on the others."""
     largest = max(data.levels)
     rest, last = data.taken(data.workers < largest), data.taken(data.workers == largest)
     if len(rest.levels) < LEAST_BESIDES:
         return Refused(
-            sentence=f"predicting the largest worker count needs at least {LEAST_BESIDES} smaller ones, not {len(rest.levels)}"
+            reason="insufficient",
+            sentence=f"predicting the largest worker count needs at least {LEAST_BESIDES} smaller ones, not {len(rest.levels)}",
         )
     try:
-        chosen = choose(rest, laws) if law is None else fit(law, rest)
+        chosen = choose(rest, laws, confidence) if law is None else fit(law, rest, confidence)
     except ValueError as error:
-        return Refused(sentence=str(error))
+        return Refused(reason="insufficient", sentence=str(error))
     if isinstance(chosen, Refused):
         return chosen
     found = chosen.chosen if isinstance(chosen, Choice) else chosen
     predicted = found.at(largest)
     own = last.throughputs / _block_levels(rest, last)
+    measured = float(np.exp(np.mean(np.log(own))) if data.errors == "proportional" else np.mean(own))
     return HeldOut(
-        law=found.law, workers=largest, predicted=predicted, measured=float(np.exp(np.mean(np.log(own)))),
-        errors=tuple(float(e) for e in predicted / own - 1.0),
+        law=found.law, workers=largest, predicted=predicted, measured=measured,
+        error=_miss(found, largest, measured, len(own)),
+        sentence=chosen.sentence if isinstance(chosen, Choice) else LAW_NAMES[found.law],
     )  # fmt: skip
+
+
+def _miss(found: Fit, workers: float, measured: float, launches: int) -> Interval:
+    """predicted / measured - 1, where `measured` is the mean of so many launches."""
+    mean = _prediction_interval(found, workers, launches)
+    return Interval(value=mean.value / measured - 1.0, low=mean.low / measured - 1.0, high=mean.high / measured - 1.0)
 
 
 def predict(found: Fit, data: Points, workers: float) -> Prediction | Refused:
@@ -333,17 +351,19 @@ def predict(found: Fit, data: Points, workers: float) -> Prediction | Refused:
     largest, held = max(found.levels), None
     if workers > FARTHEST * largest:
         return Refused(
+            reason="refused",
             sentence=f"no prediction for N = {workers:g}: it lies beyond {FARTHEST * largest:g}, twice the largest "
-            f"measured N = {largest:g}; measure closer to it"
+            f"measured N = {largest:g}; measure closer to it",
         )
     if workers > largest:
-        tried = held_out(data, found.law)
+        tried = held_out(data, found.law, confidence=found.confidence)
         if isinstance(tried, Refused):
-            return Refused(sentence=f"no prediction for N = {workers:g}: {tried.sentence}")
-        if abs(tried.error) > WORST_MISS:
+            return Refused(reason="refused", sentence=f"no prediction for N = {workers:g}: {tried.sentence}")
+        if abs(tried.error.value) > WORST_MISS:
             return Refused(
+                reason="refused",
                 sentence=f"no prediction for N = {workers:g}: without N = {largest:g} the fit misses it by "
-                f"{abs(tried.error):.0%}, more than {WORST_MISS:.0%}"
+                f"{abs(tried.error.value):.0%}, more than {WORST_MISS:.0%}",
             )
         held = tried
     return Prediction(workers=workers, throughput=_prediction_interval(found, workers), held_out=held)
@@ -582,13 +602,13 @@ def _peak_interval(found: Fit, turn: float) -> Interval:
     return Interval(value=turn, low=turn * math.exp(-half), high=turn * math.exp(half))
 
 
-def _prediction_interval(found: Fit, workers: float) -> Interval:
-    """The curve's own error and one launch's, together."""
+def _prediction_interval(found: Fit, workers: float, launches: int = 1) -> Interval:
+    """The curve's own error and that of the mean of so many launches, together."""
     n = np.array([workers])
     value, slopes = found.at(workers), _jacobian(found.law, n, found.values)[0]
     if found.errors == "proportional":
         slopes = slopes / value
-    variance = float(slopes @ found.covariance @ slopes) + found.residual_error**2
+    variance = float(slopes @ found.covariance @ slopes) + found.residual_error**2 / launches
     half = t_quantile((1.0 + found.confidence) / 2.0, found.df) * math.sqrt(variance)
     if found.errors == "proportional":
         return Interval(value=value, low=value * math.exp(-half), high=value * math.exp(half))
