@@ -395,10 +395,10 @@ def _power(effect: float, least: float, df: float, t: float) -> float:
 
 @lru_cache(maxsize=256)
 def _spreads(df: float) -> NDArray[np.float64]:
-    """sqrt(chi^2[df]/df) at the middles of 200 equally likely classes."""
+    """sqrt(chi^2[df]/df) at the middles of 64 equally likely classes: 400 change the effect by less than 1 %."""
     from scipy.special import chdtri
 
-    middles = (np.arange(200) + 0.5) / 200
+    middles = (np.arange(64) + 0.5) / 64
     return np.sqrt(np.asarray(chdtri(df, middles), dtype=np.float64) / df)
 
 
