@@ -21,6 +21,7 @@ from assay.metrics.measured import Measured
 from assay.reports import series
 from assay.spec.experiment import Experiment
 from assay.units import NS_PER_S
+from assay.verdict.methods import ArtifactField, Rule, artifact, checklist
 from assay.verdict.types import DIMENSIONS, Finding, GateResult, Recommendation, Status
 
 if TYPE_CHECKING:
@@ -50,8 +51,10 @@ WHOLE: Final = "whole experiment"
 # The order in which people look for numbers; a metric that is not named here comes after those of its dimension.
 READING_ORDER: Final = (
     "quality", "quality_difference", "loss_deviation", "replicas_agree", "samples_lost", "samples_duplicated",
-    "speedup", "efficiency", "step_time", "throughput", "wall_time", "speedup_wall", "serial_fraction",
-    "amdahl_ceiling", "karp_flatt", "data_time", "forward_time", "backward_time", "optimizer_time", "unknown_time",
+    "speedup", "efficiency", "step_time", "step_time_p50", "step_time_p95", "step_time_p99", "step_autocorrelation",
+    "throughput", "wall_time", "speedup_wall", "serial_fraction", "amdahl_ceiling",
+    "usl_contention", "usl_coherency", "usl_peak", "scaled_speedup", "held_out_error", "karp_flatt",
+    "data_time", "forward_time", "backward_time", "optimizer_time", "unknown_time",
     "cost", "cost_per_item", "items_per_dollar", "cost_per_step", "cost_per_effective_work", "cost_total", "energy",
     "energy_per_item", "recovery_time", "time_to_detect", "time_to_restart", "time_to_reload", "time_to_recompute",
     "steps_lost", "training_goodput", "training_goodput_fault",
@@ -230,6 +233,8 @@ class View:
     environment: tuple[EnvironmentGroup, ...]
     conditions: tuple[Fact, ...]
     overhead: tuple[tuple[str, Shown], ...]  # the instrument's own cost, per configuration or for the whole experiment
+    rules: tuple[Rule, ...]  # the twelve rules of Hoefler and Belli, answered
+    artifact: tuple[ArtifactField, ...]  # what a paper's checklist asks for
     series: series.Series
     efficiency_gate: float | None
     quality_metric: str | None
@@ -251,6 +256,11 @@ class View:
     def label(self, key: str) -> str:
         """What people call a configuration."""
         return next((column.label for column in self.columns if column.key == key), WHOLE if key == ALL else key)
+
+    def reportable(self, key: str) -> bool:
+        """Whether a configuration's numbers may stand in a paper: the record is admissible, its result was not found wrong."""
+        row = next(row for row in self.vector if row.column.key == key)
+        return self.status != "INVALID" and row.cells["correctness"].status in ("PASS", "NOT_MEASURED")
 
     @property
     def recommended(self) -> str | None:
@@ -295,6 +305,8 @@ def build(measured: Measured, judgement: Judgement) -> View:
         environment=_environment(manifest.get("environment")),
         conditions=_conditions(experiment, manifest, measured, labels[measured.base]),
         overhead=_overhead(metrics, labels),
+        rules=checklist(measured, judgement),
+        artifact=artifact(measured, judgement),
         series=series.build(measured, judgement.results),
         efficiency_gate=experiment.gates.efficiency,
         quality_metric=experiment.quality.metric if experiment.quality else None,

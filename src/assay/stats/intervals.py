@@ -76,18 +76,31 @@ def paired_log_ratio(numerators: Floats, denominators: Floats, confidence: float
 def median_interval(values: Floats, confidence: float) -> Interval | None:
     """Exact order-statistic interval of the median of independent `values`; None where none exists (95 %: below 6).
 
-    Bounds x_(l) and x_(u), 1-based, with l the smallest j such that P(B <= j) >= (1 - confidence)/2 for B ~ Bin(n, 1/2)
-    and u = n + 1 - l.  Assumes independence only, no shape.
+    Bounds x_(l) and x_(u) of `order_ranks` at p = 1/2.  Assumes independence only, no shape.
+    """
+    data = np.sort(_vector(values, "values"))
+    low, high = order_ranks(len(data), 0.5, confidence)
+    if low is None or high is None:
+        return None
+    return Interval(value=float(np.median(data)), low=float(data[low - 1]), high=float(data[high - 1]))
+
+
+def order_ranks(n: int, p: float, confidence: float) -> tuple[int | None, int | None]:
+    """1-based ranks (l, u) of the order statistics that bound the p-quantile of `n` independent values; None: no such rank.
+
+    With F of Bin(n, p) and a = 1 - confidence: l is the smallest j with F(j) >= a/2, u is one more than the smallest j
+    with F(j) >= 1 - a/2 (David & Nagaraja, 7.1; `scipy.stats.quantile_test` gives the same).
     """
     from scipy.special import bdtr
 
-    data = np.sort(_vector(values, "values"))
-    n = len(data)
-    cumulative = bdtr(np.arange(n + 1, dtype=np.float64), n, 0.5)
-    rank = int(np.argmax(cumulative >= 1.0 - _upper_tail(confidence)))
-    if rank < 1:
-        return None
-    return Interval(value=float(np.median(data)), low=float(data[rank - 1]), high=float(data[n - rank]))
+    tail = _upper_tail(confidence)
+    if not 0.0 < p < 1.0:
+        raise ValueError(f"the probability of a quantile must lie strictly between 0 and 1, not {p}")
+    if n < 1:
+        raise ValueError(f"an interval of a quantile needs at least one value, not {n}")
+    cumulative = bdtr(np.arange(n + 1, dtype=np.float64), n, p)
+    low, high = int(np.argmax(cumulative >= 1.0 - tail)), int(np.argmax(cumulative >= tail)) + 1
+    return (low if low >= 1 else None), (high if high <= n else None)
 
 
 def launches_needed(cv: float, relative_half_width: float, confidence: float) -> int:

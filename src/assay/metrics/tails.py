@@ -1,0 +1,66 @@
+"""How is a percentile of the step time formed?  Shared by step_time_p50, step_time_p95 and step_time_p99.
+
+The steady steps of all timed launches of a configuration are pooled; the interval comes from the spread between launches
+(cluster-Woodruff, `assay.stats.quantiles`).  Percentiles of launches are never averaged: that is biased low in the tail.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from assay.metrics.estimate import Absent, Estimate, Value
+from assay.metrics.format import count, given
+from assay.metrics.measured import Measured
+from assay.metrics.per_launch import no_launch
+from assay.metrics.step_time import MARK_STEPS
+from assay.stats.quantiles import Tail, cluster_woodruff
+from assay.units import SECONDS
+
+Series = Sequence[NDArray[np.float64]]
+
+
+def step_time_percentile(measured: Measured, p: float, name: str) -> Mapping[str, Value]:
+    """The p-quantile (0..1) of the steady steps per configuration, in seconds; Absent where the data cannot carry it."""
+    return {
+        configuration: _value(measured, series, p, name) if series else _nothing(measured, configuration)
+        for configuration, series in steady_series(measured).items()
+    }
+
+
+def steady_series(measured: Measured) -> dict[str, Series]:
+    """Per configuration: the steady step times of every timed launch in order, launches by block; [] where none has steps."""
+    found: dict[str, list[NDArray[np.float64]]] = {configuration: [] for configuration in measured.configurations}
+    groups = measured.steady_steps.sort("block", "launch", "step").partition_by("launch", maintain_order=True)
+    for group in groups:
+        found[group["configuration"][0]].append(group["step_s"].to_numpy())
+    return dict(found)
+
+
+def _nothing(measured: Measured, configuration: str) -> Absent:
+    if configuration not in measured.timed["configuration"]:
+        return no_launch(configuration)
+    return Absent(reason="not_measured", detail=MARK_STEPS)
+
+
+def _value(measured: Measured, series: Series, p: float, name: str) -> Value:
+    tail = cluster_woodruff(series, p, measured.confidence)
+    if tail.insufficient:
+        return Absent(reason="insufficient", detail=f"{tail.insufficient} (a trial is a step)")
+    return Estimate(
+        value=tail.value, low=tail.low, high=tail.high, unit=SECONDS, confidence=tail.confidence,
+        n_launches=tail.k, n_trials=tail.n, method=_method(tail),
+        signature=f"{name}|agg:pooled|ci:cluster-woodruff|k:{tail.k}|conf:{tail.confidence:g}|v:1",
+        launch_values=tuple(float(np.quantile(steps, p)) for steps in series),
+    )  # fmt: skip
+
+
+def _method(tail: Tail) -> str:
+    """Which steps, whose spread, and what their dependence leaves of them."""
+    launches, steps = count(tail.k, "launches"), count(tail.n, "steps")
+    return (
+        f"quantile of the {steps} of {launches} pooled; cluster-Woodruff interval from the spread between launches; "
+        f"autocorrelation time tau = {given(tail.tau, 3)} steps, so n_eff = {count(int(tail.n_eff))} independent steps"
+    )

@@ -1,0 +1,86 @@
+"""How many trials of a dependent stream are worth one independent trial?
+
+Integrated autocorrelation time tau = 1 + 2 sum of rho_j over the lags j >= 1: the variance of the mean of N dependent
+values is tau times that of N independent ones, so N values are worth N / tau.  rho_j is summed up to the smallest lag M
+with M >= 5 tau(M) (Sokal, "Monte Carlo Methods in Statistical Mechanics", 1989, lecture 3): further lags add noise only.
+Autocovariances come by FFT, zero-padded to twice the length, so that the end of a series does not touch its beginning.
+Known: AR(1) with coefficient f has tau = (1 + f)/(1 - f).
+Cannot tell: a memory that is longer than the series; tau is then as large as the series shows it, which is too small.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from assay.stats.intervals import Floats
+
+Array = NDArray[np.float64]
+
+WINDOW: Final = 5  # autocorrelation times that the window must span (Sokal)
+
+
+def integrated_time(series: Sequence[Floats]) -> float:
+    """Integrated autocorrelation time, in trials, of one stream seen in several series (one per launch); at least 1.
+
+    Every series is centred by the mean of all, so that a difference between series counts as memory.  The lags go up to
+    half of the longest series; longer series weigh more.  Values that do not vary have no memory: 1.  ValueError if there
+    is no series, an empty one, or a value that is not finite.
+    """
+    data = [_checked(values) for values in series]
+    if not data:
+        raise ValueError("an autocorrelation time needs at least one series")
+    centre = float(np.concatenate(data).mean())
+    longest = max(map(len, data))
+    covariance = np.zeros(longest)
+    for values in data:
+        covariance[: len(values)] += _products(values - centre)
+    if longest < 2 or _equal(data):
+        return 1.0
+    sums = 2.0 * np.cumsum(covariance[: longest // 2 + 1]) / covariance[0] - 1.0
+    return max(1.0, _windowed(sums[1:]))
+
+
+def lag_one(values: Floats) -> float:
+    """Lag-1 autocorrelation: sum of (x_t - mean)(x_{t+1} - mean) over the sum of squares; 0 if nothing varies."""
+    data = _checked(values)
+    if _equal([data]):
+        return 0.0
+    centred = data - data.mean()
+    return float(centred[1:] @ centred[:-1]) / float(centred @ centred)
+
+
+def effective_size(series: Sequence[Floats]) -> float:
+    """The number of independent values that all the series together are worth: N / tau."""
+    return sum(len(values) for values in series) / integrated_time(series)
+
+
+def _products(centred: Array) -> Array:
+    """sum over t of x_t x_{t+j}, for every lag j."""
+    n = len(centred)
+    size = 1 << (2 * n - 1).bit_length()
+    spectrum = np.fft.rfft(centred, size)
+    return np.asarray(np.fft.irfft(np.abs(spectrum) ** 2, size)[:n], dtype=np.float64)
+
+
+def _windowed(times: Array) -> float:
+    """tau(M) at the smallest M that spans its window; the largest where none does, since the memory outlasts the series."""
+    wide = np.arange(1, len(times) + 1) >= WINDOW * times
+    return float(times[int(np.argmax(wide))]) if bool(wide.any()) else float(times.max())
+
+
+def _equal(series: Sequence[Array]) -> bool:
+    first = series[0][0]
+    return all(bool((values == first).all()) for values in series)
+
+
+def _checked(values: Floats) -> Array:
+    data = np.asarray(values, dtype=np.float64)
+    if data.ndim != 1 or len(data) == 0:
+        raise ValueError(f"a series must be a list of at least one number, not an array of shape {data.shape}")
+    if not np.all(np.isfinite(data)):
+        raise ValueError(f"a series must be finite, but {int(np.sum(~np.isfinite(data)))} of {len(data)} are not")
+    return data

@@ -1,0 +1,208 @@
+"""Where does a percentile lie, and can these data carry it at all?
+
+* independent values: the exact order-statistic interval (binomial), and the fewest values that give one;
+* launches of dependent trials (steps, requests): cluster-Woodruff.  The share of a launch's trials above the pooled
+  quantile differs from launch to launch; Student's t on that spread gives the uncertainty of the quantile's probability,
+  and the pooled ranks map it back to values (Woodruff, JASA 47, 1952, with launches as the clusters):
+      f_i = share of launch i above Q,  h = max(t[k-1] sd(f)/sqrt(k), z sqrt(p(1-p)/N)),  [X_floor((p-h)N), X_ceil((p+h)N)].
+
+A percentile is refused (`Tail.insufficient`) where a rank falls outside the data, and where fewer than 10 independent
+trials lie beyond it: n_eff min(p, 1-p) < 10, n_eff = N / tau with tau the autocorrelation time of "above the quantile".
+Both are needed: the few finite intervals of too short runs are mostly wrong (benchmarks/results/tails.md).
+Cannot tell: a tail that no launch has met, nor a bias that all launches share.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from assay.stats.autocorrelation import integrated_time
+from assay.stats.intervals import MOST_REPETITIONS, Floats, Interval, order_ranks, smallest, t_quantile
+
+Array = NDArray[np.float64]
+
+LEAST_LAUNCHES: Final = 3  # fewer say nothing of use about launch-to-launch variation
+BEYOND: Final = 10  # independent trials that must lie beyond a percentile
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tail:
+    """A quantile of pooled launches, its interval, and whether the data carry it.
+
+    `insufficient` is empty, or a sentence that says what is missing and how much would do; the value and the bounds then
+    still say what was seen.  `launches_needed` (of this length) and `trials_needed` (in each of these launches) are then
+    planned from what was seen, and None otherwise.  An infinite bound is a side that the data leave open.
+    """
+
+    value: float
+    low: float
+    high: float
+    p: float
+    confidence: float
+    n: int  # trials in all launches
+    k: int  # launches
+    tau: float  # autocorrelation time of the indicator "above the value", in trials
+    n_eff: float  # independent trials that the n are worth
+    half_width: float  # of the probability: the interval covers the pooled quantiles p -+ half_width
+    insufficient: str = ""
+    launches_needed: int | None = None
+    trials_needed: int | None = None
+
+
+def quantile_interval(values: Floats, p: float, confidence: float) -> Interval | None:
+    """Exact order-statistic interval of the p-quantile (0..1) of independent `values` (shape [n]); value: linear quantile.
+
+    One bound is infinite where the data leave that side open (each side keeps its own error (1 - confidence)/2), and
+    the answer is None where they leave both open.  Wrong for dependent streams: see `cluster_woodruff`.
+    """
+    data = np.sort(_vector(values))
+    low, high = order_ranks(len(data), p, confidence)
+    if low is None and high is None:
+        return None
+    return Interval(
+        value=float(np.quantile(data, p)),
+        low=-math.inf if low is None else float(data[low - 1]),
+        high=math.inf if high is None else float(data[high - 1]),
+    )
+
+
+def least_one_sided(p: float, confidence: float) -> int:
+    """Fewest independent values of which one bounds the p-quantile from beyond: ceil(ln(1 - c)/ln(max(p, 1 - p)))."""
+    return math.ceil(math.log1p(-_share(confidence, "confidence")) / math.log(_larger(p)) - 1e-9)
+
+
+def least_two_sided(p: float, confidence: float) -> int:
+    """Fewest independent values with a finite two-sided interval: ceil(ln((1 - c)/2)/ln(max(p, 1 - p)))."""
+    return math.ceil(math.log((1.0 - _share(confidence, "confidence")) / 2.0) / math.log(_larger(p)) - 1e-9)
+
+
+def harrell_davis(values: Floats, p: float) -> float:
+    """Harrell-Davis estimate of the p-quantile: all order statistics weighted by a beta distribution; for n below 1000.
+
+    Smoother than one order statistic in small samples (Harrell & Davis, Biometrika 69, 1982), and biased in heavy tails.
+    """
+    from scipy.stats.mstats import hdquantiles
+
+    data = _vector(values)
+    return (
+        float(data[0]) if len(data) == 1 else float(hdquantiles(data, prob=[_share(p, "probability of a quantile")])[0])
+    )
+
+
+def cluster_woodruff(launches: Sequence[Floats], p: float, confidence: float) -> Tail:
+    """The p-quantile (0..1) of the trials of all launches, with its interval over launches; see the top of this file.
+
+    `launches` holds one series per launch, in arrival order; their lengths may differ.  ValueError for an empty or
+    non-finite series, or a probability outside 0..1; too few data are no error but `Tail.insufficient`.
+    """
+    _share(p, "probability of a quantile")
+    _share(confidence, "confidence")
+    data = [_vector(values) for values in launches]
+    if not data:
+        raise ValueError("a quantile needs at least one launch")
+    pool = np.sort(np.concatenate(data))
+    value = float(np.quantile(pool, p))
+    above = [(values > value).astype(np.float64) for values in data]
+    n, k, tau = len(pool), len(data), integrated_time(above)
+    spread = _spread(above)
+    half = _half_width(spread, n, k, p, confidence)
+    low, high = _bounds(pool, p, half)
+    tail = Tail(
+        value=value, low=low, high=high, p=p, confidence=confidence, n=n, k=k, tau=tau, n_eff=n / tau, half_width=half
+    )
+    open_ended = math.isinf(low) or math.isinf(high)
+    if k >= LEAST_LAUNCHES and not open_ended and tail.n_eff * min(p, 1.0 - p) >= BEYOND:
+        return tail
+    return _refused(tail, *_needed(spread, n, k, p, confidence, tau))
+
+
+def _spread(above: Sequence[Array]) -> float:
+    """Standard deviation between launches of the share above, each launch weighted by its number of trials."""
+    if len(above) < 2:
+        return math.inf
+    sizes = np.array([len(flags) for flags in above], dtype=np.float64)
+    shares = np.array([flags.mean() for flags in above])
+    off = sizes / sizes.mean() * (shares - float(np.average(shares, weights=sizes)))
+    return math.sqrt(float(off @ off) / (len(above) - 1))
+
+
+def _half_width(spread: float, n: float, k: int, p: float, confidence: float) -> float:
+    """h: Student's t on the spread, but never less than what independent trials would have."""
+    upper = (1.0 + confidence) / 2.0
+    between = t_quantile(upper, k - 1) * spread / math.sqrt(k) if k > 1 else math.inf
+    return max(between, t_quantile(upper, math.inf) * math.sqrt(p * (1.0 - p) / n))
+
+
+def _bounds(pool: Array, p: float, half: float) -> tuple[float, float]:
+    """The pooled values at the ranks (0-based) of p -+ half; infinite where there is no such rank."""
+    n = len(pool)
+    if math.isinf(half):
+        return -math.inf, math.inf
+    low, high = math.floor((p - half) * n), math.ceil((p + half) * n)
+    return (float(pool[low]) if low >= 0 else -math.inf), (float(pool[high]) if high < n else math.inf)
+
+
+def _needed(spread: float, n: int, k: int, p: float, confidence: float, tau: float) -> tuple[int, int]:
+    """(launches of this length, trials in each of these launches) that would do if spread and tau stay what they are.
+
+    In longer launches the spread is taken to fall with the root of their length, as it does where the launches differ by
+    chance only.
+    """
+    beyond = min(p, 1.0 - p)
+    trials = BEYOND * tau / beyond
+
+    def wide_enough(launches: int) -> bool:
+        total = n * launches / k
+        return total >= trials and _half_width(spread, total, launches, p, confidence) <= beyond - 1.0 / total
+
+    if math.isinf(spread):
+        return max(LEAST_LAUNCHES, math.ceil(trials / n * k)), math.ceil(trials / k)
+    launches = smallest(max(k, LEAST_LAUNCHES), lambda count: count >= MOST_REPETITIONS or wide_enough(count))
+    scaled = _half_width(spread, n, k, p, confidence) * math.sqrt(n)  # h of N trials: scaled/sqrt(N) <= beyond - 1/N
+    narrow = (2.0 / (math.sqrt(scaled**2 + 4.0 * beyond) - scaled)) ** 2
+    return launches, math.ceil(max(trials, narrow) / k)
+
+
+def _refused(tail: Tail, launches: int, trials: int) -> Tail:
+    """The same tail with the reason why it is no finding, and what would be enough."""
+    name, beyond = f"p{100 * tail.p:g}", math.floor(tail.n_eff * min(tail.p, 1.0 - tail.p))
+    more = f"about {launches} launches of this length"
+    if tail.k < LEAST_LAUNCHES:
+        why = (
+            f"{name} needs at least {LEAST_LAUNCHES} launches, whose spread is its uncertainty, not {tail.k}"
+        )
+    elif beyond < BEYOND:
+        why = (
+            f"{name} needs {BEYOND} independent trials beyond it, and {tail.n} trials with an autocorrelation time of "
+            f"{round(tail.tau)} have about {beyond}"
+        )
+    else:
+        why = f"the {tail.k} launches differ so much beyond {name} that its interval has an open end"
+    if tail.k >= LEAST_LAUNCHES:
+        more += f", or {trials} trials in each of the {tail.k},"
+    return replace(tail, insufficient=f"{why}; {more} would do", launches_needed=launches, trials_needed=trials)
+
+
+def _larger(p: float) -> float:
+    return max(_share(p, "probability of a quantile"), 1.0 - p)
+
+
+def _share(value: float, name: str) -> float:
+    if not 0.0 < value < 1.0:
+        raise ValueError(f"the {name} must lie strictly between 0 and 1, not {value}")
+    return value
+
+
+def _vector(values: Floats) -> Array:
+    data = np.asarray(values, dtype=np.float64)
+    if data.ndim != 1 or len(data) == 0:
+        raise ValueError(f"values must be a list of at least one number, not an array of shape {data.shape}")
+    if not np.all(np.isfinite(data)):
+        raise ValueError(f"values must be finite, but {int(np.sum(~np.isfinite(data)))} of {len(data)} are not")
+    return data
