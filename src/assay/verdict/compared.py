@@ -37,7 +37,8 @@ class Mismatch:
     values: tuple[str, ...]  # one per side, as shown to people
     why: str  # why it matters
     declared: bool  # it is what is studied (--varying), or follows from it
-    override: str  # the flag that lets the comparison go on all the same: "--varying script" or "--force"
+    override: str  # the flag that lets the comparison go on all the same: "--varying script" or "--force"; empty: none does
+    refuses: bool = False  # it forbids the comparison (by its kind), unless it is declared
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,12 +56,14 @@ class Change:
     low: float | None
     high: float | None
     p_value: float | None
-    p_adjusted: float | None  # after correction for the other metrics; of the primary: as it is
-    minimum_detectable_effect: float | None  # relative, at 80 % power
+    p_adjusted: float | None  # after correction for the other metrics; of the primary only for the number of sides
+    minimum_detectable_effect: float | None  # relative, at 80 % power; None: nothing could have been found
     launches_needed: int | None  # per side, for a decision; None where decided or unknown
     primary: bool
     method: str
     sentence: str
+    difference: float | None = None  # side - baseline in the metric's unit, where values of 0 or less have no ratio;
+    # low, high and minimum_detectable_effect are then in that unit too
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,3 +84,14 @@ class Comparison:
     floor: float  # smallest difference that the machines can show, by `assay doctor`; 0: not known
     notes: tuple[str, ...]  # sentences: what limits this comparison
     sentence: str  # the one that may be quoted; says "exploratory" if it is
+    equivalence: float = 0.03  # differences shown to be smaller than this fraction are equivalent
+    smallest_effect: float = 0.01  # differences up to this fraction are not worth acting on
+
+    @property
+    def exploratory(self) -> bool:
+        """Forced although conditions differ: whatever shows a verdict says so beside it."""
+        return self.state == "exploratory"
+
+    def decisive(self) -> tuple[Change, ...]:
+        """The primary metric's change, one for each side that is compared with the baseline."""
+        return tuple(change for change in self.changes if change.primary)
