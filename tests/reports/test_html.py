@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
+from typing import get_args
 
 from assay.metrics.estimate import Absent
 from assay.reports.html import SIGNS, absent_everywhere, columns_of, render
 from assay.reports.view import SEVERITIES, STATUS_WORDS, View, build
+from assay.verdict.methods import Answer
 from tests import builders
 
 VOID = {"meta", "link", "br", "hr", "img", "input"}
@@ -95,7 +97,8 @@ def test_what_the_record_says_is_never_markup() -> None:
 
 
 def test_every_status_is_a_word_beside_its_colour(page: str, view: View) -> None:
-    assert set(SIGNS) == {*STATUS_WORDS, *SEVERITIES}
+    answers = {answer.replace(" ", "-") for answer in get_args(Answer)}
+    assert set(SIGNS) == {*STATUS_WORDS, *SEVERITIES, *answers}
     spans = re.findall(r'<span class="status (\w+)[^"]*"><span aria-hidden="true">(.)</span>([^<]+)</span>', page)
     assert len(spans) == 1 + 12 + len(view.gates) + len(view.findings)
     assert all(word.replace(" ", "_") in (key.lower(), key) for key, _, word in spans)

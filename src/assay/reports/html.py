@@ -31,6 +31,7 @@ from assay.verdict.types import DIMENSIONS
 SIGNS: Final = {
     "PASS": "✓", "FAIL": "✕", "INCONCLUSIVE": "?", "INVALID": "!", "NOT_MEASURED": "–",
     "invalid": "!", "fail": "✕", "warning": "!", "note": "i",
+    "kept": "✓", "in-part": "~", "not-kept": "✕", "not-applicable": "–",
 }  # fmt: skip
 
 
@@ -72,6 +73,7 @@ def _template() -> jinja2.Template:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["capitalize_first"] = lambda text: text[:1].upper() + text[1:]
     return environment.get_template("report.html")
 
 

@@ -1,0 +1,150 @@
+"""What may be written into a paper?  The results section as sentences and one table, from admissible numbers only.
+
+Nothing of an INVALID record is written.  Of a configuration whose result was found wrong, or whose quality is undecided,
+no number stands in the text: it is named, with the reason.  What was not measured is a limit, and limits are a section.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from assay.metrics.base import ALL
+from assay.metrics.format import count
+from assay.reports.view import DIMENSION_TITLES, Column, View
+from assay.verdict.types import DIMENSIONS
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """A table whose cells are plain text."""
+
+    caption: str
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Section:
+    """A heading, its sentences as one paragraph, and perhaps a table."""
+
+    title: str
+    sentences: tuple[str, ...]
+    table: Table | None = None
+
+
+TABLE_METRICS = ("step_time", "wall_time", "throughput", "speedup", "efficiency", "quality", "cost", "energy")
+
+
+def results_section(view: View) -> tuple[Section, ...]:
+    """System, workload, method, results, correctness, cost, reliability, limits."""
+    if view.status == "INVALID":
+        reasons = [found.evidence for found in view.findings if found.severity == "invalid"]
+        return (Section(title="Results", sentences=(
+            "No number of this record may be reported: an audit found it inadmissible.", *map(_sentence, reasons),
+        )),)  # fmt: skip
+    sections = (
+        Section(title="System", sentences=tuple(_system(view))),
+        Section(title="Workload", sentences=tuple(_workload(view))),
+        Section(title="Method", sentences=tuple(_method(view))),
+        Section(title="Results", sentences=tuple(_performance(view)), table=_table(view)),
+        Section(title="Correctness", sentences=tuple(_of_dimension(view, "correctness"))),
+        Section(title="Cost and energy", sentences=tuple(_of_dimension(view, "cost"))),
+        Section(title="Reliability", sentences=tuple(_of_dimension(view, "reliability"))),
+        Section(title="Limits", sentences=tuple(_limits(view))),
+    )
+    return tuple(section for section in sections if section.sentences)
+
+
+def _system(view: View) -> Iterator[str]:
+    known = {field.name: field.text for field in view.artifact if field.known}
+    for name in ("Processors", "Accelerators", "Memory", "Environment", "Code"):
+        if name in known:
+            yield _sentence(f"{name}: {known[name]}")
+
+
+def _workload(view: View) -> Iterator[str]:
+    for fact in view.conditions:
+        if fact.name in ("Workload", "Configurations", "Scaling", "Quality", "Faults"):
+            yield _sentence(f"{fact.name}: {fact.text}")
+
+
+def _method(view: View) -> Iterator[str]:
+    for fact in view.conditions:
+        if fact.name in ("Launches", "Intervals"):
+            yield _sentence(f"{fact.name}: {fact.text}")
+    yield (
+        "A launch's value is the median of its steady trials; intervals are Student t on the logarithms of the launch "
+        "values, and speedups are taken inside blocks."
+    )
+    yield f"Record {view.record}, {view.state}{', sealed' if view.sealed else ', not sealed'}, assay {view.assay_version}."
+
+
+def _performance(view: View) -> Iterator[str]:
+    for column in view.columns:
+        if not view.reportable(column.key):
+            cell = next(row.cells["correctness"] for row in view.vector if row.column == column)
+            yield _sentence(
+                f"{column.label}: no number is reported, for its correctness is {cell.word} ({cell.sentence})"
+            )
+    for column in (one for one in _reported(view) if one.key != view.base):
+        told = [f"{row.title.lower()} {shown.full}" for name in ("speedup", "efficiency", "throughput")
+                if (row := view.metric(name)) and (shown := row.cells.get(column.key)) and shown.measured]  # fmt: skip
+        if told:
+            yield _sentence(f"{column.label}: {'; '.join(told)}")
+    for name in ("serial_fraction", "amdahl_ceiling", "usl_peak", "held_out_error"):
+        row = view.metric(name)
+        shown = row.cells.get(ALL) if row else None
+        if row is not None and shown is not None and shown.measured and len(_reported(view)) == len(view.columns):
+            yield _sentence(f"{row.title}: {shown.full}")
+
+
+def _of_dimension(view: View, dimension: str) -> Iterator[str]:
+    if all(row.cells[dimension].status == "NOT_MEASURED" for row in view.vector):
+        yield _sentence(f"Not measured: {view.vector[0].cells[dimension].sentence}")
+        return
+    for row in view.vector:
+        if dimension == "correctness" or view.reportable(row.column.key):
+            cell = row.cells[dimension]
+            yield _sentence(f"{row.column.label}: {cell.word} ({cell.sentence})")
+
+
+def _limits(view: View) -> Iterator[str]:
+    for found in view.findings:
+        if found.severity in ("fail", "warning"):
+            yield _sentence(f"{found.where}: {found.evidence}")
+    for rule in view.rules:
+        if rule.answer in ("in part", "not kept"):
+            yield _sentence(f"{rule.demand} ({rule.answer}): {rule.evidence}")
+    missing = [d for d in DIMENSIONS if any(row.cells[d].status == "NOT_MEASURED" for row in view.vector)]
+    if missing:
+        names = ", ".join(DIMENSION_TITLES[dimension].lower() for dimension in missing)
+        yield f"Not measured, at least in part: {names}."
+    yield "The numbers hold for this workload on this system; nothing is extrapolated beyond the measured worker counts."
+
+
+def _table(view: View) -> Table | None:
+    columns = _reported(view)
+    rows = [row for name in TABLE_METRICS if (row := view.metric(name)) is not None]
+    used = [row for row in rows if any((shown := row.cells.get(c.key)) and shown.measured for c in columns)]
+    if not columns or not used:
+        return None
+    body = tuple(
+        (column.label, *(row.cells[column.key].full if column.key in row.cells else "" for row in used))
+        for column in columns
+    )
+    return Table(
+        caption=f"{view.name}: {count(len(columns), 'configurations')}, {view.confidence} intervals in brackets",
+        head=("Configuration", *(row.title for row in used)),
+        rows=body,
+    )
+
+
+def _reported(view: View) -> tuple[Column, ...]:
+    return tuple(column for column in view.columns if view.reportable(column.key))
+
+
+def _sentence(text: str) -> str:
+    """With a capital and a full stop."""
+    stripped = text.strip()
+    return f"{stripped[:1].upper()}{stripped[1:]}{'' if stripped.endswith(('.', '!', '?')) else '.'}"
