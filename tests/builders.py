@@ -216,7 +216,7 @@ def metric(
 ) -> Metric:
     """A metric that computes nothing: its values are given."""
     return Metric(
-        name=name, title=title, unit=unit, better=better, dimension=dimension, formula=f"how {name} is made",
+        name=name, title=title, unit=unit, kind="cost", better=better, dimension=dimension, formula=f"how {name} is made",
         compute=lambda _measured, _results: {}, primary=primary,
     )  # fmt: skip
 

@@ -20,6 +20,7 @@ from assay.instruments import meter
 from assay.record import environment, tables
 from assay.reports import json as json_report
 from assay.spec import schema
+from assay.stats import means
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "reference"
 DIMENSIONS = {
@@ -82,11 +83,12 @@ def experiment() -> str:
 def metrics() -> str:
     """Every metric by dimension: an overview, then what each file says."""
     found = catalog.load_all("metrics")
-    parts = []
+    kinds = "The kind of a metric says which mean over configurations has a meaning; repeated launches are another matter."
+    parts = [kinds, table(("kind", "mean over configurations"), means.MEANS.items())]
     for dimension, question in DIMENSIONS.items():
         members = {name: metric for name, metric in found.items() if metric.dimension == dimension}
-        rows = ((f"[`{n}`](#{n})", m.title, m.unit, m.better, m.formula) for n, m in members.items())
-        parts += [f"## {dimension}: {question}", table(("name", "title", "unit", "better", "formula"), rows)]
+        rows = ((f"[`{n}`](#{n})", m.title, m.unit, m.kind, m.better, m.formula) for n, m in members.items())
+        parts += [f"## {dimension}: {question}", table(("name", "title", "unit", "kind", "better", "formula"), rows)]
         parts += [f"### {name}\n\n{module_words('metrics', name)}" for name in members]
     return page("Metrics", "src/assay/metrics", *parts)
 

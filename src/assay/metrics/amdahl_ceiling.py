@@ -30,6 +30,6 @@ def compute(_: Measured, results: Results) -> Mapping[str, Value]:
 
 
 METRIC = Metric(
-    name="amdahl_ceiling", title="Amdahl ceiling", unit=RATIO, better="higher", dimension="performance",
+    name="amdahl_ceiling", title="Amdahl ceiling", unit=RATIO, kind="level", better="higher", dimension="performance",
     formula="1 / s", compute=compute, after=("serial_fraction",),
 )  # fmt: skip

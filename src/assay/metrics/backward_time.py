@@ -23,6 +23,6 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
 
 
 METRIC = Metric(
-    name="backward_time", title="Backward pass", unit=SECONDS, better="lower", dimension="performance",
+    name="backward_time", title="Backward pass", unit=SECONDS, kind="cost", better="lower", dimension="performance",
     formula="median over steps of the slowest rank's backward phase", compute=compute,
 )  # fmt: skip

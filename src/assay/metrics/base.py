@@ -12,6 +12,7 @@ from typing import Literal
 
 from assay.metrics.estimate import Value
 from assay.metrics.measured import Measured
+from assay.stats.means import Kind
 
 Dimension = Literal["correctness", "performance", "cost", "reliability"]
 Better = Literal["higher", "lower", "neither"]
@@ -27,6 +28,7 @@ class Metric:
     name: str
     title: str  # as shown to people: "Parallel efficiency"
     unit: str
+    kind: Kind  # which mean over configurations has a meaning: assay.stats.means
     better: Better
     dimension: Dimension
     formula: str  # one line, in the terms of METRICS.md

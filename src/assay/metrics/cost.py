@@ -28,6 +28,6 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
 
 
 METRIC = Metric(
-    name="cost", title="Cost of a run", unit=USD, better="lower", dimension="cost",
+    name="cost", title="Cost of a run", unit=USD, kind="cost", better="lower", dimension="cost",
     formula="workers x price x wall_time", compute=compute, primary=True,
 )  # fmt: skip

@@ -36,6 +36,6 @@ def _one(cost: Value, efficiency: Value) -> Value:
 
 
 METRIC = Metric(
-    name="cost_per_effective_work", title="Cost of an effective step", unit=USD_PER_STEP, better="lower",
+    name="cost_per_effective_work", title="Cost of an effective step", unit=USD_PER_STEP, kind="rate", better="lower",
     dimension="cost", formula="cost_per_step / efficiency", compute=compute, after=("cost_per_step", "efficiency"),
 )  # fmt: skip

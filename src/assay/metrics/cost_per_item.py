@@ -37,6 +37,6 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
 
 
 METRIC = Metric(
-    name="cost_per_item", title="Cost of an item", unit=USD_PER_ITEM, better="lower", dimension="cost",
+    name="cost_per_item", title="Cost of an item", unit=USD_PER_ITEM, kind="rate", better="lower", dimension="cost",
     formula="cost / useful work", compute=compute,
 )  # fmt: skip

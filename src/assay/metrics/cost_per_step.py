@@ -34,6 +34,6 @@ def compute(measured: Measured, results: Results) -> Mapping[str, Value]:
 
 
 METRIC = Metric(
-    name="cost_per_step", title="Cost of a step", unit=USD_PER_STEP, better="lower", dimension="cost",
+    name="cost_per_step", title="Cost of a step", unit=USD_PER_STEP, kind="rate", better="lower", dimension="cost",
     formula="workers x price x step_time", compute=compute, after=("step_time",),
 )  # fmt: skip

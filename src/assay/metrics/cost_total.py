@@ -29,6 +29,6 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
 
 
 METRIC = Metric(
-    name="cost_total", title="Cost of the whole experiment", unit=USD, better="lower", dimension="cost",
+    name="cost_total", title="Cost of the whole experiment", unit=USD, kind="cost", better="lower", dimension="cost",
     formula="sum over launches of workers x price x wall_time", compute=compute,
 )  # fmt: skip

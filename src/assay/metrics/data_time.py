@@ -23,6 +23,6 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
 
 
 METRIC = Metric(
-    name="data_time", title="Waiting for data", unit=SECONDS, better="lower", dimension="performance",
+    name="data_time", title="Waiting for data", unit=SECONDS, kind="cost", better="lower", dimension="performance",
     formula="median over steps of the slowest rank's data phase", compute=compute,
 )  # fmt: skip

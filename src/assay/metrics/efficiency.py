@@ -34,6 +34,7 @@ def compute(measured: Measured, results: Results) -> Mapping[str, Value]:
 
 
 METRIC = Metric(
-    name="efficiency", title="Parallel efficiency", unit=FRACTION, better="higher", dimension="performance",
+    name="efficiency", title="Parallel efficiency", unit=FRACTION, kind="ratio", better="higher",
+    dimension="performance",
     formula="E(p) = S(p) base / p", compute=compute, after=("speedup",), primary=True,
 )  # fmt: skip

@@ -30,6 +30,6 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
 
 
 METRIC = Metric(
-    name="energy", title="Energy of a run", unit=JOULES, better="lower", dimension="cost",
+    name="energy", title="Energy of a run", unit=JOULES, kind="cost", better="lower", dimension="cost",
     formula="sum over devices of the energy counter over the launch", compute=compute,
 )  # fmt: skip

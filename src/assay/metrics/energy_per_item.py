@@ -37,6 +37,7 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
 
 
 METRIC = Metric(
-    name="energy_per_item", title="Energy of an item", unit=JOULES_PER_ITEM, better="lower", dimension="cost",
+    name="energy_per_item", title="Energy of an item", unit=JOULES_PER_ITEM, kind="rate", better="lower",
+    dimension="cost",
     formula="energy / useful work", compute=compute,
 )  # fmt: skip

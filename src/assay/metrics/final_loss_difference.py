@@ -52,6 +52,7 @@ def _one(measured: Measured, curves: pl.DataFrame, reference: pl.DataFrame, name
 
 
 METRIC = Metric(
-    name="final_loss_difference", title="Last losses against the base", unit=UNIT, better="lower", dimension="correctness",
+    name="final_loss_difference", title="Last losses against the base", unit=UNIT, kind="level", better="lower",
+    dimension="correctness",
     formula="mean over the last 10 common steps of loss(p) - loss(base), paired by block", compute=compute,
 )  # fmt: skip

@@ -23,6 +23,6 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
 
 
 METRIC = Metric(
-    name="forward_time", title="Forward pass", unit=SECONDS, better="lower", dimension="performance",
+    name="forward_time", title="Forward pass", unit=SECONDS, kind="cost", better="lower", dimension="performance",
     formula="median over steps of the slowest rank's forward phase", compute=compute,
 )  # fmt: skip

@@ -40,6 +40,6 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
 
 
 METRIC = Metric(
-    name="held_out_error", title="Error of predicting the largest p", unit=FRACTION, better="neither",
+    name="held_out_error", title="Error of predicting the largest p", unit=FRACTION, kind="ratio", better="neither",
     dimension="performance", formula="X_fit(p) / X(p) - 1 at the largest p, fitted without it", compute=compute,
 )  # fmt: skip

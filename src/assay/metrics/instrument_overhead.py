@@ -33,6 +33,7 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
 
 
 METRIC = Metric(
-    name="instrument_overhead", title="Cost of measuring", unit=FRACTION, better="lower", dimension="performance",
+    name="instrument_overhead", title="Cost of measuring", unit=FRACTION, kind="ratio", better="lower",
+    dimension="performance",
     formula="probe cost per step / step_time", compute=compute,
 )  # fmt: skip

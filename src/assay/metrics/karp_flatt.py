@@ -41,6 +41,7 @@ def compute(measured: Measured, results: Results) -> Mapping[str, Value]:
 
 
 METRIC = Metric(
-    name="karp_flatt", title="Karp-Flatt serial fraction", unit=FRACTION, better="lower", dimension="performance",
+    name="karp_flatt", title="Karp-Flatt serial fraction", unit=FRACTION, kind="level", better="lower",
+    dimension="performance",
     formula="e(p) = (1/S - 1/p) / (1 - 1/p)", compute=compute, after=("speedup",),
 )  # fmt: skip

@@ -61,6 +61,7 @@ def _one(measured: Measured, first: pl.DataFrame, base: pl.DataFrame, name: str)
 
 
 METRIC = Metric(
-    name="loss_deviation", title="First loss against the base", unit=FRACTION, better="lower", dimension="correctness",
+    name="loss_deviation", title="First loss against the base", unit=FRACTION, kind="ratio", better="lower",
+    dimension="correctness",
     formula="max over blocks |loss(p) - loss(base)| / |loss(base)| at the first step", compute=compute,
 )  # fmt: skip

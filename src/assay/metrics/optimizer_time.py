@@ -23,6 +23,6 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
 
 
 METRIC = Metric(
-    name="optimizer_time", title="Optimizer step", unit=SECONDS, better="lower", dimension="performance",
+    name="optimizer_time", title="Optimizer step", unit=SECONDS, kind="cost", better="lower", dimension="performance",
     formula="median over steps of the slowest rank's optimizer phase", compute=compute,
 )  # fmt: skip

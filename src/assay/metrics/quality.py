@@ -64,6 +64,6 @@ def _one(measured: Measured, joined: pl.DataFrame, configuration: str) -> Value:
 
 
 METRIC = Metric(
-    name="quality", title="Quality", unit=SCORE, better="neither", dimension="correctness",
+    name="quality", title="Quality", unit=SCORE, kind="level", better="neither", dimension="correctness",
     formula="mean over held-out examples of the score", compute=compute, primary=True,
 )  # fmt: skip

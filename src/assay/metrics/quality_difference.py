@@ -112,6 +112,7 @@ def _value(measured: Measured, configuration: str) -> Value:
 
 
 METRIC = Metric(
-    name="quality_difference", title="Quality against the base", unit=SCORE, better="higher", dimension="correctness",
+    name="quality_difference", title="Quality against the base", unit=SCORE, kind="level", better="higher",
+    dimension="correctness",
     formula="mean over blocks and examples of score(p) - score(base); bounds one-sided", compute=compute, primary=True,
 )  # fmt: skip

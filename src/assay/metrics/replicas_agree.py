@@ -59,6 +59,7 @@ def hashes(measured: Measured, *, role: str = "timed") -> pl.DataFrame:
 
 
 METRIC = Metric(
-    name="replicas_agree", title="Replicas in step", unit=FRACTION, better="higher", dimension="correctness",
+    name="replicas_agree", title="Replicas in step", unit=FRACTION, kind="ratio", better="higher",
+    dimension="correctness",
     formula="hashed steps with equal hashes on all ranks / hashed steps", compute=compute,
 )  # fmt: skip

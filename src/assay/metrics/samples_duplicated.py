@@ -31,6 +31,7 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
 
 
 METRIC = Metric(
-    name="samples_duplicated", title="Samples used twice per epoch", unit=COUNT, better="lower", dimension="correctness",
+    name="samples_duplicated", title="Samples used twice per epoch", unit=COUNT, kind="count", better="lower",
+    dimension="correctness",
     formula="uses beyond the first, most of any epoch", compute=compute,
 )  # fmt: skip

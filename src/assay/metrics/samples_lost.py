@@ -32,6 +32,7 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
 
 
 METRIC = Metric(
-    name="samples_lost", title="Samples lost per epoch", unit=COUNT, better="lower", dimension="correctness",
+    name="samples_lost", title="Samples lost per epoch", unit=COUNT, kind="count", better="lower",
+    dimension="correctness",
     formula="ids of the data set that no rank used, most of any complete epoch", compute=compute,
 )  # fmt: skip

@@ -61,6 +61,7 @@ def _speedups_per_block(measured: Measured, above: Sequence[int]) -> list[list[f
 
 
 METRIC = Metric(
-    name="serial_fraction", title="Amdahl serial fraction", unit=FRACTION, better="lower", dimension="performance",
+    name="serial_fraction", title="Amdahl serial fraction", unit=FRACTION, kind="level", better="lower",
+    dimension="performance",
     formula="s from (1/S - 1/p) = s (1 - 1/p)", compute=compute, after=("speedup",), primary=True,
 )  # fmt: skip

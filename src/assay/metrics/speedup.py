@@ -93,6 +93,6 @@ def _no_times(measured: Measured, configuration: str, basis: str) -> Absent:
 
 
 METRIC = Metric(
-    name="speedup", title="Speedup", unit=RATIO, better="higher", dimension="performance",
+    name="speedup", title="Speedup", unit=RATIO, kind="ratio", better="higher", dimension="performance",
     formula="S(p) = T(base) / T(p) per unit of work, paired by block", compute=compute, primary=True,
 )  # fmt: skip

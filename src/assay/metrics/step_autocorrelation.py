@@ -48,6 +48,7 @@ def _value(measured: Measured, configuration: str, series: Series) -> Value:
 
 
 METRIC = Metric(
-    name="step_autocorrelation", title="Step autocorrelation", unit=STEPS, better="neither", dimension="performance",
+    name="step_autocorrelation", title="Step autocorrelation", unit=STEPS, kind="level", better="neither",
+    dimension="performance",
     formula="1 + 2 sum of autocorrelations of step_time, Sokal's window of 5", compute=compute,
 )  # fmt: skip

@@ -32,6 +32,6 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
 
 
 METRIC = Metric(
-    name="step_time", title="Step time", unit=SECONDS, better="lower", dimension="performance",
+    name="step_time", title="Step time", unit=SECONDS, kind="cost", better="lower", dimension="performance",
     formula="median over steps of max over ranks (end - begin - checkpoint)", compute=compute, primary=True,
 )  # fmt: skip

@@ -36,6 +36,6 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
 
 
 METRIC = Metric(
-    name="steps_lost", title="Steps lost", unit=STEPS, better="lower", dimension="reliability",
+    name="steps_lost", title="Steps lost", unit=STEPS, kind="count", better="lower", dimension="reliability",
     formula="steps finished before the fault - first step after the restart", compute=compute,
 )  # fmt: skip

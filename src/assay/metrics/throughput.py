@@ -32,6 +32,6 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
 
 
 METRIC = Metric(
-    name="throughput", title="Throughput", unit=PER_SECOND, better="higher", dimension="performance",
+    name="throughput", title="Throughput", unit=PER_SECOND, kind="rate", better="higher", dimension="performance",
     formula="sum items / sum step_time over steady steps", compute=compute, primary=True,
 )  # fmt: skip

@@ -25,6 +25,6 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
 
 
 METRIC = Metric(
-    name="time_to_detect", title="Time to detect", unit=SECONDS, better="lower", dimension="reliability",
+    name="time_to_detect", title="Time to detect", unit=SECONDS, kind="cost", better="lower", dimension="reliability",
     formula=HOW, compute=compute,
 )  # fmt: skip

@@ -23,6 +23,7 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
 
 
 METRIC = Metric(
-    name="time_to_recompute", title="Time to recompute", unit=SECONDS, better="lower", dimension="reliability",
+    name="time_to_recompute", title="Time to recompute", unit=SECONDS, kind="cost", better="lower",
+    dimension="reliability",
     formula=HOW, compute=compute,
 )  # fmt: skip

@@ -23,6 +23,6 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
 
 
 METRIC = Metric(
-    name="time_to_reload", title="Time to reload", unit=SECONDS, better="lower", dimension="reliability",
+    name="time_to_reload", title="Time to reload", unit=SECONDS, kind="cost", better="lower", dimension="reliability",
     formula=HOW, compute=compute,
 )  # fmt: skip

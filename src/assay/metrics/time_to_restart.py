@@ -23,6 +23,6 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
 
 
 METRIC = Metric(
-    name="time_to_restart", title="Time to restart", unit=SECONDS, better="lower", dimension="reliability",
+    name="time_to_restart", title="Time to restart", unit=SECONDS, kind="cost", better="lower", dimension="reliability",
     formula=HOW, compute=compute,
 )  # fmt: skip

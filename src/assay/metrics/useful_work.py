@@ -44,6 +44,6 @@ def work_per_launch(measured: Measured) -> pl.DataFrame:
 
 
 METRIC = Metric(
-    name="useful_work", title="Useful work of a run", unit=COUNT, better="higher", dimension="cost",
+    name="useful_work", title="Useful work of a run", unit=COUNT, kind="count", better="higher", dimension="cost",
     formula="declared work, else sum of items over the steps that counted", compute=compute,
 )  # fmt: skip

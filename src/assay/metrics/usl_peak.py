@@ -35,6 +35,6 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
 
 
 METRIC = Metric(
-    name="usl_peak", title="Workers at the peak", unit=WORKERS, better="neither", dimension="performance",
+    name="usl_peak", title="Workers at the peak", unit=WORKERS, kind="level", better="neither", dimension="performance",
     formula="sqrt((1 - alpha)/beta), where measured counts beyond it show the fall", compute=compute,
 )  # fmt: skip

@@ -31,6 +31,6 @@ def wall_seconds(measured: Measured) -> pl.DataFrame:
 
 
 METRIC = Metric(
-    name="wall_time", title="Wall time of a run", unit=SECONDS, better="lower", dimension="performance",
+    name="wall_time", title="Wall time of a run", unit=SECONDS, kind="cost", better="lower", dimension="performance",
     formula="end - begin of the launch", compute=compute, primary=True,
 )  # fmt: skip

@@ -1,0 +1,79 @@
+"""Which single number may stand for several different ones?  The kind of the quantity says which mean has a meaning.
+
+    cost    adds up (seconds, joules, dollars)                 arithmetic mean
+    count   adds up (samples lost, items done)                 arithmetic mean
+    rate    amount per amount (items/s, USD/item)              sum of numerators / sum of denominators
+    ratio   without unit (speedup, efficiency, share)          the same, and refused without its parts
+    level   does not add up (score, percentile, fitted value)  refused: pool what lies behind it instead
+
+The mean of a rate with its numerators alone known is the harmonic mean weighted by them: sum w / sum (w/rate).  The geometric
+mean of ratios has no such interpretation and is not offered.  These are means over different configurations or workloads;
+repeated launches of one configuration estimate one quantity, and their centre is the business of `intervals` (rates and
+times: on the log scale).  Sources: Hoefler & Belli, SC'15, rules 3 and 4; Smith, CACM 31, 1988.
+Cannot tell: whether the things averaged belong together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from assay.stats.intervals import Floats
+
+Kind = Literal["cost", "rate", "ratio", "level", "count"]
+
+MEANS: Final[Mapping[Kind, str]] = {
+    "cost": "arithmetic mean",
+    "count": "arithmetic mean",
+    "rate": "sum of the numerators / sum of the denominators",
+    "ratio": "sum of the numerators / sum of the denominators; refused without them",
+    "level": "none: it does not add up",
+}
+
+
+class NoMean(ValueError):
+    """The mean that was asked for has no meaning for this kind of quantity."""
+
+
+def mean(
+    kind: Kind,
+    values: Floats | None = None,
+    *,
+    numerators: Floats | None = None,
+    denominators: Floats | None = None,
+) -> float:
+    """The mean of several values of a quantity of this kind (all of shape [n]).
+
+    Costs and counts need `values`; rates and ratios `numerators` and `denominators` (work and time); for a rate `values` with
+    `numerators` do as well.  Raises NoMean where no mean has a meaning, or where parts that it needs are missing.
+    """
+    if kind in ("cost", "count"):
+        return float(np.mean(_numbers(values, "values", kind)))
+    if kind == "level":
+        raise NoMean("a level does not add up, so it has no mean over configurations; pool what lies behind it instead")
+    if numerators is not None and denominators is not None:
+        return _quotient(_numbers(numerators, "numerators", kind), _numbers(denominators, "denominators", kind))
+    if kind == "ratio":
+        raise NoMean("a ratio has no mean of its own; give its numerators and denominators, or summarise those")
+    rates, work = _numbers(values, "values", kind), _numbers(numerators, "numerators", kind)
+    if len(rates) != len(work) or float(rates.min()) <= 0.0:
+        raise NoMean("the mean of rates needs one amount of work for each, and rates above 0")
+    return _quotient(work, work / rates)
+
+
+def _quotient(above: NDArray[np.float64], below: NDArray[np.float64]) -> float:
+    if len(above) != len(below):
+        raise NoMean(f"each numerator needs its denominator, but there are {len(above)} and {len(below)}")
+    if float(below.sum()) <= 0.0:
+        raise NoMean(f"the denominators must add up to more than 0, not to {below.sum()}")
+    return float(above.sum() / below.sum())
+
+
+def _numbers(values: Floats | None, name: str, kind: Kind) -> NDArray[np.float64]:
+    data = np.asarray([] if values is None else values, dtype=np.float64)
+    if data.ndim != 1 or len(data) == 0 or not np.all(np.isfinite(data)):
+        raise NoMean(f"the mean of a {kind} needs its {name} as a list of finite numbers, not {values}")
+    return data
