@@ -18,8 +18,9 @@ from assay.launchers import guard
 from assay.launchers.base import Ending
 from assay.record.reader import open_record
 from assay.runners import launch as launch_module
-from assay.runners.base import LaunchProgress, RunContext, RunProgress
-from assay.runners.launch import Job, LaunchRun, mark_of, request_for
+from assay.runners.base import Job, LaunchProgress, RunContext, RunProgress
+from assay.runners.launch import LaunchRun, mark_of, request_for
+from assay.runners.rows import write_launch
 from assay.runners.signals import StopRequest
 from assay.spec.plan import PlannedFault, PlannedLaunch
 from tests.runners.making import (
@@ -46,7 +47,14 @@ def launch(
 
 
 def go(run: LaunchRun) -> Any:
-    return run.run(SilentMeter())  # type: ignore[arg-type]
+    """The row, written as the course writes it."""
+    made = run.run(SilentMeter())  # type: ignore[arg-type]
+    try:
+        write_launch(run.writer, made.row, run.context.record.path)
+    finally:
+        if made.broken is not None:
+            raise made.broken
+    return made.row
 
 
 def events(made: RunContext, kind: str) -> list[dict[str, Any]]:

@@ -59,6 +59,14 @@ class RecordFolder:
         """Write what the machine was like before the first or after the last launch into the manifest."""
         self._store(self._manifest | {"environment": self._manifest["environment"] | {when: environment}})
 
+    def note(self, **entries: Any) -> None:
+        """Write entries of the manifest's own: `session`, `looks`, `looks_ended`.
+
+        Raises:
+            RecordError: it could not be written.
+        """
+        self._store(self._manifest | entries)
+
     def finished_launches(self) -> list[dict[str, Any]]:
         """The rows of the table `launches` so far, by launch number."""
         for writer in self._writers.values():

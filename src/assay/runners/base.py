@@ -1,7 +1,9 @@
 """What must a runner do, and how is an experiment run from its first line to the sealed record?
 
 `run` and `resume` hold the record's life: create or reopen, environment before, the runner, environment after, finish.
-A runner is one file with one `RUNNER`; it makes the launches that are still to be made and says how it ended.
+A runner is one file with one `RUNNER`; it makes the launches that are still to be made and says how it ended.  Most runners
+only say how one launch is made (`Maker`); `assay.runners.course` then makes them in order, and `assay.runners.session`
+those of several experiments in turn.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from assay import catalog
 from assay.clock import Clock, SystemClock
@@ -23,12 +25,13 @@ from assay.record.environment import capture
 from assay.record.folder import RecordFolder
 from assay.record.reader import open_record
 from assay.record.redact import REDACTED, redact_environment, secret_values
+from assay.runners import policy
 from assay.runners.arguments import refuse_secrets
 from assay.runners.signals import StopRequest, listening
 from assay.spec.experiment import Experiment
 from assay.spec.plan import PlannedLaunch, plan
 
-FINAL = frozenset({"ok", "failed", "timeout", "skipped"})  # a slot with such a row is not tried again
+FINAL = policy.FINAL
 LaunchRow = Mapping[str, Any]  # a row of the table `launches`
 
 
@@ -56,7 +59,9 @@ class RunProgress:
     plan: tuple[PlannedLaunch, ...]
     rows: tuple[LaunchRow, ...]  # launches that have ended, in order
     running: LaunchProgress | None
-    seconds_left: float | None  # None while no launch has finished
+    seconds_left: float | None  # None while no launch has finished; with looks: until the next one
+    label: str = ""  # of the arm, where several experiments are run in turn
+    looks: tuple[Look, ...] = ()  # at the intervals, so far
 
 
 def seconds_left(
@@ -138,16 +143,61 @@ class RunContext:
     on_progress: Callable[[RunProgress], None] | None = None
     rows: list[LaunchRow] = field(default_factory=list)
     advice: Advice | None = None
+    looks: list[Look] = field(default_factory=list)
+    label: str = ""
     begun_ns: int = 0
     next_number: int = 0  # of the first launch that is still to be made
+
+    @property
+    def looked_for(self) -> int:
+        """Blocks that are needed for sure: with looks those until the next one, else all."""
+        if self.experiment.launches.precision is None or self.advice is None:
+            return self.experiment.blocks
+        seen = self.looks[-1].blocks if self.looks else 0
+        if self.looks and self.looks[-1].enough:
+            return seen
+        return min(
+            next(blocks for blocks in self.advice.looks(self.experiment) if blocks > seen), self.experiment.blocks
+        )
 
     def show(self, running: LaunchProgress | None = None) -> None:
         """Tell the progress to whoever listens."""
         if self.on_progress is not None:
-            left = seconds_left(self.plan, self.rows, running)
+            blocks = self.looked_for
+            needed = [planned for planned in self.plan if planned.role == "fault" or planned.block < blocks]
             self.on_progress(RunProgress(
-                record=self.record.path, plan=self.plan, rows=tuple(self.rows), running=running, seconds_left=left,
+                record=self.record.path, plan=self.plan, rows=tuple(self.rows), running=running,
+                seconds_left=seconds_left(needed, self.rows, running), label=self.label, looks=tuple(self.looks),
             ))  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """One launch to be made."""
+
+    planned: PlannedLaunch
+    number: int
+    attempt: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Made:
+    """A launch that has ended: its row, which the caller writes, and what makes going on impossible."""
+
+    row: LaunchRow
+    broken: RecordError | None = None
+
+
+class Maker(Protocol):
+    """How one launch of an experiment is made; it knows nothing of the other launches."""
+
+    def make(self, job: Job) -> Made:
+        """Start it, watch it to its end. Rows of other tables go to `context.record.writer(job.number)`."""
+        ...
+
+    def absences(self) -> Mapping[str, str]:
+        """What this machine does not let be metered, and why."""
+        ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,6 +207,7 @@ class Runner:
     name: str
     check: Callable[[Experiment, Path], None]  # raises SpecError or EnvironmentLacks before a record is made
     run: Callable[[RunContext], Outcome]
+    maker: Callable[[RunContext], Maker] | None = None  # None: its launches cannot be made in turn with another's
 
 
 # ---- the record's life -------------------------------------------------------------------------------------------
@@ -164,7 +215,7 @@ class Runner:
 
 def run(
     experiment: Experiment, *, folder: Path | None = None, root: Path = Path("records"),
-    on_progress: Callable[[RunProgress], None] | None = None, clock: Clock | None = None,
+    on_progress: Callable[[RunProgress], None] | None = None, clock: Clock | None = None, advice: Advice | None = None,
 ) -> Path:  # fmt: skip
     """Execute an experiment and return the path of its sealed record.
 
@@ -174,6 +225,7 @@ def run(
         root: where the record folder is made.
         on_progress: called several times a second with the state of things.
         clock: default: the system's.
+        advice: what judging says between launches; needed for `launches.precision` and `noise.repeat`.
 
     Raises:
         SpecError, EnvironmentLacks: it cannot be started; no record was made.
@@ -183,16 +235,52 @@ def run(
     """
     clock = clock or SystemClock()
     folder = (folder or Path.cwd()).resolve()
+    runner = checked(experiment, folder, advice)
+    with listening() as stop:
+        context = opened(
+            experiment, folder, root, clock=clock, stop=stop, on_progress=on_progress, advice=advice,
+        )  # fmt: skip
+        return _carry_out(runner, context, capture(_secrets(context), folder=folder))
+
+
+def checked(experiment: Experiment, folder: Path, advice: Advice | None) -> Runner:
+    """The experiment's runner, if everything that can be known beforehand is in order.
+
+    Raises:
+        SpecError, EnvironmentLacks: it is not.
+    """
     runner: Runner = catalog.load("runners", experiment.workload.runner)
     runner.check(experiment, folder)
     refuse_secrets(experiment)
-    with listening() as stop:
-        record = record_folder.create(root, experiment, plan_signature(experiment), clock=clock)
-        context = RunContext(
-            experiment=experiment, folder=folder, record=record, plan=plan(experiment), clock=clock, stop=stop,
-            on_progress=on_progress, begun_ns=clock.now_ns(),
-        )  # fmt: skip
-        return _carry_out(runner, context, capture(_secrets(context), folder=folder))
+    if runner.maker is not None and advice is None:
+        _refuse_without_advice(experiment)
+    return runner
+
+
+def _refuse_without_advice(experiment: Experiment) -> None:
+    """Whoever only measures can neither say whether an interval is narrow enough nor whether a launch was disturbed."""
+    wanted = {"launches.precision": experiment.launches.precision, "noise.repeat": experiment.noise.repeat or None}
+    problems = tuple(
+        Problem(
+            where=where, found=f"{value:g}, and nobody who judges between the launches", allowed="only with judging at hand",
+            mend="Run it with `assay run` or assay.run, or hand assay.cli.advice.advice() to assay.runners.base.run.",
+        )
+        for where, value in wanted.items() if value is not None
+    )  # fmt: skip
+    if problems:
+        raise SpecError(problems)
+
+
+def opened(experiment: Experiment, folder: Path, root: Path, **rest: Any) -> RunContext:
+    """A new record and everything that a runner may use.
+
+    Raises:
+        RecordError: the record could not be made.
+    """
+    record = record_folder.create(root, experiment, plan_signature(experiment), clock=rest["clock"])
+    return RunContext(
+        experiment=experiment, folder=folder, record=record, plan=plan(experiment), begun_ns=rest["clock"].now_ns(), **rest,
+    )  # fmt: skip
 
 
 def resume(
@@ -201,6 +289,7 @@ def resume(
     force: bool = False,
     on_progress: Callable[[RunProgress], None] | None = None,
     clock: Clock | None = None,
+    advice: Advice | None = None,
 ) -> Path:
     """Go on with an interrupted record: no finished launch is repeated.
 
@@ -209,6 +298,7 @@ def resume(
         force: also if the script or the experiment has changed since.
         on_progress: as for `run`.
         clock: default: the system's.
+        advice: as for `run`.
 
     Raises:
         RecordError: it is no record, it is being written by a living process, or there is nothing to go on with.
@@ -227,8 +317,7 @@ def resume(
     before = dict((found.manifest["environment"] or {}).get("before") or {})
     folder = Path(before.get("script", {}).get("folder", Path.cwd()))
     experiment = _with_secrets(found.experiment)
-    runner: Runner = catalog.load("runners", experiment.workload.runner)
-    runner.check(experiment, folder)
+    runner = checked(experiment, folder, advice)
     if not force:
         _refuse_changes(found.experiment, found.manifest, before, folder)
     with listening() as stop:
@@ -238,44 +327,77 @@ def resume(
         rows = orphans.settle(record, launches, clock)
         context = RunContext(
             experiment=experiment, folder=folder, record=record, plan=launches, clock=clock, stop=stop,
-            on_progress=on_progress, rows=rows, begun_ns=clock.now_ns(),
+            on_progress=on_progress, rows=rows, begun_ns=clock.now_ns(), advice=advice, looks=_looks_so_far(record),
             next_number=1 + max((row["launch"] for row in rows), default=-1),
         )  # fmt: skip
+        _note_alone(context)
         now = capture(_secrets(context), folder=folder)
         return _carry_out(runner, context, {**before, "resumed": [*before.get("resumed", []), now]} if before else now)
 
 
+def _looks_so_far(record: RecordFolder) -> list[Look]:
+    return [Look(**look) for look in record.manifest.get("looks", ())]
+
+
+def _note_alone(context: RunContext) -> None:
+    """Blocks of a session that are made after it, without the other arms: they pair with nothing."""
+    session = context.record.manifest.get("session")
+    if session is not None:
+        waiting = {planned.block for planned in policy.remaining(context.plan, context.rows) if planned.role == "timed"}
+        context.record.note(session={**session, "alone": sorted(waiting | set(session.get("alone", ())))})
+
+
 def _carry_out(runner: Runner, context: RunContext, before: Mapping[str, Any]) -> Path:
     """From the environment before to the seal, whatever happens between."""
-    record = context.record
     try:
-        record.set_environment("before", {"script": script_identity(context.experiment, context.folder), **before})
+        begin(context, before)
         outcome = runner.run(context)
-        if outcome.state != "interrupted":
-            after = capture(_secrets(context), folder=context.folder)
-            record.set_environment("after", {**after, "not_metered": dict(outcome.not_metered)})
-        record.finish(outcome.state, outcome.reason)
+        settle(context, outcome)
     except BaseException as error:
-        with suppress(
-            RecordError
-        ):  # a full disk may refuse this too; the record then reads as interrupted all the same
-            record.finish("interrupted", str(error) or type(error).__name__)
+        give_up(context, error)
         if isinstance(error, KeyboardInterrupt):
-            raise Interrupted(_resume_line(record.path, "a keyboard interrupt")) from error
+            raise Interrupted(resume_lines([context.record.path], "a keyboard interrupt")) from error
         raise
     if outcome.state == "interrupted":
-        raise Interrupted(_resume_line(record.path, outcome.reason))
+        raise Interrupted(resume_lines([context.record.path], outcome.reason))
     if outcome.state == "failed":
-        raise WorkloadError(f"{outcome.reason}\nThe record keeps every launch and its output: {record.path}")
-    return record.path
+        raise WorkloadError(f"{outcome.reason}\nThe record keeps every launch and its output: {context.record.path}")
+    return context.record.path
+
+
+def begin(context: RunContext, before: Mapping[str, Any] | None = None) -> None:
+    """Write what the machine is like before the first launch."""
+    seen = capture(_secrets(context), folder=context.folder) if before is None else before
+    script = {"script": script_identity(context.experiment, context.folder)}
+    context.record.set_environment("before", {**script, **seen})
+
+
+def settle(context: RunContext, outcome: Outcome) -> None:
+    """Finish the record as the runner ended.
+
+    Raises:
+        RecordError: it cannot be sealed now; it stays as it is, and `resume` seals it.
+    """
+    if outcome.state != "interrupted":
+        after = capture(_secrets(context), folder=context.folder)
+        context.record.set_environment("after", {**after, "not_metered": dict(outcome.not_metered)})
+    context.record.finish(outcome.state, outcome.reason)
+
+
+def give_up(context: RunContext, error: BaseException) -> None:
+    """Finish the record as interrupted, if it is not finished: nothing that was measured is lost."""
+    with suppress(RecordError):  # a full disk may refuse this too; the record then reads as interrupted all the same
+        context.record.finish("interrupted", str(error) or type(error).__name__)
 
 
 def _secrets(context: RunContext) -> tuple[str, ...]:
     return secret_values(context.experiment.workload.environment)
 
 
-def _resume_line(path: Path, why: str) -> str:
-    return f"stopped by {why}; what was measured is kept. Go on with:\n\n    assay resume {shlex.quote(str(path))}"
+def resume_lines(paths: Sequence[Path], why: str) -> str:
+    """What a user who stopped it should know."""
+    commands = "\n".join(f"    assay resume {shlex.quote(str(path))}" for path in paths)
+    return f"stopped by {why}; what was measured is kept. Go on with:\n\n{commands}"
 
 
 # ---- is it still the same experiment? ----------------------------------------------------------------------------
@@ -289,7 +411,11 @@ def plan_signature(experiment: Experiment) -> str:
 
 
 def script_path(experiment: Experiment, folder: Path) -> Path:
-    """Where the script lies; `~` is the user's home."""
+    """Where the script lies; `~` is the user's home. A command without a slash is looked for on the PATH."""
+    if experiment.workload.runner == "command" and "/" not in experiment.workload.script:
+        import shutil
+
+        return Path(shutil.which(experiment.workload.script) or folder / experiment.workload.script).absolute()
     return (folder / Path(experiment.workload.script).expanduser()).resolve()
 
 

@@ -1,4 +1,4 @@
-"""How is one launch made, watched and written down, from its empty folder to its row?
+"""How is one launch made, watched and written down, from its empty folder to the row that says how it ended?
 
 The coordinator looks at the workers' progress files, breaks what is to be broken, ends what takes too long, and writes
 what it saw; the processes themselves are the launcher's and its guard's.
@@ -7,7 +7,6 @@ what it saw; the processes themselves are the launcher's and its guard's.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
 
 from assay import catalog
@@ -19,25 +18,16 @@ from assay.launchers.base import Ending, Handle, Launcher, Request, worker_envir
 from assay.record import files
 from assay.record.redact import secret_values
 from assay.runners import explain
-from assay.runners.base import LaunchProgress, LaunchRow, RunContext, script_path
-from assay.runners.rows import check_written, launch_row, write_event, write_launch
+from assay.runners.base import Job, LaunchProgress, Made, RunContext, script_path
+from assay.runners.rows import check_written, launch_row, write_event
 from assay.runners.watch import Watch
-from assay.spec.plan import PlannedFault, PlannedLaunch
+from assay.spec.plan import PlannedFault
 from assay.units import MIB, NS_PER_S
 
 POLL_S = 0.05  # seldom, for the coordinator shares the processors with the workers
 POLL_FAULT_S = 0.005  # a fault strikes at a step, and its detection is timed
 FLUSH_S = 0.25  # a flush takes a fifth of a millisecond; on a crowded machine its thread may wait for half a second
 FLUSH_FAULT_S = 0.05  # what the victim did last says how much work was lost; nothing is timed against other launches
-
-
-@dataclass(frozen=True, kw_only=True)
-class Job:
-    """One launch to be made."""
-
-    planned: PlannedLaunch
-    number: int
-    attempt: int
 
 
 def mark_of(record: Path, number: int) -> str:
@@ -97,11 +87,11 @@ class LaunchRun:
         self.shown_ns = 0
         self.hopeless_ns: float = float("inf")  # after this moment the guard itself is taken for dead
 
-    def run(self, meter: Meter) -> LaunchRow:
-        """Start it, watch it to its end, write its row.
+    def run(self, meter: Meter) -> Made:
+        """Start it, watch it to its end.
 
         Raises:
-            RecordError: its record could not be written; nothing of it runs any more.
+            RecordError: it was not started, for its record cannot be written.
         """
         begin_utc = self.context.clock.utc().isoformat(timespec="milliseconds")
         placement = json.dumps(self.launcher.describe(self.request))
@@ -116,13 +106,7 @@ class LaunchRun:
             end_ns=ending.end_ns or self.context.clock.now_ns(), begin_utc=begin_utc, status=status, reason=reason,
             exit_code=ending.exit_code, restarts=self.watch.incarnation, placement=placement,
         )  # fmt: skip
-        try:
-            write_launch(self.writer, row, self.context.record.path)
-        except RecordError as error:
-            raise self.broken or error from error
-        if self.broken is not None:
-            raise self.broken
-        return row
+        return Made(row=row, broken=self.broken)
 
     def _supervised(self, meter: Meter) -> Ending:
         """From start to the last process's end. Whatever is raised meanwhile, nothing is left running."""

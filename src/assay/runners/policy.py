@@ -14,17 +14,23 @@ from typing import Any
 from assay.spec.plan import PlannedLaunch
 
 FAILED = ("failed", "timeout")
+FINAL = frozenset({"ok", "failed", "timeout", "skipped"})  # a slot with such a row is not tried again
 
 
 def remaining(plan: Sequence[PlannedLaunch], rows: Sequence[Mapping[str, Any]]) -> list[PlannedLaunch]:
-    """The launches that are still to be made: those whose slot has no final row. Aborted ones are made again."""
-    done = {row["slot"] for row in rows if row["status"] != "aborted"}
+    """The launches that are still to be made: those whose slot has no final row. Aborted and contaminated ones are made again."""
+    done = {row["slot"] for row in rows if row["status"] in FINAL}
     return [planned for planned in plan if planned.slot not in done]
 
 
 def attempt_of(slot: int, rows: Sequence[Mapping[str, Any]]) -> int:
     """Which try of the slot comes next, from 0."""
     return 1 + max((row["attempt"] for row in rows if row["slot"] == slot), default=-1)
+
+
+def disturbed_tries(slot: int, rows: Sequence[Mapping[str, Any]]) -> int:
+    """How many tries of the slot were disturbed so far."""
+    return sum(row["slot"] == slot and row["status"] == "contaminated" for row in rows)
 
 
 def skip_reason(planned: PlannedLaunch, rows: Sequence[Mapping[str, Any]]) -> str:

@@ -1,8 +1,9 @@
-"""How is a training script driven?  One launch of the plan after the other, until the plan is through or it is pointless."""
+"""How is a training script driven?  One launch of the plan after the other (`assay.runners.course`), each metered."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 from assay import catalog
@@ -11,12 +12,10 @@ from assay.instruments.meter import Meter, Row
 from assay.launchers.base import Launcher
 from assay.record.environment import absent
 from assay.record.writer import StreamWriter
-from assay.runners import policy
-from assay.runners.base import Outcome, RunContext, Runner, script_path
-from assay.runners.launch import Job, LaunchRun, request_for
-from assay.runners.rows import launch_row, write_launch
+from assay.runners import course
+from assay.runners.base import Job, Made, Outcome, RunContext, Runner, script_path
+from assay.runners.launch import LaunchRun, request_for
 from assay.spec.experiment import Experiment
-from assay.units import NS_PER_S
 
 
 def check(experiment: Experiment, folder: Path) -> None:
@@ -41,32 +40,33 @@ def check(experiment: Experiment, folder: Path) -> None:
     launcher.check(experiment)
 
 
+class Training:
+    """Makes the launches of a training script, with one meter for all of them."""
+
+    def __init__(self, context: RunContext) -> None:
+        self.context = context
+        self.launcher: Launcher = catalog.load("launchers", context.experiment.launcher.kind)
+        self.writers: dict[int, StreamWriter] = {}
+        self.meter = Meter(context.experiment.energy, self._emit, context.clock)
+        _note_absences(context, self.meter)
+
+    def make(self, job: Job) -> Made:
+        """One launch of the script, from its start to its last process's end."""
+        launch = LaunchRun(self.context, job, request_for(self.context, job, dict(os.environ)), self.launcher)
+        self.writers[job.number] = launch.writer
+        return launch.run(self.meter)
+
+    def absences(self) -> Mapping[str, str]:
+        """What the meter cannot read."""
+        return self.meter.absences()
+
+    def _emit(self, row: Row) -> None:
+        self.writers[row[0]].append("telemetry", row)
+
+
 def run(context: RunContext) -> Outcome:
     """Make the launches that are still to be made."""
-    launcher: Launcher = catalog.load("launchers", context.experiment.launcher.kind)
-    writers: dict[int, StreamWriter] = {}
-
-    def emit(row: Row) -> None:
-        writers[row[0]].append("telemetry", row)
-
-    meter = Meter(context.experiment.energy, emit, context.clock)
-    _note_absences(context, meter)
-    for number, planned in enumerate(policy.remaining(context.plan, context.rows), start=context.next_number):
-        if context.stop.count:
-            break
-        context.show()
-        job = Job(planned=planned, number=number, attempt=policy.attempt_of(planned.slot, context.rows))
-        if reason := _skip_reason(context, job):
-            _skip(context, job, reason)
-            continue
-        launch = LaunchRun(context, job, request_for(context, job, dict(os.environ)), launcher)
-        writers[number] = launch.writer
-        context.rows.append(launch.run(meter))
-    context.show()
-    if context.stop.count:
-        return Outcome(state="interrupted", reason=context.stop.reason)
-    failed = policy.hopeless(context.plan, context.rows) or policy.all_failed(context.rows)
-    return Outcome(state="failed" if failed else "complete", reason=failed, not_metered=meter.absences())
+    return course.run(context, Training(context))
 
 
 def _note_absences(context: RunContext, meter: Meter) -> None:
@@ -76,22 +76,4 @@ def _note_absences(context: RunContext, meter: Meter) -> None:
     context.record.set_environment("before", {**before, **reasons})
 
 
-def _skip_reason(context: RunContext, job: Job) -> str:
-    limit = context.experiment.limits.experiment_timeout_s
-    elapsed_s = (context.clock.now_ns() - context.begun_ns) / NS_PER_S
-    if limit is not None and elapsed_s > limit:
-        return f"limits.experiment_timeout_s = {limit:g} s was over before it could start"
-    return policy.hopeless(context.plan, context.rows) or policy.skip_reason(job.planned, context.rows)
-
-
-def _skip(context: RunContext, job: Job, reason: str) -> None:
-    now = context.clock.now_ns()
-    row = launch_row(
-        job.planned, launch=job.number, attempt=job.attempt, begin_ns=now, end_ns=now, status="skipped", reason=reason,
-        begin_utc=context.clock.utc().isoformat(timespec="milliseconds"), exit_code=None, restarts=0, placement="{}",
-    )  # fmt: skip
-    write_launch(context.record.writer(job.number), row, context.record.path)
-    context.rows.append(row)
-
-
-RUNNER = Runner(name="training", check=check, run=run)
+RUNNER = Runner(name="training", check=check, run=run, maker=Training)

@@ -1,0 +1,181 @@
+"""In which order are an experiment's launches made, and when are there enough?  Block by block, as planned.
+
+The number of blocks is the planned one.  With `launches.precision` there is a look at the intervals after some of them
+(`Advice`), and no further block is made once a look says that they are narrow, at `launches.at_most`, or when
+`limits.experiment_timeout_s` is over; launches that were not needed leave no row.  Fault launches come last.
+Whether an interval is narrow is not decided here: measuring does not judge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict
+from typing import Literal
+
+from assay.errors import RecordError
+from assay.runners import policy
+from assay.runners.base import Job, LaunchRow, Made, Maker, Outcome, RunContext
+from assay.runners.rows import launch_row, write_launch
+from assay.spec.plan import PlannedLaunch, Role
+from assay.units import NS_PER_S
+
+LooksEnded = Literal["precision", "at_most", "budget", "failed"]
+
+
+def run(context: RunContext, maker: Maker) -> Outcome:
+    """Make every launch of one experiment that is still to be made and still needed."""
+    course = Course(context, maker)
+    while course.wants_more:
+        course.make_block()
+    course.make_faults()
+    return course.outcome()
+
+
+class Course:
+    """One experiment's way through its plan. What has been done is read from the context's rows, so it can be gone on with."""
+
+    def __init__(self, context: RunContext, maker: Maker) -> None:
+        self.context, self.maker = context, maker
+        self.number = context.next_number
+        self.adaptive = context.experiment.launches.precision is not None and context.advice is not None
+
+    # ---- what is left
+
+    def waiting(self, role: Role) -> list[PlannedLaunch]:
+        """The planned launches of a role that have no final row."""
+        return [one for one in policy.remaining(self.context.plan, self.context.rows) if one.role == role]
+
+    @property
+    def blocks_done(self) -> int:
+        """Blocks from the first on in which every launch has ended."""
+        waiting = self.waiting("timed")
+        return waiting[0].block if waiting else self.context.experiment.blocks
+
+    @property
+    def enough(self) -> bool:
+        """Whether the last look said that the intervals are narrow."""
+        return self.adaptive and bool(self.context.looks) and self.context.looks[-1].enough
+
+    @property
+    def block_left(self) -> bool:
+        """Whether another block could be made: there is one, and with looks it is still worth it."""
+        if self.blocks_done >= self.context.experiment.blocks:
+            return False
+        return not (self.adaptive and (self._over_budget() or policy.hopeless(self.context.plan, self.context.rows)))
+
+    @property
+    def can_go_on(self) -> bool:
+        """Whether another block may be made: it could, and nobody asked to stop."""
+        return self.block_left and not self.context.stop.count
+
+    @property
+    def wants_more(self) -> bool:
+        """Whether another block may be made and is needed."""
+        return self.can_go_on and not self.enough
+
+    # ---- making
+
+    def make_block(self) -> None:
+        """Make what is missing of the next block; then look at the intervals, if that is due."""
+        if self._look_if_due() and self.enough:
+            return  # it was interrupted between a block and its look
+        block = self.blocks_done
+        for planned in self.waiting("timed"):
+            if planned.block == block:
+                self._make(planned)
+        self._look_if_due()
+
+    def make_faults(self) -> None:
+        """Make the fault launches that are missing."""
+        for planned in self.waiting("fault"):
+            self._make(planned)
+
+    def outcome(self) -> Outcome:
+        """How it ended; why no further blocks were made stands in the manifest then."""
+        rows, plan = self.context.rows, self.context.plan
+        self.context.show()
+        needed = bool(self.waiting("fault")) or (self.block_left and not self.enough)
+        if self.context.stop.count and needed:
+            return Outcome(state="interrupted", reason=self.context.stop.reason)
+        if self.adaptive:
+            self._look_if_due()
+            self.context.record.note(looks_ended=self._why_ended())
+        failed = policy.hopeless(plan, rows) or policy.all_failed(rows)
+        return Outcome(state="failed" if failed else "complete", reason=failed, not_metered=self.maker.absences())
+
+    def _make(self, planned: PlannedLaunch) -> None:
+        if self.context.stop.count:
+            return
+        self.context.show()
+        job = Job(planned=planned, number=self.number, attempt=policy.attempt_of(planned.slot, self.context.rows))
+        self.number += 1
+        if reason := self._skip_reason(planned):
+            self._ended(self._skipped(job, reason))
+            return
+        self._ended(self.maker.make(job))
+
+    def _ended(self, made: Made) -> None:
+        """Write the row of a launch.
+
+        Raises:
+            RecordError: it cannot be written, or the launch met with that before.
+        """
+        try:
+            write_launch(self.context.record.writer(made.row["launch"]), made.row, self.context.record.path)
+        except RecordError as error:
+            raise made.broken or error from error
+        if made.broken is not None:
+            raise made.broken
+        self.context.rows.append(made.row)
+
+    # ---- not making
+
+    def _over_budget(self) -> bool:
+        limit = self.context.experiment.limits.experiment_timeout_s
+        return limit is not None and (self.context.clock.now_ns() - self.context.begun_ns) / NS_PER_S > limit
+
+    def _skip_reason(self, planned: PlannedLaunch) -> str:
+        if self._over_budget():
+            limit = self.context.experiment.limits.experiment_timeout_s
+            return f"limits.experiment_timeout_s = {limit:g} s was over before it could start"
+        rows = self.context.rows
+        return policy.hopeless(self.context.plan, rows) or policy.skip_reason(planned, rows)
+
+    def _skipped(self, job: Job, reason: str) -> Made:
+        now = self.context.clock.now_ns()
+        row: LaunchRow = launch_row(
+            job.planned, launch=job.number, attempt=job.attempt, begin_ns=now, end_ns=now, status="skipped", reason=reason,
+            begin_utc=self.context.clock.utc().isoformat(timespec="milliseconds"), exit_code=None, restarts=0, placement="{}",
+        )  # fmt: skip
+        return Made(row=row)
+
+    # ---- looking
+
+    def _look_if_due(self) -> bool:
+        """Whether there was a look; its answer is in the manifest, and in `context.looks`."""
+        advice, blocks = self.context.advice, self.blocks_done
+        if not self.adaptive or advice is None:
+            return False
+        seen = self.context.looks[-1].blocks if self.context.looks else 0
+        if blocks <= seen or not self._is_due(blocks, advice.looks(self.context.experiment)):
+            return False
+        self.context.looks.append(advice.look(self.context.record.path, blocks))
+        self.context.record.note(looks=[asdict(look) for look in self.context.looks])
+        self.context.show()
+        return True
+
+    def _is_due(self, blocks: int, looks: Iterable[int]) -> bool:
+        """The last look is at the end of the plan, whenever that is: it says how wide the intervals were left."""
+        if blocks == self.context.experiment.blocks:
+            return True
+        for look in looks:
+            if look >= blocks:
+                return look == blocks
+        return False
+
+    def _why_ended(self) -> LooksEnded:
+        if self.enough:
+            return "precision"
+        if self.blocks_done >= self.context.experiment.blocks:
+            return "at_most"
+        return "budget" if self._over_budget() else "failed"
