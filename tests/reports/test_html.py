@@ -99,9 +99,9 @@ def test_what_the_record_says_is_never_markup() -> None:
 def test_every_status_is_a_word_beside_its_colour(page: str, view: View) -> None:
     answers = {answer.replace(" ", "-") for answer in get_args(Answer)}
     assert set(SIGNS) == {*STATUS_WORDS, *SEVERITIES, *answers}
-    spans = re.findall(r'<span class="status (\w+)[^"]*"><span aria-hidden="true">(.)</span>([^<]+)</span>', page)
-    assert len(spans) == 1 + 12 + len(view.gates) + len(view.findings)
-    assert all(word.replace(" ", "_") in (key.lower(), key) for key, _, word in spans)
+    spans = re.findall(r'<span class="status ([\w-]+)[^"]*"><span aria-hidden="true">(.)</span>([^<]+)</span>', page)
+    assert len(spans) == 1 + 12 + len(view.gates) + len(view.findings) + len(view.rules)
+    assert all(word.replace(" ", "_") in (key.lower().replace("-", "_"), key) for key, _, word in spans)
 
 
 def test_the_method_and_signature_of_every_number_are_behind_a_fold(page: str, view: View) -> None:

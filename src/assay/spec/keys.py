@@ -114,7 +114,14 @@ def _type(kind: Any) -> str:
     if get_origin(kind) is tuple:
         item, _ = _bare(get_args(kind)[0], ())
         return f"list of {'text' if item is str else _TYPES[item] + 's'}"
-    return "table of text" if get_origin(kind) is dict else _TYPES[kind]
+    if get_origin(kind) is dict:
+        return "table of values" if _mixed(kind) else "table of text"
+    return _TYPES[kind]
+
+
+def _mixed(kind: Any) -> bool:
+    """Whether a table takes values of several types."""
+    return get_origin(get_args(kind)[1]) in (Union, types.UnionType)
 
 
 def _allowed(kind: Any, bounds: Sequence[Any]) -> str:
@@ -130,7 +137,7 @@ def _allowed(kind: Any, bounds: Sequence[Any]) -> str:
         empty = " that is not empty" if any(isinstance(bound, annotated_types.MinLen) for bound in bounds) else ""
         return f"a list{empty}, each item {item}"
     if get_origin(kind) is dict:
-        return 'a table of lines NAME = "text"'
+        return "a table of lines NAME = text, number or true/false" if _mixed(kind) else 'a table of lines NAME = "text"'
     return " ".join([_SINGULAR[kind], *_bounds(bounds)])
 
 
