@@ -103,7 +103,7 @@ def _doc(kind: Any) -> str:
     return (model.__doc__ or "").splitlines()[0] if model else ""
 
 
-_TYPES: dict[Any, str] = {int: "whole number", float: "number", str: "text", date: "date"}
+_TYPES: dict[Any, str] = {int: "whole number", float: "number", str: "text", date: "date", bool: "true or false"}
 
 
 def _type(kind: Any) -> str:
@@ -141,7 +141,9 @@ def _allowed(kind: Any, bounds: Sequence[Any]) -> str:
     return " ".join([_SINGULAR[kind], *_bounds(bounds)])
 
 
-_SINGULAR: dict[Any, str] = {int: "a whole number", float: "a number", str: "text", date: "a date such as 2026-01-31"}
+_SINGULAR: dict[Any, str] = {
+    int: "a whole number", float: "a number", str: "text", date: "a date such as 2026-01-31", bool: "true or false",
+}  # fmt: skip
 
 
 def _bounds(bounds: Sequence[Any]) -> Iterator[str]:
