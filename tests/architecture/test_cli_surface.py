@@ -11,7 +11,7 @@ SURFACE = {
     "list": "ROOT --json",
     "report": "RECORD --format --output --root",  # and one flag for each report
     "resume": "RECORD --root --force --quiet --json",
-    "rubric": "TABLE --tolerance --efficiency --deadline --budget --work --json",
+    "rubric": "TABLE --tolerance --efficiency --deadline --budget --work --predict --json",
     "run": (
         "EXPERIMENT --workers --launches --seed --confidence --name "
         "--runner --work --env --scaling --base --time "

@@ -82,6 +82,7 @@ def test_no_row_that_meets_everything_is_exit_code_1(scaling: str, capsys: pytes
         (["--tolerance", "-1"], "--tolerance: found -1; allowed: a number of at least 0"),
         (["--deadline", "nan"], "--deadline: found nan; allowed: a number above 0"),
         (["--work", "0"], "--work: found 0; allowed: a number above 0"),
+        (["--predict", "0.5"], "--predict: found 0.5; allowed: a number of at least 1"),
     ],
 )
 def test_a_wrong_flag_is_one_sentence_and_exit_code_2(
@@ -112,3 +113,24 @@ def test_a_narrow_terminal_drops_what_can_be_worked_out_and_cuts_nothing(
     assert "1.852e-06" in text
     assert "14.40" in text
     assert max(map(len, text.splitlines())) <= int(columns)
+
+
+def test_the_laws_are_printed_and_a_prediction_within_twice_the_range(
+    scaling: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = printed(capsys, scaling, "--predict", "64")
+    for words in (
+        "Universal Scalability Law: contention alpha = 0.02417, coherency beta =", "law: Amdahl's law, by AICc",
+        "peak: no peak up to N = 32", "largest row held out: p = 32", "predicted at p = 64: S = 18.31 relative to 1",
+    ):  # fmt: skip
+        assert words in text
+
+
+def test_a_refused_prediction_is_exit_code_1_with_its_reason_in_json_too(
+    scaling: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert "no prediction for N = 65: it lies beyond 64" in printed(capsys, scaling, "--predict", "65", code=1)
+    document = json.loads(printed(capsys, scaling, "--predict", "65", "--json", code=1))
+    assert document["predicted"]["speedup"] is None
+    assert "twice the largest measured N = 32" in document["predicted"]["sentence"]
+    assert [law["law"] for law in document["scaling"]["laws"]] == ["amdahl", "usl"]

@@ -183,3 +183,76 @@ def test_a_table_made_by_amdahl_s_law_gives_its_serial_fraction_back(s: float, w
     fit = rubric(Timings(source="t", rows=rows, worker_word="workers"), Limits()).fit
     assert fit is not None
     assert fit.serial_fraction == pytest.approx(s, rel=1e-6)
+
+
+# Throughputs published with the R package usl (Moeding): SPEC SDM91 of Gunther's "Guerrilla Capacity Planning", and a
+# ray tracer.  A table gives seconds, so one run takes 1/X seconds.
+SPECSDM91 = {1: 64.9, 18: 995.9, 36: 1652.4, 72: 1853.2, 108: 1828.9, 144: 1775.0, 216: 1702.2}
+RAYTRACER = {1: 20.0, 4: 78.0, 8: 130.0, 12: 170.0, 16: 190.0, 20: 200.0}
+
+
+def published(throughputs: dict[int, float], predict_at: float | None = None) -> Rubric:
+    rows = "".join(f"{n},{1 / x!r}\n" for n, x in throughputs.items())
+    return rubric(parse_timings(f"p,s\n{rows}", "t.csv"), Limits(), predict_at=predict_at)
+
+
+def test_the_published_specsdm91_data_give_the_published_scalability_law() -> None:
+    scaling = published(SPECSDM91).scaling
+    assert scaling is not None
+    usl = next(law for law in scaling.laws if law.law == "usl")
+    assert f"{usl.parameters['alpha']:.5f}" == "0.02773"
+    assert f"{usl.parameters['beta']:.4g}" == "0.0001044"
+    assert f"{usl.parameters['gamma']:.4f}" == "89.9952"
+    # by AICc on seven points the penalty decides for Amdahl, 82.87 against 85.92
+    assert [f"{law.aicc:.2f}" for law in scaling.laws] == ["82.87", "85.92"]
+    assert "one launch for each worker count cannot show that throughput at 216 is lower" in scaling.peak
+
+
+def test_the_raytracer_trap_names_no_peak_and_predicts_no_64() -> None:
+    result = published(RAYTRACER, predict_at=64)
+    assert result.scaling is not None
+    assert result.scaling.peak.startswith("no peak up to N = 20")
+    assert "24" not in result.scaling.peak
+    assert result.predicted is not None
+    assert (result.predicted.speedup, result.predicted.throughput) == (None, None)
+    assert "it lies beyond 40, twice the largest measured N = 20" in result.predicted.sentence
+
+
+def test_a_prediction_inside_twice_the_range_stands_with_its_scatter() -> None:
+    # SciPy 1.17, curve_fit on Amdahl's law: X(28) = 230.7; 230 was measured
+    found = published(RAYTRACER, predict_at=28).predicted
+    assert found is not None
+    assert found.throughput == pytest.approx(230, rel=0.01)
+    assert found.low is not None
+    assert found.high is not None
+    assert found.low < 230 < found.high
+    assert found.speedup == pytest.approx(found.throughput / 20)
+
+
+def test_refused_rows_are_no_part_of_the_laws(scaling: Timings) -> None:
+    every, fewer = (rubric(scaling, Limits(tolerance=t)).scaling for t in (0.005, 0.0005))
+    assert every is not None
+    assert fewer is not None
+    assert every.held_out.startswith("p = 32: predicted")
+    assert "6 points" in every.why
+    assert "5 points" in fewer.why  # 16 workers lost 0.001
+
+
+def test_rows_of_different_work_and_too_few_rows_are_predicted_nothing() -> None:
+    mixed = rubric(parse_timings("p,s,work\n1,10,5\n2,6,7\n4,3,6\n", "t.csv"), Limits(), predict_at=4)
+    assert mixed.scaling is None
+    assert mixed.predicted is not None
+    assert mixed.predicted.sentence == "no prediction for N = 4: the rows did different amounts of work"
+    few = rubric(parse_timings("p,s\n1,10\n2,6\n", "t.csv"), Limits(), predict_at=2)
+    assert few.scaling is None
+    assert few.predicted is not None
+    assert "at least 3 worker counts, not 2" in few.predicted.sentence
+
+
+def test_weak_scaling_follows_gustafson() -> None:
+    # p times the work at p - 0.1 (p - 1) times the rate
+    rows = "".join(f"{p},{10 * p / (p - 0.1 * (p - 1))!r},{100 * p}\n" for p in (1, 2, 4, 8, 16))
+    scaling = rubric(parse_timings(f"p,s,work\n{rows}", "t.csv"), Limits()).scaling
+    assert scaling is not None
+    assert scaling.chosen == "gustafson"
+    assert scaling.laws[0].parameters["serial"] == pytest.approx(0.1)

@@ -13,21 +13,23 @@ from typing import TYPE_CHECKING, Any
 from assay.cli.base import Verb
 
 if TYPE_CHECKING:
-    from assay.verdict.rubric import Fit, Limits, Row, Rubric
+    from assay.verdict.rubric import Fit, Limits, Row, Rubric, Scaling
 
 DESCRIPTION = """\
-Judge a table of timings that was measured elsewhere: speedup, efficiency, Amdahl's serial fraction and ceiling,
-cost, and which row to choose. Rows whose quality drifted more than the tolerance are refused, whatever their speedup.
+Judge a table of timings that was measured elsewhere: speedup, efficiency, Amdahl's serial fraction and ceiling, the
+Universal Scalability Law, cost, and which row to choose. Rows whose quality drifted more than the tolerance are refused, whatever their speedup.
 
   assay rubric timings.csv
   assay rubric timings.csv --deadline 600 --budget 1.50 --json
+  assay rubric timings.csv --predict 48
 
 The file has a header and one row for each number of workers. Columns, in any order:
   workers (or nodes, p)          seconds (or time, time_s; step_seconds: time of one step)
   price_per_hour                 of all the row's machines together;
                                  or usd_per_worker_hour, usd_per_node_second
   quality (or accuracy)          work (or items)          steps
-Exit code 1 if no row meets everything."""
+A number of workers beyond twice the largest row is not predicted.
+Exit code 1 if no row meets everything, or if the prediction is refused."""
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -37,6 +39,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--deadline", metavar="S", help="longest time, seconds")
     parser.add_argument("--budget", metavar="USD", help="highest cost of a row")
     parser.add_argument("--work", metavar="N", help="units of work of every row, if the table has no such column")
+    parser.add_argument("--predict", metavar="N", help="predict the speedup with N workers, or say why not")
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
 
 
@@ -46,18 +49,19 @@ def _run(arguments: argparse.Namespace) -> int:
     from assay.spec.timings import read_timings
     from assay.verdict.rubric import rubric
 
-    limits, work = _limits(arguments)
-    result = rubric(read_timings(arguments.table, work=work), limits)
+    limits, work, wanted = _limits(arguments)
+    result = rubric(read_timings(arguments.table, work=work), limits, predict_at=wanted)
     if arguments.json:
         print(_json(result))
     elif sys.stdout.isatty():
         _print_rich(result)
     else:
         print(plain(result))
-    return 0 if result.recommended is not None else 1
+    refused = result.predicted is not None and result.predicted.speedup is None
+    return 1 if refused or result.recommended is None else 0
 
 
-def _limits(arguments: argparse.Namespace) -> tuple[Limits, float | None]:
+def _limits(arguments: argparse.Namespace) -> tuple[Limits, float | None, float | None]:
     """The flags' numbers. Raises SpecError with every wrong one."""
     from assay.errors import Problem, SpecError
     from assay.verdict.rubric import Limits
@@ -67,15 +71,17 @@ def _limits(arguments: argparse.Namespace) -> tuple[Limits, float | None]:
     def number(flag: str, least: str) -> float | None:
         text = getattr(arguments, flag)
         value = _finite(text)
-        if text is not None and (value is None or value < 0 or (value == 0 and least == "above 0")):
+        below = value is None or value < 0 or (value == 0 and least == "above 0") or (value < 1 and least.endswith("1"))
+        if text is not None and below:
             problems.append(Problem(where=f"--{flag}", found=text or "nothing", allowed=f"a number {least}"))
         return value
 
     tolerance, efficiency = number("tolerance", "of at least 0"), number("efficiency", "above 0")
     deadline, budget, work = number("deadline", "above 0"), number("budget", "above 0"), number("work", "above 0")
+    wanted = number("predict", "of at least 1")
     if problems or tolerance is None or efficiency is None:
         raise SpecError(tuple(problems), "the flags")
-    return Limits(tolerance=tolerance, efficiency=efficiency, deadline_s=deadline, budget_usd=budget), work
+    return Limits(tolerance=tolerance, efficiency=efficiency, deadline_s=deadline, budget_usd=budget), work, wanted
 
 
 def _finite(text: str | None) -> float | None:
@@ -170,6 +176,8 @@ def _dollars(usd: float | None) -> str | None:
 
 def _sentences(result: Rubric) -> list[str]:
     lines = _fit_lines(result, result.fit) if result.fit else []
+    lines += _scaling_lines(result.scaling) if result.scaling else []
+    lines += [result.predicted.sentence] if result.predicted else []
     if result.largest_drift is not None:
         held = "held" if result.quality_held else f"not held in {_refused(result)}"
         lines.append(
@@ -194,6 +202,19 @@ def _fit_lines(result: Rubric, fit: Fit) -> list[str]:
         lines.append(f"efficiency expected to fall to 0.50 at: p = {fit.half_efficiency_workers:.1f}")
     expected = f"measured {fit.measured_there:.2f}, model {fit.expected_there:.2f}"
     return [*lines, f"speedup at p = {fit.at_workers}: {expected}"]
+
+
+def _scaling_lines(scaling: Scaling) -> list[str]:
+    usl = next((law for law in scaling.laws if law.law == "usl"), None)
+    lines = []
+    if usl is not None:
+        bound = f" ({', '.join(usl.on_bound)} on its bound)" if usl.on_bound else ""
+        gamma, alpha, beta = (usl.parameters[name] for name in ("gamma", "alpha", "beta"))
+        lines.append(
+            f"Universal Scalability Law: contention alpha = {alpha:.4g}, coherency beta = {beta:.4g}, "
+            f"gamma = {gamma:.4g} {scaling.per_second}/s{bound}"
+        )
+    return [*lines, f"law: {scaling.why}", f"peak: {scaling.peak}", f"largest row held out: {scaling.held_out}"]
 
 
 def _pick_line(result: Rubric, goal: str, workers: int | None, sentence: str) -> str:

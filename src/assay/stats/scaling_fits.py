@@ -261,13 +261,15 @@ def _choice_sentence(best: Fit, fits: Sequence[Fit], laws: Sequence[Law]) -> str
     missing = "".join(f"; {LAW_NAMES[law]} needs at least {len(PARAMETERS[law]) + 1} worker counts" for law in others)
     if len(fits) == 1:
         return f"{LAW_NAMES[best.law]}, the only one that {len(best.levels)} worker counts can check{missing}"
+    if math.isinf(best.aicc) and best.aicc > 0:
+        return f"{LAW_NAMES[best.law]}, the simplest: {best.n} points are too few for AICc{missing}"
     scores = ", ".join(f"{found.law} {_score(found.aicc)}" for found in fits)
-    few = "; with fewer than 10 launches the penalty decides" if best.n < 10 else ""
-    return f"{LAW_NAMES[best.law]}, by AICc ({scores}; {best.n} launches{few}){missing}"
+    few = "; with fewer than 10 points the penalty decides" if best.n < 10 else ""
+    return f"{LAW_NAMES[best.law]}, by AICc ({scores}; {best.n} points{few}){missing}"
 
 
 def _score(aicc: float) -> str:
-    return "too few launches" if math.isinf(aicc) and aicc > 0 else "exact" if math.isinf(aicc) else f"{aicc:.2f}"
+    return "too few points" if math.isinf(aicc) and aicc > 0 else "exact" if math.isinf(aicc) else f"{aicc:.2f}"
 
 
 def peak(found: Fit, data: Points) -> Peak | Refused:

@@ -2,6 +2,8 @@
 
     S(p) = T(base)/T(p) on equal work, else the ratio of work per second;  E = S/(p/base);
     Amdahl's s by least squares through (1/S - 1/p) = s (1 - 1/p), p relative to the base;
+    contention and coherency by the Universal Scalability Law on the throughput of each row, and the law that AICc prefers;
+    a throughput at another p is predicted by that law, but not beyond twice the largest row;
     cost and cost per item and step from the row's own price;
     quality held: |q(p) - q(base)| <= tolerance.  A row that drifted further did other work: it is shown, and left out
     of the fit and of every recommendation, whatever its speedup.
@@ -18,7 +20,21 @@ from dataclasses import dataclass
 from typing import Literal
 
 from assay.spec.timings import Timing, Timings
+from assay.stats.intervals import Interval
 from assay.stats.scaling import amdahl_fit, amdahl_speedup, ceiling, half_efficiency_workers, karp_flatt
+from assay.stats.scaling_fits import (
+    STRONG,
+    WEAK,
+    Choice,
+    Points,
+    Refused,
+    choose,
+    held_out,
+    peak,
+    points,
+    predict,
+)
+from assay.stats.scaling_fits import Fit as Law
 
 Mode = Literal["strong", "assumed strong", "weak", "mixed"]
 NO_INTERVALS = (
@@ -71,6 +87,41 @@ class Fit:
 
 
 @dataclass(frozen=True, kw_only=True)
+class LawRow:
+    """One fitted law of throughput; its parameters by name, gamma being the throughput of one worker."""
+
+    law: str
+    parameters: dict[str, float]
+    on_bound: tuple[str, ...]  # the parameters that the data would have liked below 0
+    aicc: float | None  # None: too few rows
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scaling:
+    """Which law the throughputs of the rows follow, and what it allows to be said. Worker counts are absolute."""
+
+    per_second: str  # what is counted: "work", "steps", "runs"
+    laws: tuple[LawRow, ...]
+    chosen: str | None
+    why: str
+    peak: str  # where throughput is highest, or why no place is named
+    held_out_error: float | None  # of predicting the largest row from the others
+    held_out: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Predicted:
+    """An answer to --predict; the numbers are None where it is refused, and `sentence` says why."""
+
+    workers: float
+    speedup: float | None
+    throughput: float | None
+    low: float | None  # prediction interval of the throughput, from the scatter of the rows round the curve
+    high: float | None
+    sentence: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class Pick:
     """A row chosen for a reason; `workers` is None where no row qualifies."""
 
@@ -90,6 +141,8 @@ class Rubric:
     limits: Limits
     rows: tuple[Row, ...]
     fit: Fit | None
+    scaling: Scaling | None
+    predicted: Predicted | None  # None: not asked for
     largest_drift: float | None  # over all rows
     quality_held: bool | None  # None: no quality was given
     picks: tuple[Pick, ...]
@@ -101,8 +154,11 @@ class Rubric:
         return self.picks[0].workers
 
 
-def rubric(timings: Timings, limits: Limits) -> Rubric:
-    """Judge a table. The rows are in the order of their workers; the first is the base."""
+def rubric(timings: Timings, limits: Limits, *, predict_at: float | None = None) -> Rubric:
+    """Judge a table. The rows are in the order of their workers; the first is the base.
+
+    `predict_at`: a number of workers, of at least 1, whose throughput is wanted.
+    """
     base = timings.rows[0]
     mode = _mode(timings.rows)
     speedups = [_speedup(base, timing, mode) for timing in timings.rows]
@@ -112,10 +168,12 @@ def rubric(timings: Timings, limits: Limits) -> Rubric:
         _row(base, timing, speedup, refused, fit)
         for timing, speedup, refused in zip(timings.rows, speedups, refusals, strict=True)
     )
+    measured = _throughputs(timings.rows, refusals, mode)
     drifts = [abs(row.drift) for row in rows if row.drift is not None]
     return Rubric(
         source=timings.source, worker_word=timings.worker_word, mode=mode, base_workers=base.workers, limits=limits,
-        rows=rows, fit=fit, largest_drift=max(drifts) if drifts else None,
+        rows=rows, fit=fit, scaling=_scaling(measured, timings.rows, mode),
+        predicted=None if predict_at is None else _predicted(measured, base, mode, predict_at), largest_drift=max(drifts) if drifts else None,
         quality_held=not any(refusals) if drifts else None,
         picks=_picks(rows, limits), notes=_notes(rows, mode, base, fit, timings.worker_word),
     )  # fmt: skip
@@ -191,6 +249,78 @@ def _fit(base: Timing, rows: Sequence[Timing], speedups: Sequence[float], refusa
     return Fit(
         serial_fraction=s, ceiling=_finite(ceiling(s)), half_efficiency_workers=_finite(half * base.workers),
         at_workers=round(p * base.workers), measured_there=measured, expected_there=amdahl_speedup(s, p),
+    )  # fmt: skip
+
+
+# ---- the law of the throughputs ----------------------------------------------------------------------------------
+
+
+def _throughputs(rows: Sequence[Timing], refusals: Sequence[str], mode: Mode) -> Points | None:
+    """Work, steps or runs per second of the rows that were not refused; None where the rows did incomparable work."""
+    kept = [row for row, refused in zip(rows, refusals, strict=True) if not refused]
+    if mode == "mixed":
+        return None
+    return points([float(row.workers) for row in kept], [_work(row) / row.seconds for row in kept])
+
+
+def _counted(rows: Sequence[Timing]) -> str:
+    return "work" if rows[0].work is not None else "steps" if rows[0].steps is not None else "runs"
+
+
+def _choice(measured: Points, mode: Mode) -> Choice | Refused:
+    return choose(measured, WEAK if mode == "weak" else STRONG)
+
+
+def _scaling(measured: Points | None, rows: Sequence[Timing], mode: Mode) -> Scaling | None:
+    choice = None if measured is None else _choice(measured, mode)
+    if measured is None or choice is None or isinstance(choice, Refused):
+        return None
+    usl = next((law for law in choice.fits if law.law == "usl"), None)
+    held = held_out(measured, laws=WEAK if mode == "weak" else STRONG)
+    return Scaling(
+        per_second=_counted(rows), laws=tuple(_law_row(law) for law in choice.fits), chosen=choice.chosen.law,
+        why=choice.sentence, peak=_peak_words(usl, measured),
+        held_out_error=None if isinstance(held, Refused) else held.error.value,
+        held_out=held.sentence if isinstance(held, Refused) else
+        f"p = {held.workers:g}: predicted {held.predicted:.4g}, measured {held.measured:.4g} ({held.error.value:+.1%})",
+    )  # fmt: skip
+
+
+def _law_row(law: Law) -> LawRow:
+    return LawRow(
+        law=law.law, parameters={p.name: p.value for p in law.parameters},
+        on_bound=tuple(p.name for p in law.parameters if p.on_bound), aicc=_finite(law.aicc),
+    )  # fmt: skip
+
+
+def _peak_words(usl: Law | None, measured: Points) -> str:
+    if usl is None:
+        return f"no peak up to N = {measured.levels[-1]:g}: the Universal Scalability Law needs at least 4 rows"
+    found = peak(usl, measured)
+    return found.sentence if isinstance(found, Refused) else f"N = {found.workers.value:.4g}: {found.sentence}"
+
+
+def _predicted(measured: Points | None, base: Timing, mode: Mode, workers: float) -> Predicted:
+    if measured is None:
+        answer: Choice | Refused = Refused(reason="refused", sentence="the rows did different amounts of work")
+    else:
+        answer = _choice(measured, mode)
+    found = answer if measured is None or isinstance(answer, Refused) else predict(answer.chosen, measured, workers)
+    if isinstance(found, (Choice, Refused)):
+        sentence = found.sentence if found.sentence.startswith("no prediction") else (
+            f"no prediction for N = {workers:g}: {found.sentence}"
+        )  # fmt: skip
+        return Predicted(workers=workers, speedup=None, throughput=None, low=None, high=None, sentence=sentence)
+    return _answered(found.throughput, _work(base) / base.seconds, base.workers, workers)
+
+
+def _answered(throughput: Interval, of_base: float, base_workers: int, workers: float) -> Predicted:
+    speedup = throughput.value / of_base
+    low, high = throughput.low / of_base, throughput.high / of_base
+    return Predicted(
+        workers=workers, speedup=speedup, throughput=throughput.value, low=throughput.low, high=throughput.high,
+        sentence=f"predicted at p = {workers:g}: S = {speedup:.2f} relative to {base_workers} (by the scatter of the rows "
+        f"round the curve: {low:.2f} to {high:.2f})",
     )  # fmt: skip
 
 
