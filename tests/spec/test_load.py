@@ -380,3 +380,8 @@ def test_a_file_that_is_no_toml_is_told_with_the_place(tmp_path: Path, text: str
     found = file_problems(written(tmp_path, text))
     assert found[0].where == where
     assert mend in found[0].mend
+
+
+def test_a_condition_of_a_wrong_type_is_told_once() -> None:
+    problem = only_problem(smallest(conditions={"model": ["a"], "precision": "float32", "batch": 8, "compile": False}))
+    assert str(problem) == 'conditions.model: found ["a"]; allowed: text, a number or true/false.'

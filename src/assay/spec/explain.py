@@ -26,7 +26,7 @@ def explain(model: type[BaseModel], error: ValidationError) -> tuple[Problem, ..
     known = keys(model)
     problems: dict[str, Problem] = {}
     for detail in error.errors(include_url=False, include_context=False):
-        problem = _problem(known, detail["type"], detail["loc"], detail["input"])
+        problem = _problem(known, detail["type"], _without_choice(known, detail["loc"]), detail["input"])
         problems.setdefault(problem.where, problem)
     # A list all of whose items are wrong counts as empty too; the items say it better.
     inner = {path[: path.rfind("[")] for path in problems if path.endswith("]")}
@@ -71,6 +71,15 @@ def _problem(known: Mapping[str, Key], kind: str, location: tuple[int | str, ...
     if kind == "missing":
         return Problem(where=where, found=NOTHING, allowed=key.allowed, mend=_add(key, where))
     return Problem(where=where, found=shown(found), allowed=key.allowed, mend=_mend(key, found))
+
+
+def _without_choice(known: Mapping[str, Key], location: tuple[int | str, ...]) -> tuple[int | str, ...]:
+    """A value that may be of several types is refused once for each: the type, which is no key, is left out."""
+    table = known.get(_general((*location[:-2], "*")))
+    return location[:-1] if location[-1:] and location[-1] in CHOICES and table is not None else location
+
+
+CHOICES = ("str", "int", "float", "bool")
 
 
 def _general(location: Iterable[int | str]) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
@@ -68,7 +68,8 @@ def _below(path: str, field: FieldInfo) -> dict[str, Key]:
     if get_origin(kind) is tuple:
         return {f"{path}[]": _item(f"{path}[]", *_bare(get_args(kind)[0], ()))}
     if get_origin(kind) is dict:
-        return {f"{path}.*": _item(f"{path}.*", *_bare(get_args(kind)[1], ()))}
+        item = _item(f"{path}.*", *_bare(get_args(kind)[1], ()))
+        return {item.path: replace(item, allowed="text, a number or true/false") if _mixed(kind) else item}
     return {}
 
 
