@@ -12,6 +12,7 @@ PER_SECOND: Final = "1/s"
 RATIO: Final = "ratio"  # 1.0 means "once"; a speedup of 1.9 is 1.9
 FRACTION: Final = "fraction"  # 0..1; shown as a percentage where that reads better
 JOULES: Final = "J"
+BYTES: Final = "B"
 USD: Final = "USD"
 USD_PER_ITEM: Final = "USD/item"
 USD_PER_STEP: Final = "USD/step"

@@ -44,6 +44,8 @@ def _missing_script(data: Mapping[str, Any], folder: Path) -> Iterator[Problem]:
     script = _at(data, "workload", "script")
     if not isinstance(script, str) or not script or "\0" in script:
         return
+    if _at(data, "workload", "runner") in ("command", "function"):
+        return  # a program on the PATH, or a module: looked for by its runner
     path = folder / _at_home(script)
     # A replay reads a folder; everything else starts a file.
     wants_file = _at(data, "workload", "runner") != "replay"

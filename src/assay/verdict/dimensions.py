@@ -76,6 +76,8 @@ def _performance(
 
 
 def _base_time(results: Results, name: str) -> str:
+    if isinstance(call := results["trial_time"][name], Estimate):
+        return f"time of a call {show(call).full}"
     time = results["step_time"][name]
     if isinstance(time, Absent):
         return f"the base: wall time {show(results['wall_time'][name]).full}"

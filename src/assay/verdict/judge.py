@@ -15,6 +15,7 @@ from assay.metrics.base import Metric, Results
 from assay.metrics.estimate import Value
 from assay.metrics.measured import Measured
 from assay.spec.plan import configuration_name
+from assay.verdict import timing
 from assay.verdict.audits.base import Audit
 from assay.verdict.dimensions import dimensions
 from assay.verdict.gates.base import Gate
@@ -40,10 +41,11 @@ def judge(measured: Measured) -> Judgement:
     gates = check(measured, results)
     vector = dimensions(measured, results, findings, gates)
     recommendations = recommend(measured, results, findings, gates)
-    status = overall(measured, findings, gates, recommendations)
+    status = overall(measured, results, findings, gates, recommendations)
     verdict = Verdict(
         status=status, findings=findings, gates=gates, dimensions=vector, recommendations=recommendations,
-        sentence=sentence(measured, results, status, findings, gates, recommendations, vector),
+        sentence=timing.sentence(measured, results, status, findings) if timing.is_timing(measured)
+        else sentence(measured, results, status, findings, gates, recommendations, vector),
     )  # fmt: skip
     return Judgement(results=results, verdict=verdict, metrics=metrics)
 
@@ -79,12 +81,15 @@ def check(measured: Measured, results: Results) -> tuple[GateResult, ...]:
 
 def overall(
     measured: Measured,
+    results: Results,
     findings: tuple[Finding, ...],
     gates: tuple[GateResult, ...],
     recommendations: tuple[Recommendation, ...],
 ) -> Status:
     """One status for the record."""
     severities = {finding.severity for finding in findings}
+    if timing.is_timing(measured):
+        return timing.status(results, severities)
     if "invalid" in severities:
         return "INVALID"
     if "fail" in severities or any(gate.gate == "recovery" and gate.status == "FAIL" for gate in gates):

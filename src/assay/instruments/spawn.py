@@ -1,0 +1,128 @@
+"""How long does a start of a command take, from just before it is spawned until it is reaped?
+
+One process per launch of the runner `command`: `python -I -S spawn.py JOB` with the job as JSON (`Job`).  For every start:
+
+    begin = CLOCK_MONOTONIC;  posix_spawn(2);  wait4(2);  end = CLOCK_MONOTONIC
+
+posix_spawn shares the parent's memory until the exec (vfork), so that its cost does not grow with this process; nothing
+else happens between the two readings.  wait4 gives the command's own processor time, memory and switches, children that
+it waited for included.  Standard library only and without site-packages: a small process, because Linux counts the
+memory of whoever spawned a command into the command's largest resident memory (exec keeps the high-water mark).
+The instrument's own cost is measured beside the command, by starts of an empty one, and never subtracted.
+
+Writes one JSON object per line, each with one unbuffered write after its end was read: {"floor": ...}, {"trial": ...}.
+Cannot tell: what a command does after its first process has ended (daemons), or the memory below this process's own.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+from typing import Any
+
+EMPTY = ("/bin/true", "/usr/bin/true")
+FLOOR_STARTS = 15
+MOST_TRIALS = 10_000
+PROBE_STARTS = 3  # counted starts before which no number of trials is fixed, where no warm-up told the duration
+FAILED = 1  # exit code: a start ended badly, and that was not to be ignored
+LAST_WORDS = 8192  # bytes of a failed command's errors that go into the log
+
+
+def main(job: dict[str, Any]) -> int:
+    """Measure the floor, warm up, then make the counted starts. Gives the exit code."""
+    out = os.open(job["out"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    job["errors"] = os.open(f"{job['out']}.errors", os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_TRUNC, 0o600)
+    variables = dict(os.environ)
+    _write(out, {"floor": floor(variables)})
+    durations = []
+    for _ in range(job["warm_up"]):
+        row = start(job, variables, warm_up=1)
+        _write(out, {"trial": row})
+        if not _ended_well(row, job):
+            return FAILED
+        durations.append(row["end_ns"] - row["begin_ns"])
+    planned = job["trials"] or (trials_for(min(durations), job["round_ns"]) if durations else 0)
+    done, spent = 0, 0
+    while done < (planned or PROBE_STARTS):
+        row = start(job, variables, warm_up=0)
+        _write(out, {"trial": row})
+        if not _ended_well(row, job):
+            return FAILED
+        done, spent = done + 1, spent + row["end_ns"] - row["begin_ns"]
+        if not planned:
+            planned = trials_for(spent // done, job["round_ns"])
+    return 0
+
+
+def trials_for(duration_ns: int, round_ns: int) -> int:
+    """How many starts of this duration make a round: at least one."""
+    return max(1, min(MOST_TRIALS, -(-round_ns // max(1, duration_ns))))
+
+
+def start(job: dict[str, Any], variables: dict[str, str], *, warm_up: int) -> dict[str, Any]:
+    """One start of the command: its row without launch and number."""
+    actions = _actions(job)
+    begin = time.monotonic_ns()
+    try:
+        pid = os.posix_spawn(job["path"], job["argv"], variables, file_actions=actions, setsigdef=_DEFAULT)
+    except OSError as error:
+        print(f"{job['path']}: {error.strerror}", file=sys.stderr, flush=True)
+        raise SystemExit(126) from None
+    _, status, usage = os.wait4(pid, 0)
+    end = time.monotonic_ns()
+    return {
+        "begin_ns": begin, "end_ns": end, "warm_up": warm_up, "exit_code": os.waitstatus_to_exitcode(status),
+        "user_ns": round(usage.ru_utime * 1e9), "system_ns": round(usage.ru_stime * 1e9),
+        "max_rss_bytes": usage.ru_maxrss * _RSS_UNIT, "involuntary_switches": usage.ru_nivcsw,
+    }  # fmt: skip
+
+
+def floor(variables: dict[str, str]) -> dict[str, Any]:
+    """What starting an empty command takes, seconds and bytes (medians); null where there is none."""
+    path = next((path for path in EMPTY if os.access(path, os.X_OK)), None)
+    if path is None:
+        return {"seconds": None, "rss_bytes": None, "command": None}
+    job = {"path": path, "argv": [path], "keep_output": True}
+    rows = [start(job, variables, warm_up=1) for _ in range(FLOOR_STARTS)]
+    seconds = sorted((row["end_ns"] - row["begin_ns"]) / 1e9 for row in rows)
+    memory = sorted(row["max_rss_bytes"] for row in rows)
+    return {"seconds": seconds[len(rows) // 2], "rss_bytes": memory[len(rows) // 2], "command": path}
+
+
+def _ended_well(row: dict[str, Any], job: dict[str, Any]) -> bool:
+    code, errors = row["exit_code"], job["errors"]
+    if code == 0 or job["ignore_failure"]:
+        os.ftruncate(errors, 0)  # between two starts, outside of both
+        return True
+    size = os.fstat(errors).st_size
+    os.write(2, os.pread(errors, LAST_WORDS, max(0, size - LAST_WORDS)))
+    how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+    os.write(2, f"\nassay: the command {how}\n".encode())
+    return False
+
+
+def _actions(job: dict[str, Any]) -> list[tuple[Any, ...]]:
+    """Nothing to read; what it prints goes nowhere, its errors into a file that is emptied between two starts.
+
+    With `keep_output` both go to the log of the launch instead, through a pipe that somebody must drain meanwhile.
+    """
+    actions: list[tuple[Any, ...]] = [(os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0)]
+    if not job["keep_output"]:
+        actions.append((os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0))
+        actions.append((os.POSIX_SPAWN_DUP2, job["errors"], 2))
+    return actions
+
+
+def _write(out: int, line: dict[str, Any]) -> None:
+    os.write(out, json.dumps(line).encode() + b"\n")
+
+
+_RSS_UNIT = 1 if sys.platform == "darwin" else 1024  # getrusage(2)
+# What Python ignores (SIGPIPE, SIGXFSZ) would stay ignored in the command.
+_DEFAULT = [number for name in ("SIGPIPE", "SIGXFSZ") if (number := getattr(signal, name, None)) is not None]
+
+if __name__ == "__main__":
+    sys.exit(main(json.loads(sys.argv[1])))

@@ -1,0 +1,271 @@
+"""How is any command timed?  A launch is a round: a fresh small process that starts the command several times.
+
+The unit of analysis is the round; its trials (starts) share the round's luck.  How many there are is found in the first
+round, from its warm-up and `timing.round_s`, and kept for all later ones.  The starting itself is done by
+`instruments/spawn.py`, under the same guard as every other launch: nothing is left running whatever ends.
+Its rows are read while it runs and go into the table `trials`; the cost of starting an empty command goes into the
+table `telemetry` (device "spawn").
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import signal
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from assay.errors import Problem, SpecError
+from assay.instruments import spawn
+from assay.instruments.meter import Meter, Row
+from assay.launchers import guarded
+from assay.launchers.base import Ending, Handle, Launcher, Request
+from assay.record.tables import TRIALS
+from assay.record.writer import StreamWriter
+from assay.runners import course, explain, policy
+from assay.runners.base import Job, Made, Outcome, RunContext, Runner, script_path
+from assay.runners.launch import LaunchRun, request_for
+from assay.runners.rows import launch_row
+from assay.spec.experiment import Experiment
+from assay.units import NS_PER_S
+
+LINES = "trials.jsonl"  # in the launch's folder, until it is sealed
+NOT_COUNTED = ("OMP_NUM_THREADS", "TORCH_DISABLE_SHARE_RDZV_TCP_STORE")  # a timed command keeps the user's own
+
+
+def check(experiment: Experiment, folder: Path) -> None:
+    """Whether the command can be started at all.
+
+    Raises:
+        SpecError: it is not there, may not be executed, or more than one level is asked for.
+    """
+    problems = [*_levels(experiment), *_program(experiment, folder)]
+    if problems:
+        raise SpecError(tuple(problems), "the command")
+
+
+def _levels(experiment: Experiment) -> list[Problem]:
+    if experiment.factor.levels == (1,) and not experiment.faults:
+        return []
+    return [Problem(
+        where="factor.levels, faults", found=f"{list(experiment.factor.levels)}, {len(experiment.faults)} faults",
+        allowed=f"levels = [1] and no faults with workload.runner = {experiment.workload.runner!r}",
+        mend="A command is timed as it is. Several commands: assay time -- ONE --- OTHER.",
+    )]  # fmt: skip
+
+
+def _program(experiment: Experiment, folder: Path) -> list[Problem]:
+    asked, path = experiment.workload.script, script_path(experiment, folder)
+    if path.is_file() and os.access(path, os.X_OK):
+        return []
+    if path.is_file():
+        found, mend = f"{asked!r}, which may not be executed", f"chmod u+x {path}"
+    elif "/" in asked:
+        found, mend = f"{asked!r}, which is not there", f"It was looked for at {path}."
+    else:
+        found = f"{asked!r}, which is not on the PATH"
+        mend = "A file in this folder needs ./ before its name; a line for the shell needs --shell."
+    return [Problem(where="the command", found=found, allowed="a program that can be executed", mend=mend)]
+
+
+class Rounds:
+    """Makes rounds, with one meter for all of them.  After a round that failed no further one is started."""
+
+    def __init__(self, context: RunContext, ask: Ask) -> None:
+        self.context, self.ask = context, ask
+        self.writers: dict[int, StreamWriter] = {}
+        self.meter = Meter(context.experiment.energy, self._emit, context.clock)
+
+    def make(self, job: Job) -> Made:
+        """One round, from its start to its last process's end."""
+        if failed := [row for row in self.context.rows if row["status"] in policy.FAILED]:
+            return self._skipped(job, f"round {failed[0]['block'] + 1} failed: {failed[0]['reason']}")
+        lines = self.context.record.launch_folder(job.number).resolve() / LINES
+        request, command = self.ask(self.context, job, lines)
+        reader = TrialReader(lines, job.number, self.context.record.writer(job.number))
+
+        def start(asked: Request) -> Handle:
+            return ReadingHandle(guarded.start(asked, command), reader)
+
+        launcher = Launcher(name="round", check=lambda _: None, start=start, describe=_describe)
+        launch = LaunchRun(self.context, job, request, launcher)
+        self.writers[job.number] = launch.writer
+        made = launch.run(self.meter)
+        if made.row["status"] == "failed" and reader.badly:
+            return replace(made, row={**made.row, "reason": last_words(reader.badly, request.log)})
+        return made
+
+    def absences(self) -> Mapping[str, str]:
+        """What the meter cannot read."""
+        return self.meter.absences()
+
+    def _emit(self, row: Row) -> None:
+        self.writers[row[0]].append("telemetry", row)
+
+    def _skipped(self, job: Job, reason: str) -> Made:
+        now = self.context.clock.now_ns()
+        return Made(row=launch_row(
+            job.planned, launch=job.number, attempt=job.attempt, begin_ns=now, end_ns=now, status="skipped", reason=reason,
+            begin_utc=self.context.clock.utc().isoformat(timespec="milliseconds"), exit_code=None, restarts=0, placement="{}",
+        ))  # fmt: skip
+
+
+Ask = Callable[[RunContext, Job, Path], tuple[Request, list[str]]]  # the last: where the round writes its lines
+
+
+def run_rounds(context: RunContext, rounds: Rounds) -> Outcome:
+    """Make the rounds that are still to be made; one that fails is the end of it."""
+    outcome = course.run(context, rounds)
+    failed = [row for row in context.rows if row["status"] in policy.FAILED]
+    if not failed or outcome.state == "interrupted":
+        return outcome
+    return Outcome(state="failed", reason=f"round {failed[0]['block'] + 1}: {failed[0]['reason']}")
+
+
+def _describe(_: Request) -> dict[str, object]:
+    return {"launcher": "round", "engine": "assay", "host": platform.node(), "nodes": 1, "node_rank": 0}
+
+
+def trials_of(context: RunContext) -> int | None:
+    """How many counted trials a round shall have; None in the first one, which finds it out."""
+    asked = context.experiment.timing.trials
+    if asked is not None:
+        return asked
+    ended = [row["launch"] for row in context.rows if row["status"] == "ok"]
+    return counted_before(context.record.path, ended[0]) if ended else None
+
+
+def counted_before(record: Path, launch: int) -> int | None:
+    """The counted trials of a launch that has ended."""
+    from assay.record.reader import read_launch
+
+    table, _ = read_launch(record, launch, TRIALS.name)
+    if table is None:
+        return None
+    return sum(1 for warm_up in table.column("warm_up").to_pylist() if not warm_up) or None
+
+
+def _request(context: RunContext, job: Job, lines: Path) -> tuple[Request, list[str]]:
+    request = bare_request(context, job)
+    timing, script = context.experiment.timing, script_path(context.experiment, context.folder)
+    asked = {
+        "path": str(script), "argv": [context.experiment.workload.script, *request.arguments], "out": str(lines),
+        "round_ns": round(timing.round_s * NS_PER_S), "trials": trials_of(context), "warm_up": timing.warm_up,
+        "ignore_failure": timing.ignore_failure, "keep_output": timing.keep_output,
+    }  # fmt: skip
+    return request, [sys.executable, "-I", "-S", spawn.__file__, json.dumps(asked)]
+
+
+def last_words(code: int, log: Path) -> str:
+    """Why a round failed: how the command ended, and what it said last."""
+    how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+    said = [
+        line for line in explain.tail(log).splitlines() if line.strip() and not line.startswith("assay: the command")
+    ]
+    words = f"its last words: {said[-1].strip()}" if said else "it said nothing on stderr"
+    return f"the command {how}; {words}. Codes other than 0 are accepted with timing.ignore_failure (--ignore-failure)"
+
+
+def bare_request(context: RunContext, job: Job) -> Request:
+    """As for a training script, with the user's own environment: assay sets no threads and no launch folder."""
+    request = request_for(context, job, dict(os.environ))
+    own = context.experiment.workload.environment
+    asked = {
+        name: value for name, value in request.environment.items()
+        if name in own or not (name.startswith("ASSAY_") or name in NOT_COUNTED)
+    }  # fmt: skip
+    kept = {name: os.environ[name] for name in NOT_COUNTED if name in os.environ and name not in own}
+    return replace(request, environment={**asked, **kept})
+
+
+class TrialReader:
+    """Turns the lines that a round writes into rows of `trials` and `telemetry`, while it runs."""
+
+    def __init__(self, lines: Path, launch: int, writer: StreamWriter) -> None:
+        self.counted = 0
+        self.badly: int | None = None  # how the last start ended, where that was not well
+        self._lines, self._launch, self._writer = lines, launch, writer
+        self._offset, self._trial = 0, 0
+
+    def read(self) -> None:
+        """Take every line that was written whole since the last call."""
+        try:
+            with self._lines.open("rb") as file:
+                file.seek(self._offset)
+                data = file.read()
+        except OSError:  # nothing written yet
+            return
+        whole = data[: data.rfind(b"\n") + 1]
+        self._offset += len(whole)
+        for line in whole.splitlines():
+            self._take(json.loads(line))
+
+    def _take(self, line: dict[str, Any]) -> None:
+        if (row := line.get("trial")) is not None:
+            self._trial_row(row)
+        elif (found := line.get("floor")) is not None:
+            self._floor("start", found["seconds"], "s")
+            self._floor("start_rss", found["rss_bytes"], "B")
+
+    def _trial_row(self, row: dict[str, Any]) -> None:
+        whole = {"launch": self._launch, "trial": self._trial, "calls": 1, "exit_code": None, **row}
+        self._writer.append(TRIALS.name, tuple(whole[name] for name in TRIALS.column_names))
+        self._trial += 1
+        self.badly = whole["exit_code"] or None
+        self.counted += not row["warm_up"]
+
+    def _floor(self, counter: str, value: float | None, unit: str) -> None:
+        if value is not None:
+            from assay.clock import SystemClock
+
+            now = SystemClock().now_ns()
+            self._writer.append(
+                "telemetry", (self._launch, now, platform.node(), "spawn", counter, float(value), unit, "self")
+            )
+
+
+class ReadingHandle:
+    """A guarded launch whose lines are read at every look at it."""
+
+    def __init__(self, handle: guarded.GuardedHandle, reader: TrialReader) -> None:
+        self._handle, self._reader = handle, reader
+
+    def poll(self) -> Ending | None:
+        """How it ended; None while anything of it is alive. What it wrote is read first."""
+        ending = self._handle.poll()
+        self._reader.read()
+        return ending
+
+    def stop(self) -> None:
+        """Ask it to end."""
+        self._handle.stop()
+
+    def kill(self) -> None:
+        """Kill everything now."""
+        self._handle.kill()
+
+    def pids(self) -> tuple[int, ...]:
+        """Every process of the launch that is alive."""
+        return self._handle.pids()
+
+    def close(self) -> None:
+        """Make sure that nothing of it is left, and read its last lines."""
+        self._handle.close()
+        self._reader.read()
+
+
+def maker(context: RunContext) -> Rounds:
+    """Makes the rounds of a command."""
+    return Rounds(context, _request)
+
+
+def run(context: RunContext) -> Outcome:
+    """Make the rounds that are still to be made."""
+    return run_rounds(context, maker(context))
+
+
+RUNNER = Runner(name="command", check=check, run=run, maker=maker)

@@ -1,0 +1,53 @@
+"""What is the verdict on a record that only times a command or a function?
+
+It claims a time and nothing else: quality, cost and reliability are naturally not measured, and their absence decides
+nothing.  PASS: there is an interval over launches.  INCONCLUSIVE: fewer than 3 launches ended.  INVALID: as for every record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from assay.metrics.base import Results
+from assay.metrics.estimate import Absent, Estimate, Value
+from assay.metrics.format import count, show
+from assay.metrics.measured import Measured
+from assay.metrics.trials import is_timing as is_timing
+from assay.verdict.gates.base import FEWEST_LAUNCHES, too_few
+from assay.verdict.types import Finding, Status
+
+
+def the_time(results: Results) -> Value:
+    """The time of a call; a timing has one configuration."""
+    return next(iter(results["trial_time"].values()))
+
+
+def status(results: Results, severities: set[str]) -> Status:
+    """One status for a record that only times."""
+    if "invalid" in severities:
+        return "INVALID"
+    value = the_time(results)
+    if isinstance(value, Absent) or value.n_launches < FEWEST_LAUNCHES:
+        return "INCONCLUSIVE"
+    return "PASS"
+
+
+def sentence(measured: Measured, results: Results, status: Status, findings: Sequence[Finding]) -> str:
+    """The quotable sentence of a timing."""
+    name, value = measured.experiment.name, the_time(results)
+    if status == "INVALID":
+        worst = next(finding for finding in findings if finding.severity == "invalid")
+        return f"{name}: INVALID, no number of this record may be quoted: {worst.evidence}."
+    if isinstance(value, Absent):
+        return f"{name}: INCONCLUSIVE: {value.detail}."
+    if status == "INCONCLUSIVE":
+        return f"{name}: INCONCLUSIVE: {show(value).text}; {too_few(value.n_launches)}."
+    return f"{name}: {claim(value)}. Only time was measured: no quality, cost or reliability."
+
+
+def claim(value: Estimate) -> str:
+    """The number, its interval and what it rests on."""
+    return (
+        f"{show(value).full} a call ({value.confidence * 100:g} % over {count(value.n_launches, 'launches')}, "
+        f"{count(value.n_trials, 'trials')} in all)"
+    )
