@@ -1,0 +1,210 @@
+"""What will this experiment be able to show?  Told before it runs, from an earlier record of the same workload.
+
+Half-width of a mean over k launches: t[k-1] s / sqrt(k), s from the earlier record's launches (of its log values; of its
+log ratios inside blocks for a speedup).  Minimum detectable effect against a second record of as many launches: power
+80 % with the rule that `assay compare` uses.  Quality: without a single changed answer a margin m needs
+ln(1 - confidence)/ln(1 - m) held-out examples; a share of changed answers psi needs (z + z)^2 psi / m^2 (quality.md 3.3).
+Without an earlier record the same is told for supposed spreads.
+Cannot tell: whether the machine will be as quiet as it was then.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from assay.metrics.base import Results
+from assay.metrics.estimate import Estimate
+from assay.metrics.format import count, given
+from assay.metrics.measured import Measured
+from assay.spec.experiment import Experiment
+from assay.spec.plan import configuration_name
+from assay.stats.comparison import detectable_effect
+from assay.stats.intervals import t_quantile
+from assay.stats.noninferiority import items_needed, items_needed_without_flips
+from assay.stats.quantiles import least_two_sided
+from assay.stats.sequential import expected_launches, look_confidence
+
+SUPPOSED_SPREADS = (0.01, 0.02, 0.05)  # of launches, where nothing is known
+FEWEST_LAUNCHES = 3
+TIMES = ("step_time", "trial_time", "wall_time")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Expectation:
+    """One thing that the experiment will, or will not, be able to show."""
+
+    subject: str  # "speedup at workers=2", "quality", "p99 of steps"
+    sentence: str
+    possible: bool = True  # False: it cannot show what is asked of it
+
+
+def foresee(
+    experiment: Experiment, earlier: Measured | None = None, results: Results | None = None, floor: float | None = None
+) -> tuple[Expectation, ...]:
+    """Everything that can be told before the run.
+
+    Args:
+        experiment: what is about to run.
+        earlier: a complete record of the same workload, if there is one, and
+        results: its metrics.
+        floor: the smallest relative difference that this machine can show, by its last `assay doctor`.
+    """
+    return tuple(_all(experiment, earlier, results or {}, floor))
+
+
+def _all(
+    experiment: Experiment, earlier: Measured | None, results: Results, floor: float | None
+) -> Iterator[Expectation]:
+    k = experiment.launches.per_configuration
+    if k < FEWEST_LAUNCHES and experiment.launches.precision is None:
+        yield Expectation(
+            subject="verdict", possible=False,
+            sentence=f"{count(k, 'launches')} per configuration decide nothing: at least {FEWEST_LAUNCHES}, 5 is the default",
+        )  # fmt: skip
+    else:
+        yield from _performance(experiment, earlier, results, floor)
+    yield from _quality(experiment, earlier)
+    yield from _tails(experiment, earlier)
+
+
+# ---- performance -------------------------------------------------------------------------------------------------
+
+
+def _performance(
+    experiment: Experiment, earlier: Measured | None, results: Results, floor: float | None
+) -> Iterator[Expectation]:
+    for level in sorted(experiment.factor.levels) if earlier is not None else ():
+        name = configuration_name(level)
+        metric, own = _values(results, TIMES, name)
+        if own is not None and len(own) >= 2:
+            yield _time(experiment, f"{metric.replace('_', ' ')} at {name}", _spread(own), floor)
+        _, ratios = _values(results, ("speedup",), name)
+        if ratios is not None and len(ratios) >= 2 and level != experiment.base_level:
+            yield _speedup(experiment, name, _spread(ratios))
+    if earlier is None:
+        for cv in SUPPOSED_SPREADS:
+            yield _time(experiment, f"if launches vary by {given(100 * cv)} %", cv, floor)
+
+
+def _time(experiment: Experiment, subject: str, cv: float, floor: float | None) -> Expectation:
+    k, confidence = _launches(experiment, cv), _confidence(experiment)
+    error = cv * math.sqrt(2.0 / k)
+    effect = detectable_effect(error, 2 * (k - 1), confidence, least=math.log1p(experiment.comparison.smallest_effect))
+    told = (
+        f"{_precision(experiment, cv)}interval about ±{_percent(_half(cv, k, confidence))}; against a second record of as many "
+        f"launches a change of {_percent(math.expm1(effect))} is found in 4 of 5 cases (launches vary by {_percent(cv)})"
+    )
+    if floor is not None and floor > math.expm1(effect):
+        told += f"; this machine's noise floor, {_percent(floor)}, is larger and decides"
+    return Expectation(subject=subject, sentence=told)
+
+
+def _speedup(experiment: Experiment, name: str, cv: float) -> Expectation:
+    k, confidence = _launches(experiment, cv), _confidence(experiment)
+    told = f"interval about ±{_percent(_half(cv, k, confidence))} of its value, from {count(k, 'blocks')}"
+    return Expectation(subject=f"speedup at {name}", sentence=f"{_precision(experiment, cv)}{told}")
+
+
+def _precision(experiment: Experiment, cv: float) -> str:
+    """What adaptive launches will come to."""
+    launches = experiment.launches
+    if launches.precision is None:
+        return ""
+    needed = expected_launches(cv, launches.precision, launches.confidence)
+    wanted = f"±{_percent(launches.precision)}"
+    if needed > experiment.blocks:
+        return (
+            f"{wanted} would take about {count(needed, 'launches')}, more than launches.at_most = {launches.at_most}: "
+        )
+    return f"{wanted} is reached after about {count(needed, 'launches')}: "
+
+
+def _launches(experiment: Experiment, cv: float) -> int:
+    """Launches per configuration that this run will come to."""
+    launches = experiment.launches
+    if launches.precision is None:
+        return launches.per_configuration
+    return max(FEWEST_LAUNCHES, min(experiment.blocks, expected_launches(cv, launches.precision, launches.confidence)))
+
+
+def _confidence(experiment: Experiment) -> float:
+    confidence = experiment.launches.confidence
+    return confidence if experiment.launches.precision is None else look_confidence(confidence)
+
+
+def _half(cv: float, k: int, confidence: float) -> float:
+    """Relative half-width, of the upper side, of a t interval on logarithms."""
+    return math.expm1(t_quantile((1.0 + confidence) / 2.0, k - 1) * cv / math.sqrt(k))
+
+
+def _values(results: Results, names: tuple[str, ...], configuration: str) -> tuple[str, tuple[float, ...] | None]:
+    for name in names:
+        value = results.get(name, {}).get(configuration)
+        if isinstance(value, Estimate) and value.launch_values and min(value.launch_values) > 0.0:
+            return name, value.launch_values
+    return "", None
+
+
+def _spread(values: tuple[float, ...]) -> float:
+    """Standard deviation of the logarithms."""
+    return float(np.std(np.log(np.asarray(values, dtype=np.float64)), ddof=1))
+
+
+# ---- quality and tails ---------------------------------------------------------------------------------------------
+
+
+def _quality(experiment: Experiment, earlier: Measured | None) -> Iterator[Expectation]:
+    quality, confidence = experiment.quality, experiment.launches.confidence
+    if quality is None:
+        yield Expectation(
+            subject="quality", possible=False, sentence="no [quality] is asked for, so nothing can be recommended"
+        )
+        return
+    if quality.margin >= 1.0:
+        return
+    least = items_needed_without_flips(quality.margin, confidence)
+    items, flip_rate = _examples(earlier) if earlier is not None else (None, None)
+    told = f"a margin of {given(quality.margin)} needs {least:,} held-out examples even if no answer changes"
+    needed = least
+    if flip_rate:
+        needed = max(least, items_needed(min(1.0, flip_rate), quality.margin, confidence))
+        told += f"; between the base's launches, whose seeds differ, {_percent(flip_rate)} of the answers changed, and then about {needed:,} in all launches"
+    if items is not None:
+        told += f"; the earlier record scored {items:,}"
+    yield Expectation(subject="quality", sentence=told, possible=items is None or items >= least)
+
+
+def _examples(earlier: Measured) -> tuple[int | None, float | None]:
+    """Distinct examples of a launch, and the share of answers that differ between two launches of the base."""
+    scores = earlier.scores.join(earlier.timed.select("launch", "configuration"), on="launch")
+    if scores.height == 0:
+        return None, None
+    base = scores.filter(pl.col("configuration") == earlier.base)
+    wide = base.pivot(on="launch", index="example", values="score").drop("example").to_numpy()
+    if wide.shape[1] < 2:
+        return int(scores["example"].n_unique()), None
+    changed = [np.mean(wide[:, place] != wide[:, place + 1]) for place in range(wide.shape[1] - 1)]
+    return int(scores["example"].n_unique()), float(np.mean(changed))
+
+
+def _tails(experiment: Experiment, earlier: Measured | None) -> Iterator[Expectation]:
+    needed = least_two_sided(0.99, experiment.launches.confidence)
+    if earlier is None or earlier.steady_steps.height == 0:
+        return
+    per_launch: Mapping[str, float] = dict(
+        earlier.steady_steps.group_by("configuration", "launch").len().group_by("configuration").agg(pl.col("len").median()).iter_rows()
+    )  # fmt: skip
+    steps = min(per_launch.values()) * experiment.launches.per_configuration
+    yield Expectation(
+        subject="p99 of a step", possible=steps >= needed,
+        sentence=f"about {steps:,.0f} steady steps per configuration; a p99 needs at least {needed:,} independent ones",
+    )  # fmt: skip
+
+
+def _percent(fraction: float) -> str:
+    return f"{given(100 * fraction, 2 if fraction < 1.0 else 3)} %"

@@ -1,0 +1,93 @@
+"""What an experiment will be able to show is told before it runs, by formulas that can be checked by hand."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from scipy import stats
+
+from assay.spec.experiment import Experiment, Factor, Launches, Quality, Workload
+from assay.verdict.foresight import Expectation, foresee
+from tests.verdict.making import MARGIN, good, judged
+
+
+def asked(*, quality: Quality | None = MARGIN, levels: tuple[int, ...] = (1, 2), **launches: object) -> Experiment:
+    return Experiment(
+        name="next",
+        workload=Workload(script="train.py"),
+        factor=Factor(levels=levels),
+        launches=Launches(**launches),  # type: ignore[arg-type]
+        quality=quality,
+    )
+
+
+def by_subject(found: tuple[Expectation, ...]) -> dict[str, Expectation]:
+    return {expectation.subject: expectation for expectation in found}
+
+
+def test_without_an_earlier_record_supposed_spreads_are_told() -> None:
+    found = by_subject(foresee(asked()))
+    assert [name for name in found if name.startswith("if ")] == [
+        "if launches vary by 1 %", "if launches vary by 2 %", "if launches vary by 5 %",
+    ]  # fmt: skip
+    # exp(t[.975, 4] * 0.02 / sqrt 5) - 1 = exp(2.776 * 0.00894) - 1 = 2.5 %
+    assert "interval about ±2.5 %" in found["if launches vary by 2 %"].sentence
+
+
+def test_the_half_width_comes_from_the_earlier_launches() -> None:
+    made = good()
+    found = by_subject(foresee(asked(), made.measured(), judged(made).results))
+    # Base steps of 1 s times 1.00, 1.01, 1.02, 1.03, 1.04: sd of the logarithms 0.0155.
+    spread = float(stats.tstd([math.log(1 + 0.01 * block) for block in range(5)]))
+    half = math.expm1(float(stats.t.ppf(0.975, 4)) * spread / math.sqrt(5))
+    assert half == pytest.approx(0.0194, abs=5e-4)
+    assert "interval about ±1.9 %" in found["step time at workers=1"].sentence
+    assert "launches vary by 1.6 %" in found["step time at workers=1"].sentence
+    assert "from 5 blocks" in found["speedup at workers=2"].sentence
+
+
+def test_a_noise_floor_above_the_detectable_effect_decides() -> None:
+    found = by_subject(foresee(asked(), floor=0.30))
+    assert "noise floor, 30 %, is larger and decides" in found["if launches vary by 2 %"].sentence
+    assert "noise floor" not in by_subject(foresee(asked(), floor=0.001))["if launches vary by 2 %"].sentence
+
+
+def test_fewer_than_three_launches_decide_nothing() -> None:
+    first = foresee(asked(per_configuration=2))[0]
+    assert not first.possible
+    assert first.sentence.startswith("2 launches per configuration decide nothing")
+
+
+def test_adaptive_launches_are_foreseen() -> None:
+    found = by_subject(foresee(asked(precision=0.02)))
+    # At 97.5 % each: t[.9875, 4] = 3.495, times 0.01 / sqrt 5 = 1.6 % < 2 %: the first look suffices.
+    assert found["if launches vary by 1 %"].sentence.startswith("±2 % is reached after about 5 launches")
+    hopeless = by_subject(foresee(asked(precision=0.001, at_most=10)))["if launches vary by 5 %"]
+    assert "more than launches.at_most = 10" in hopeless.sentence
+
+
+def test_a_margin_that_the_examples_cannot_carry_is_refused_before_the_run() -> None:
+    made = good()
+    results = judged(made).results
+    # 299 items bound a change by one point if none changes; the earlier record scored 40 (quality.md 3.2).
+    narrow = by_subject(foresee(asked(quality=Quality(margin=0.01)), made.measured(), results))["quality"]
+    assert not narrow.possible
+    assert "needs 299 held-out examples" in narrow.sentence
+    assert "scored 40" in narrow.sentence
+    # ln .05 / ln .9 = 28.4
+    wide = by_subject(foresee(asked(quality=Quality(margin=0.1)), made.measured(), results))["quality"]
+    assert wide.possible
+    assert "needs 29 held-out examples" in wide.sentence
+
+
+def test_no_quality_is_told() -> None:
+    assert not by_subject(foresee(asked(quality=None)))["quality"].possible
+
+
+def test_a_p99_needs_368_independent_steps() -> None:
+    made = good()
+    tail = by_subject(foresee(asked(), made.measured(), judged(made).results))["p99 of a step"]
+    # 8 steps in each of 5 launches; ln(.025)/ln(.99) = 367.04 (methodology 3.3).
+    assert not tail.possible
+    assert tail.sentence.startswith("about 40 steady steps per configuration; a p99 needs at least 368")
