@@ -1,0 +1,196 @@
+"""What is compared with what?  A configuration of a record, with its launch values, their blocks and its scores.
+
+Launches are paired by block only where both arms were made in turn: two configurations of one record, or two records of
+one session (`manifest.session.id`).  Everything else is two independent groups; nothing is ever paired by its number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import polars as pl
+
+from assay.metrics.estimate import Absent, Estimate, Value
+from assay.metrics.format import count
+from assay.metrics.measured import Measured
+from assay.stats.comparison import Difference, compare_paired, compare_welch, scale_of
+from assay.stats.noninferiority import Decision, crossed
+from assay.stats.noninferiority_unpaired import unpaired
+from assay.verdict.compared import Side
+
+Held = Literal["HELD", "DEGRADED", "INCONCLUSIVE", "NOT_MEASURED"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Arm:
+    """One configuration of one side."""
+
+    label: str
+    side: Side
+    configuration: str
+
+    @property
+    def measured(self) -> Measured:
+        """The record."""
+        return self.side.measured
+
+    def value(self, metric: str) -> Value:
+        """A metric's value here; Absent where the metric knows no such configuration."""
+        missing = Absent(reason="not_applicable", detail=f"{metric} has no value for {self.configuration}")
+        return self.side.judgement.results.get(metric, {}).get(self.configuration, missing)
+
+    def wrong(self) -> tuple[str, ...]:
+        """Why its result is wrong, whatever its speed: the findings of severity fail."""
+        findings = self.side.judgement.verdict.findings
+        return tuple(f.rule for f in findings if f.severity == "fail" and f.configuration in (None, self.configuration))
+
+    def blocks(self) -> list[int]:
+        """The block of every timed launch, ascending as launch values are."""
+        timed = self.measured.timed.filter(pl.col("configuration") == self.configuration)
+        return sorted(timed["block"].to_list())
+
+
+def in_turn(a: Arm, b: Arm) -> bool:
+    """Whether the two share blocks."""
+    if a.measured is b.measured:
+        return a.configuration != b.configuration
+    ours, theirs = a.measured.session, b.measured.session
+    return ours is not None and theirs is not None and ours.get("id") is not None and ours.get("id") == theirs.get("id")
+
+
+# ---- numbers ---------------------------------------------------------------------------------------------------------
+
+
+def launch_values(value: Value) -> tuple[float, ...]:
+    """One number per launch; of a count that was the same in all launches, that number for each."""
+    if isinstance(value, Absent):
+        return ()
+    exact = value.confidence == 1.0 and value.low == value.high
+    return value.launch_values or ((value.value,) * value.n_launches if exact else ())
+
+
+def difference(a: Arm, b: Arm, metric: str, confidence: float, smallest_effect: float) -> Difference | None:
+    """b against a on launch level; None where a side has no value per launch."""
+    ours, theirs = launch_values(a.value(metric)), launch_values(b.value(metric))
+    if not ours or not theirs:
+        return None
+    scale = scale_of(ours, theirs)
+    least = smallest_effect if scale == "ratio" else None
+    pairs = _pairs(a, b, ours, theirs) if in_turn(a, b) else []
+    if len(pairs) > 1:
+        first, second = zip(*pairs, strict=True)
+        return compare_paired(first, second, confidence, scale=scale, smallest_effect=least)
+    return compare_welch(ours, theirs, confidence, scale=scale, smallest_effect=least)
+
+
+def _pairs(a: Arm, b: Arm, ours: Sequence[float], theirs: Sequence[float]) -> list[tuple[float, float]]:
+    """Values of common blocks; none where a value's block is not certain (a launch without a value, a block twice)."""
+    first, second = _by_block(a.blocks(), ours), _by_block(b.blocks(), theirs)
+    return [(first[block], second[block]) for block in sorted(first.keys() & second.keys())]
+
+
+def _by_block(blocks: Sequence[int], values: Sequence[float]) -> dict[int, float]:
+    if len(blocks) != len(values) or len(set(blocks)) != len(blocks):
+        return {}
+    return dict(zip(blocks, values, strict=True))
+
+
+def definition(value: Value) -> Mapping[str, str]:
+    """What a signature says about the meaning of a number, without sample size and kind of interval."""
+    if isinstance(value, Absent):
+        return {}
+    name, *tags = value.signature.split("|")
+    pairs = (tag.partition(":") for tag in tags if ":" in tag)
+    return {"metric": name, **{key: text for key, _, text in pairs if key not in ("k", "conf", "ci", "agg", "of")}}
+
+
+# ---- quality ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quality:
+    """Whether a side kept the baseline's result."""
+
+    held: Held
+    sentence: str
+
+
+def quality(a: Arm, b: Arm) -> Quality:
+    """Was the quality of a kept by b?  Examples paired by id, the margin and confidence of a's experiment."""
+    asked = a.measured.experiment.quality
+    if asked is None:
+        return Quality(
+            held="NOT_MEASURED", sentence="quality was not measured: the baseline's experiment names no metric"
+        )
+    ours, theirs = (_scores(arm, asked.metric) for arm in (a, b))
+    if ours.height == 0 or theirs.height == 0:
+        who = a.label if ours.height == 0 else b.label
+        return Quality(held="NOT_MEASURED", sentence=f"quality was not measured: {who} has no scores of {asked.metric}")
+    sign = -1.0 if asked.direction == "lower" else 1.0
+    decided = _decide(a, b, ours, theirs, sign, asked.margin)
+    return _undecided(decided) if isinstance(decided, str) else _said(decided, asked.metric, asked.margin)
+
+
+def _scores(arm: Arm, metric: str) -> pl.DataFrame:
+    """(launch, block, example, score) of the timed launches of an arm."""
+    timed = arm.measured.timed.filter(pl.col("configuration") == arm.configuration).select("launch", "block")
+    rows = arm.measured.table("examples").filter(pl.col("metric") == metric)
+    last = (
+        rows.sort("incarnation", "rank", maintain_order=True).group_by("launch", "example").agg(pl.col("score").last())
+    )
+    return timed.join(last, on="launch").sort("launch", "example")
+
+
+def _decide(a: Arm, b: Arm, ours: pl.DataFrame, theirs: pl.DataFrame, sign: float, margin: float) -> Decision | str:
+    """The decision, or why there is none."""
+    examples = sorted(set(ours["example"].to_list()) & set(theirs["example"].to_list()))
+    odd = max(ours["example"].n_unique(), theirs["example"].n_unique()) - len(examples)
+    if odd:
+        return f"{count(odd, 'examples')} were scored on one side only"
+    if len(examples) < 2:
+        return "one example carries no interval"
+    key = "block" if in_turn(a, b) else "launch"
+    first, second = (_matrix(frame, key, len(examples)) for frame in (ours, theirs))
+    if first is None or second is None:
+        return "some launch lacks the score of an example, or has one that is no finite number"
+    stacked = [sign * np.stack(list(side.values())) for side in (first, second)]
+    reach, confidence = max(1.0, *(float(np.ptp(side)) for side in stacked)), a.measured.confidence
+    shared = sorted(first.keys() & second.keys()) if key == "block" else []
+    if len(shared) > 1:
+        return crossed(np.stack([sign * (second[one] - first[one]) for one in shared]), margin, confidence, reach)
+    return unpaired(stacked[0], stacked[1], margin, confidence, reach)
+
+
+def _matrix(frame: pl.DataFrame, key: str, examples: int) -> dict[int, np.ndarray] | None:
+    """block or launch -> scores in the order of the examples; None where one is missing or not finite."""
+    found = {
+        int(group[key][0]): group["score"].to_numpy() for group in frame.partition_by("launch", maintain_order=True)
+    }
+    whole = all(len(row) == examples and bool(np.isfinite(row).all()) for row in found.values())
+    return found if whole else None
+
+
+def _undecided(why: str) -> Quality:
+    return Quality(held="INCONCLUSIVE", sentence=f"whether quality was held is not known: {why}")
+
+
+def _said(decided: Decision, metric: str, margin: float) -> Quality:
+    """One sentence with the bounds."""
+    from assay.metrics.format import given, show
+    from assay.units import SCORE
+
+    shown = show(Estimate(
+        value=decided.estimate, low=decided.low, high=decided.high, unit=SCORE, confidence=0.95, n_launches=2, n_trials=0,
+        method=decided.method, signature="",
+    ))  # fmt: skip
+    words = {"HELD": "held", "DEGRADED": "lost", "INCONCLUSIVE": "not shown to be held"}[decided.verdict]
+    needed = (decided.launches_needed, decided.items_needed)
+    more = f"; {count(needed[1], 'examples')} would decide" if decided.verdict == "INCONCLUSIVE" and needed[1] else ""
+    more = f"; {count(needed[0], 'launches')} would decide" if decided.verdict == "INCONCLUSIVE" and needed[0] else more
+    return Quality(
+        held=decided.verdict,
+        sentence=f"{metric} {words}: changed by {shown.text}, one-sided bounds {shown.interval}, margin {given(margin)}{more}",
+    )
