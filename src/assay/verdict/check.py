@@ -1,0 +1,586 @@
+"""May this build go on?  A record against a baseline or a history, decided so that a pipeline can act on one exit code.
+
+    pass              a regression larger than the margin is excluded: the worse end of the interval lies inside it
+    regression        the interval excludes no change, on the worse side; or quality is degraded, or a result is wrong
+    improvement       the same on the better side: the baseline may be renewed
+    inconclusive      neither; the minimum detectable effect says what could have been seen
+    not_comparable    a condition that must be equal is not, or a record is inadmissible
+    nothing_measured  the metric that decides has no value on one side
+
+What a difference means depends on how the two were measured.  In turn (one session, common blocks): as it is.  On two days:
+with the variation between days in it, from a history of at least 5 comparable records, else with an assumed day-to-day
+deviation; a change that only the launches of one day carry is *suspected*, and stays inconclusive until launches in turn
+confirm it.  Against a history alone: a change of level that is supported by 3 records or more and not older than 10, else
+the prediction interval of one more record, which makes a suspicion and no finding.
+Only the primary metric and quality decide, unless everything is asked for; the other p-values are corrected (Benjamini and
+Hochberg).  Nothing is a pass that was not measured, failed, or is missing from the plan.
+Sources: methodology 3.4 and 3.6; docs/decisions/0014-check.md.  Cannot tell: why something changed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, Literal
+
+import polars as pl
+
+from assay.metrics.base import Better
+from assay.metrics.estimate import Absent, Value
+from assay.metrics.format import count, decimals_of, number
+from assay.stats.between_records import LEAST_RECORDS, Between, against_history, assumed, level, widened
+from assay.stats.comparison import REASONS, Decision, Difference, decide
+from assay.stats.multiplicity import benjamini_hochberg
+from assay.verdict.arms import Arm, difference, in_turn, launch_values
+from assay.verdict.compared import Change, Comparison, Mismatch, Side
+from assay.verdict.history import History, histories, worth_showing
+
+State = Literal["pass", "regression", "improvement", "inconclusive", "not_comparable", "nothing_measured"]
+RowState = Literal["pass", "regression", "improvement", "inconclusive", "nothing_measured", "listed"]
+Design = Literal["in turn", "two records", "two records and a history", "a history", "none"]
+Confirmation = Literal["not needed", "unconfirmed", "confirmed", "refuted", "undecided"]
+
+STATES: Final[Mapping[State, tuple[int, str]]] = {
+    "pass": (0, "a regression larger than the margin is excluded"),
+    "regression": (1, "worse than the baseline beyond chance, or quality is degraded"),
+    "not_comparable": (3, "a condition that must be equal differs, or a record is inadmissible"),
+    "inconclusive": (4, "neither a regression nor its absence is shown"),
+    "nothing_measured": (5, "the metric that decides has no value"),
+    "improvement": (8, "better than the baseline beyond chance: the baseline may be renewed"),
+}
+DAYS: Final = 0.15  # day-to-day deviation that is assumed without a history; hosted machines reach it
+RECENT: Final = 10  # records; an older change of level is history and fails no build
+QUALITY: Final = "quality"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One metric of one configuration against the baseline."""
+
+    metric: str
+    title: str
+    configuration: str
+    state: RowState
+    decides: bool
+    primary: bool
+    suspected: bool  # only the launches of one day, or fewer than 3 records, carry it
+    better: Better
+    baseline: Value | None
+    value: Value | None
+    difference: Difference | None
+    p_adjusted: float | None
+    margin: float | None
+    launches_needed: int | None
+    sentence: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Check:
+    """What a pipeline is told."""
+
+    state: State
+    design: Design
+    baseline: str  # label
+    record: str
+    rows: tuple[Row, ...]  # those that decide first
+    confirmation: Confirmation
+    mismatches: tuple[Mismatch, ...]
+    refused: tuple[Mismatch, ...]
+    gaps: tuple[str, ...]  # why it cannot pass although nothing got worse
+    notes: tuple[str, ...]
+    exploratory: bool
+    sentence: str
+    histories: tuple[History, ...] = ()
+    suspects_from: str = ""  # label of the last record before the suspected change, where a history decides
+
+    @property
+    def wants_confirmation(self) -> bool:
+        """Whether launches in turn would change what is said: a suspicion, or a regression on different days."""
+        if self.design == "in turn" or self.state in ("not_comparable", "nothing_measured"):
+            return False
+        return any(_doubtful(row) for row in self.rows)
+
+
+def check(
+    comparison: Comparison,
+    baseline: Side,
+    record: Side,
+    *,
+    past: Sequence[Side] = (),
+    days: float = DAYS,
+    margin: float | None = None,
+    everything: bool = False,
+) -> Check:
+    """A record against a baseline, `comparison` being of the two; `past`: other comparable records, for their days.
+
+    `days` is the day-to-day deviation assumed without 5 past records; `margin` replaces `comparison.equivalence` of the spec.
+    """
+    start = _started(comparison, baseline, record)
+    if start.state != "pass":
+        return start
+    settings = _Settings(
+        comparison=comparison, baseline=baseline, record=record, days=days, everything=everything,
+        past=tuple(side for side in past if side.measured.manifest.get("id") not in _ids(baseline, record)),
+        margin=baseline.measured.experiment.comparison.equivalence if margin is None else margin,
+    )  # fmt: skip
+    rows = _rows(settings)
+    design = _design(settings)
+    notes = (*comparison.notes, *_about_days(settings, design, rows))
+    return _concluded(replace(start, rows=(*_correctness(settings), *rows), design=design, notes=notes))
+
+
+def check_history(
+    comparison: Comparison, past: Sequence[Side], record: Side,
+    *, seed: int, margin: float | None = None, everything: bool = False,
+) -> Check:  # fmt: skip
+    """A record against comparable earlier ones; `comparison` is of the last of them with the record."""
+    start = _started(comparison, past[-1], record)
+    if start.state != "pass":
+        return start
+    asked = record.measured.experiment.comparison
+    pairs = list(worth_showing(record, comparison.primary))
+    found = histories([*past, record], pairs, seed)
+    rows = [
+        _row_of_history(one, comparison, asked.equivalence if margin is None else margin, everything, record)
+        for one in found
+    ]
+    settings = _Settings(
+        comparison=comparison, baseline=past[-1], record=record, days=0.0, everything=everything, past=tuple(past),
+        margin=asked.equivalence,
+    )  # fmt: skip
+    ordered = sorted(rows, key=lambda row: (not row.decides, not row.primary))
+    decided = next((one for one in found if (one.metric, one.configuration) == _at(comparison)), None)
+    before = _before_change(decided) if decided is not None else ""
+    return _concluded(replace(
+        start, design="a history", rows=(*_correctness(settings), *ordered), histories=found, suspects_from=before,
+        baseline=f"{count(len(past), 'records')} of the history", notes=comparison.notes,
+    ))  # fmt: skip
+
+
+def confirm(first: Check, again: Check) -> Check:
+    """The first check with what launches in turn (`again`) say about every row that was in doubt."""
+    fresh = {(row.metric, row.configuration): row for row in again.rows}
+    rows = tuple(
+        _confirmed(row, fresh.get((row.metric, row.configuration)), again) if _doubtful(row) else row
+        for row in first.rows
+    )
+    doubtful = [(row, fresh.get((row.metric, row.configuration))) for row in first.rows if _doubtful(row)]
+    states = [_state_again(new) for _, new in doubtful]
+    outcome: Confirmation = (
+        "confirmed" if "regression" in states else "undecided" if "inconclusive" in states else "refuted"
+    )
+    return _concluded(replace(first, rows=rows, confirmation=outcome))
+
+
+def unconfirmed(first: Check, why: str) -> Check:
+    """The first check, saying why launches in turn were not made."""
+    return _concluded(replace(first, confirmation="unconfirmed", notes=(*first.notes, f"not confirmed: {why}")))
+
+
+# ---- before anything is compared -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Settings:
+    comparison: Comparison
+    baseline: Side
+    record: Side
+    past: tuple[Side, ...]
+    days: float
+    margin: float
+    everything: bool
+
+    def arm(self, side: Side, configuration: str) -> Arm:
+        return Arm(label=side.label, side=side, configuration=configuration)
+
+    def between(self, metric: str, configuration: str) -> tuple[History | None, Between | None]:
+        """What the past says about days, for one metric."""
+        if not self.past or metric not in self.record.judgement.metrics:
+            return None, None
+        one = histories(self.past, [(metric, configuration)], seed=0)[0]
+        return one, one.days
+
+
+def _ids(*sides: Side) -> set[object]:
+    return {side.measured.manifest.get("id") for side in sides}
+
+
+def _at(comparison: Comparison) -> tuple[str, str]:
+    return comparison.primary, comparison.configuration
+
+
+def _started(comparison: Comparison, baseline: Side, record: Side) -> Check:
+    """An empty check, already decided where there is nothing to compare."""
+    empty = Check(
+        state="pass", design="none", baseline=baseline.label, record=record.label, rows=(), confirmation="not needed",
+        mismatches=comparison.mismatches, refused=comparison.refused, gaps=_gaps(record), notes=comparison.notes,
+        exploratory=comparison.state == "exploratory", sentence="",
+    )  # fmt: skip
+    for side in (record, baseline):
+        if side.measured.timed.height == 0:
+            why = f"{side.label} holds no successful timed launch"
+            return _stopped(empty, "nothing_measured", why)
+        invalid = [f for f in side.judgement.verdict.findings if f.severity == "invalid"]
+        if invalid:
+            return _stopped(empty, "not_comparable", f"{side.label} is inadmissible: {invalid[0].evidence}")
+    if comparison.state == "incomparable":
+        return _stopped(empty, "not_comparable", _refusal(comparison))
+    for side in (record, baseline):
+        value = Arm(label=side.label, side=side, configuration=comparison.configuration).value(comparison.primary)
+        if isinstance(value, Absent):
+            why = f"{comparison.primary} at {comparison.configuration} has no value in {side.label}: {value.detail}"
+            return _stopped(empty, "nothing_measured", why)
+    if comparison.state == "nothing_measured":
+        return _stopped(empty, "nothing_measured", comparison.sentence)
+    return empty
+
+
+def _stopped(empty: Check, state: State, why: str) -> Check:
+    words = {"nothing_measured": "NOTHING MEASURED", "not_comparable": "NOT COMPARABLE"}
+    return replace(empty, state=state, sentence=f"{words[state]}: {why.rstrip('.')}.")
+
+
+def _refusal(comparison: Comparison) -> str:
+    shown = [f"{m.field} differs ({' against '.join(m.values)}); {m.override}" for m in comparison.refused]
+    return "; ".join(shown) or comparison.sentence
+
+
+def _gaps(record: Side) -> tuple[str, ...]:
+    """What of the plan is missing: a pass would leave it out."""
+    measured = record.measured
+    launches = measured.table("launches")
+    bad = launches.filter((pl.col("role") == "timed") & pl.col("status").is_in(["failed", "timeout", "skipped"])).height
+    found = [f"{count(bad, 'launches')} of {record.label} did not end well"] if bad else []
+    done = set(measured.timed["configuration"].to_list())
+    missing = [name for name in measured.configurations if name not in done]
+    return (*found, *(f"{record.label} holds no successful launch of {name}" for name in missing))
+
+
+# ---- correctness first -----------------------------------------------------------------------------------------------
+
+
+def _correctness(settings: _Settings) -> list[Row]:
+    """Quality against the baseline, and results that are wrong now and were not then."""
+    held = settings.comparison.quality.get(settings.record.label, "NOT_MEASURED")
+    asked = settings.baseline.measured.experiment.quality is not None
+    states: Mapping[str, RowState] = {
+        "HELD": "pass", "DEGRADED": "regression", "INCONCLUSIVE": "inconclusive",
+        "NOT_MEASURED": "inconclusive" if asked else "listed",
+    }  # fmt: skip
+    words = {
+        "HELD": "quality is held", "DEGRADED": "quality is degraded", "INCONCLUSIVE": "whether quality is held is undecided",
+        "NOT_MEASURED": "quality was not measured",
+    }  # fmt: skip
+    rows = [_plain_row(settings, QUALITY, "Quality", settings.comparison.configuration, states[held], words[held])]
+    known = {(f.rule, f.configuration) for f in settings.baseline.judgement.verdict.findings if f.severity == "fail"}
+    for finding in settings.record.judgement.verdict.findings:
+        if finding.severity == "fail" and (finding.rule, finding.configuration) not in known:
+            where = finding.configuration or "all"
+            told = f"new in this record: {finding.evidence}"
+            rows.append(_plain_row(settings, finding.rule, finding.rule.replace("_", " "), where, "regression", told))
+    return rows
+
+
+def _plain_row(settings: _Settings, metric: str, title: str, at: str, state: RowState, told: str) -> Row:
+    return Row(
+        metric=metric, title=title, configuration=at, state=state, decides=state != "listed", primary=False, suspected=False,
+        better="higher", baseline=None, value=None, difference=None, p_adjusted=None, margin=None, launches_needed=None,
+        sentence=told,
+    )  # fmt: skip
+
+
+# ---- numbers ---------------------------------------------------------------------------------------------------------
+
+
+def _rows(settings: _Settings) -> list[Row]:
+    """Every metric that has a value on both sides, the primary first, the others with corrected p-values."""
+    label = settings.record.label
+    changes = [change for change in settings.comparison.changes if change.side == label and change.metric != QUALITY]
+    raw = {_key(change): _raw(settings, change) for change in changes}
+    wide = {key: _with_days(settings, key, found) for key, found in raw.items() if found is not None}
+    others = [key for key in wide if key != _at(settings.comparison)]
+    adjusted = dict(zip(others, benjamini_hochberg([wide[key].p_value for key in others]), strict=True))
+    rows = [
+        _row(settings, change, raw[_key(change)], wide.get(_key(change)), adjusted.get(_key(change)))
+        for change in changes
+    ]
+    return sorted(rows, key=lambda row: (not row.primary, not row.decides))
+
+
+def _key(change: Change) -> tuple[str, str]:
+    return change.metric, change.configuration
+
+
+def _raw(settings: _Settings, change: Change) -> Difference | None:
+    a = settings.arm(settings.baseline, change.configuration)
+    b = settings.arm(settings.record, change.configuration)
+    if change.metric not in settings.record.judgement.metrics:
+        return None
+    asked = settings.baseline.measured
+    if not all(math.isfinite(x) for arm in (a, b) for x in launch_values(arm.value(change.metric))):
+        return None
+    return difference(a, b, change.metric, asked.confidence, asked.experiment.comparison.smallest_effect)
+
+
+def _with_days(settings: _Settings, key: tuple[str, str], found: Difference) -> Difference:
+    """With the variation between days in it, unless both were measured in turn, or launches vary not at all."""
+    a, b = (settings.arm(side, key[1]) for side in (settings.baseline, settings.record))
+    if in_turn(a, b):
+        return found
+    first, second = (level(launch_values(arm.value(key[0])), found.scale) for arm in (a, b))
+    history, days = settings.between(*key)
+    if days is not None and history is not None and history.scale == found.scale:
+        return widened(found, first, second, days)
+    # A count does not vary with the day, and a score has no relative deviation that could be assumed.
+    if found.scale == "difference" or (first.variance == 0.0 and second.variance == 0.0):
+        return found
+    return assumed(found, first, second, settings.days)
+
+
+def _row(settings: _Settings, change: Change, raw: Difference | None, wide: Difference | None, p: float | None) -> Row:
+    described = settings.record.judgement.metrics.get(change.metric)
+    primary = _key(change) == _at(settings.comparison)
+    better: Better = described.better if described is not None else "neither"
+    decides = primary or (settings.everything and better != "neither")
+    title = described.title if described is not None else change.metric
+    base = Row(
+        metric=change.metric, title=title, configuration=change.configuration, state="listed", decides=decides,
+        primary=primary, suspected=False, better=better, baseline=change.baseline, value=change.value, difference=None,
+        p_adjusted=p, margin=None, launches_needed=None, sentence="",
+    )  # fmt: skip
+    if raw is None or wide is None:
+        absent = change.value if isinstance(change.value, Absent) else change.baseline
+        why = absent.detail if isinstance(absent, Absent) else "it has no value per launch on one side"
+        return replace(base, state="nothing_measured" if decides else "listed", sentence=f"{title}: {why}")
+    decision = _decided(settings, wide, better, p)
+    state = _state(wide, decision, better)
+    suspected = state != "regression" and _decided(settings, raw, better, p).change == "worse"
+    if suspected:
+        state = "inconclusive"
+    return replace(
+        base, state=state, suspected=suspected, difference=wide, margin=decision.margin,
+        launches_needed=decision.launches_needed,
+        sentence=_said(title, change.configuration, wide, decision, state, suspected=suspected),
+    )  # fmt: skip
+
+
+def _decided(settings: _Settings, found: Difference, better: Better, p: float | None) -> Decision:
+    return decide(
+        found, better=better, margin=settings.margin if found.scale == "ratio" else None,
+        smallest_effect=settings.baseline.measured.experiment.comparison.smallest_effect if found.scale == "ratio" else None,
+        floor=settings.comparison.floor if found.scale == "ratio" else 0.0, p_adjusted=p,
+    )  # fmt: skip
+
+
+def _state(found: Difference, decision: Decision, better: Better) -> RowState:
+    """The rule of this module's first lines; a pass is one-sided: only a regression must be excluded."""
+    if better == "neither":
+        return "listed"
+    if decision.change != "neither":
+        return "regression" if decision.change == "worse" else "improvement"
+    if decision.verdict == "equivalent" or (found.scale == "difference" and found.low == found.high == 0.0):
+        return "pass"
+    if decision.verdict == "insufficient" or decision.reason == "floor_above_margin" or decision.margin is None:
+        return "inconclusive"
+    if decision.floor >= decision.margin:
+        return "inconclusive"
+    low, high = decision.equivalence_low, decision.equivalence_high
+    held = low > 1.0 / (1.0 + decision.margin) if better == "higher" else high < 1.0 + decision.margin
+    return "pass" if held else "inconclusive"
+
+
+def _design(settings: _Settings) -> Design:
+    at = settings.comparison.configuration
+    if in_turn(settings.arm(settings.baseline, at), settings.arm(settings.record, at)):
+        return "in turn"
+    _, days = settings.between(*_at(settings.comparison))
+    return "two records" if days is None else "two records and a history"
+
+
+def _about_days(settings: _Settings, design: Design, rows: Sequence[Row]) -> list[str]:
+    if design == "in turn":
+        return []
+    if design == "two records and a history":
+        _, days = settings.between(*_at(settings.comparison))
+        assert days is not None
+        seen = f"{count(days.records, 'records')} of the history differ from day to day by {_percent(days.deviation)}"
+        return [f"the records are not of one session; {seen}, which is in the intervals"]
+    needed = f"without {LEAST_RECORDS} comparable records of a history"
+    mend = "measure both in turn (--baseline-folder), or give --history"
+    return [
+        f"the records are not of one session; {needed} a day-to-day deviation of {_percent(settings.days)} is assumed; {mend}"
+    ]
+
+
+# ---- a history alone -------------------------------------------------------------------------------------------------
+
+
+def _row_of_history(one: History, comparison: Comparison, margin: float, everything: bool, record: Side) -> Row:
+    primary = (one.metric, one.configuration) == _at(comparison)
+    last = one.points[-1]
+    base = Row(
+        metric=one.metric, title=one.title, configuration=one.configuration, state="inconclusive",
+        decides=primary or everything, primary=primary, suspected=False, better=one.better, baseline=None,
+        value=last.value, difference=None, p_adjusted=one.p_adjusted, margin=margin, launches_needed=None, sentence="",
+    )  # fmt: skip
+    where = f"{one.title} at {one.configuration}"
+    recent = _recent_change(one)
+    if recent is not None:
+        support = len(one.points) - recent
+        worse = _is_worse(one, recent)
+        state: RowState = "regression" if worse else "improvement"
+        word = "worse" if worse else "better"
+        change = next(c for c in one.changes if c.index == recent)
+        return replace(
+            base, state=state,
+            sentence=f"{where}: {_moved(one, recent)} {count(support, 'records')} ago, which is {word} (p = {change.p_value:.2g})",
+        )  # fmt: skip
+    start = one.levels[-1][0]
+    reference = [point.level for point in one.points[start:-1]]
+    if len(reference) < LEAST_RECORDS:
+        told = f"{where}: {count(len(reference), 'comparable records')} before this one; {LEAST_RECORDS} are needed"
+        return replace(base, sentence=told)
+    asked = record.measured
+    found = against_history(launch_values(last.value), reference, asked.confidence, one.scale)
+    ratio = one.scale == "ratio"
+    decision = decide(
+        found, better=one.better, margin=margin if ratio else None, floor=comparison.floor if ratio else 0.0,
+        smallest_effect=asked.experiment.comparison.smallest_effect if ratio else None,
+        p_adjusted=None if primary else one.p_adjusted,
+    )  # fmt: skip
+    state = _state(found, decision, one.better)
+    suspected = state == "regression"
+    state = "inconclusive" if suspected else "pass" if state == "improvement" else state
+    told = _said(one.title, one.configuration, found, decision, state, suspected=suspected, against="the history")
+    return replace(base, state=state, suspected=suspected, difference=found, sentence=told)
+
+
+def _recent_change(one: History) -> int | None:
+    """The first record of a new level that is young enough to fail a build."""
+    found = [c.index for c in one.changes if c.kind == "change" and c.index is not None]
+    return found[-1] if found and len(one.points) - found[-1] <= RECENT else None
+
+
+def _is_worse(one: History, at: int) -> bool:
+    (_, _, before), (_, _, after) = _around(one, at)
+    return after < before if one.better == "higher" else after > before
+
+
+def _around(one: History, at: int) -> tuple[tuple[int, int, float], tuple[int, int, float]]:
+    place = next(i for i, (first, _, _) in enumerate(one.levels) if first == at)
+    return one.levels[place - 1], one.levels[place]
+
+
+def _moved(one: History, at: int) -> str:
+    (_, _, before), (_, _, after) = _around(one, at)
+    if one.scale == "ratio":
+        return f"{'rose' if after > before else 'fell'} by {_percent(abs(after / before - 1.0))}"
+    return f"{'rose' if after > before else 'fell'} from {number(before, 4)} to {number(after, 4)}"
+
+
+def _before_change(one: History) -> str:
+    """The last record of the level before: what a fresh measurement would be made against."""
+    recent = _recent_change(one)
+    place = (recent if recent is not None else len(one.points) - 1) - 1
+    return one.points[place].label if place >= 0 else ""
+
+
+# ---- the end ---------------------------------------------------------------------------------------------------------
+
+
+def _doubtful(row: Row) -> bool:
+    """Rows of numbers that decide and may be the day's luck; quality and wrong results are not a matter of days."""
+    return row.decides and (row.suspected or row.state == "regression") and row.value is not None
+
+
+def _state_again(row: Row | None) -> RowState:
+    """An improvement seen in turn where a regression was suspected: no regression."""
+    if row is None or row.state in ("listed", "nothing_measured"):
+        return "inconclusive"
+    return "pass" if row.state == "improvement" else row.state
+
+
+def _confirmed(row: Row, fresh: Row | None, again: Check) -> Row:
+    state = _state_again(fresh)
+    words = {
+        "regression": "confirmed by fresh launches in turn",
+        "pass": "not confirmed: fresh launches in turn exclude a regression beyond the margin",
+        "inconclusive": "neither confirmed nor refuted by fresh launches in turn",
+    }  # fmt: skip
+    seen = f" ({fresh.sentence})" if fresh is not None else f" ({again.sentence})"
+    if fresh is None:
+        return replace(row, state=state, suspected=False, sentence=f"{row.sentence}; {words[state]}{seen}")
+    return replace(
+        fresh, state=state, suspected=False, sentence=f"{words[state]}{seen}; suspected because {row.sentence}"
+    )
+
+
+def _concluded(found: Check) -> Check:
+    """The state and the sentence from the rows that decide."""
+    rows = [row for row in found.rows if row.decides]
+    states = [row.state for row in rows]
+    worst: State
+    if "regression" in states:
+        worst = "regression"
+    elif "nothing_measured" in states:
+        worst = "nothing_measured"
+    elif "inconclusive" in states or found.gaps or not rows:
+        worst = "inconclusive"
+    else:
+        worst = "improvement" if "improvement" in states else "pass"
+    return replace(found, state=worst, sentence=_sentence(found, worst, rows))
+
+
+def _sentence(found: Check, state: State, rows: Sequence[Row]) -> str:
+    chosen = [row for row in rows if row.state == state] or list(rows)
+    told = "; ".join(row.sentence for row in chosen[:3]) + (f"; and {len(chosen) - 3} more" if len(chosen) > 3 else "")
+    word = state.replace("_", " ").upper()
+    if state == "regression" and found.confirmation == "unconfirmed" and any(_doubtful(row) for row in chosen):
+        word += " (unconfirmed)"
+    if found.exploratory:
+        word = f"EXPLORATORY {word}"
+    if state == "inconclusive" and not any(row.state == "inconclusive" for row in rows) and found.gaps:
+        told = f"{'; '.join(found.gaps)}; a pass would leave that out"
+    how = {"in turn": " Measured in turn.", "none": ""}.get(found.design, f" Judged by {found.design}.")
+    return f"{word}: {told}.{how}"
+
+
+def _said(
+    title: str, at: str, found: Difference, decision: Decision, state: RowState,
+    *, suspected: bool, against: str = "the baseline",
+) -> str:  # fmt: skip
+    """ "Throughput at workers=2: -12 % [-15, -9] against the baseline"."""
+    shown = f"{title} at {at}: {change_text(found)} against {against}"
+    if suspected:
+        return f"{shown}; suspected to be worse, and launches of one day cannot carry that"
+    if state == "pass" and decision.verdict != "equivalent":
+        return f"{shown}; a regression beyond {_percent(decision.margin or 0.0)} is excluded"
+    if state == "inconclusive":
+        needed = decision.launches_needed
+        more = f"; {count(needed, 'launches')} on each side would decide" if needed else ""
+        effect = decision.minimum_detectable_effect
+        seen = (
+            f", and only changes of {_percent(effect)} or more would be seen"
+            if math.isfinite(effect) and found.scale == "ratio"
+            else ""
+        )
+        return f"{shown}; {REASONS[decision.reason]}{seen}{more}"
+    return shown
+
+
+def change_text(found: Difference) -> str:
+    """A change with its interval: "+12.1 % [9.2, 15.3]", or in the metric's unit."""
+    if found.scale == "ratio":
+        value, low, high = (100.0 * (x - 1.0) if math.isfinite(x) else x for x in (found.value, found.low, found.high))
+        unit = " %"
+    else:
+        value, low, high, unit = found.value, found.low, found.high, ""
+    decimals = min(decimals_of(value, low, high), 4)
+    sign = "+" if value > 0 else ""
+    return f"{sign}{number(value, decimals)}{unit} [{number(low, decimals)}, {number(high, decimals)}]"
+
+
+def _percent(share: float) -> str:
+    scaled = 100.0 * share
+    return f"{number(scaled, 1 if scaled < 9.95 and scaled != round(scaled) else 0)} %"
