@@ -15,7 +15,9 @@ import argparse
 import itertools
 import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,15 +84,12 @@ def flips_over_launches(repetitions: int) -> Iterator[str]:
         "False HELD at the margin, and power without a loss, k launches of binary scores",
         "k|n|flips %|margin|flips that|launch sd / item SE|false HELD %|Satterthwaite %|power %|Satterthwaite %",
     )
-    grid = itertools.product((3, 5, 10), (100, 300, 1000), ((0.05, 0.02), (0.15, 0.05)), KINDS, (0, 1, 3))
-    for k, n, (rate, loss), kind, ratio in grid:
-        rng = np.random.default_rng([2, k, n, int(100 * rate), KINDS.index(kind), ratio])
-        sd = ratio * math.sqrt(rate / n)
-        margin = loss * (1 - sd * math.sqrt(2 / math.pi)) * (1 - rate / 4 if kind == "mixed" else 1)
-        size = outcome((flipping(rng, k, n, rate, loss, kind, sd) for _ in range(repetitions)), margin)
-        power = outcome((flipping(rng, k, n, rate, 0.0, kind, sd) for _ in range(repetitions // 3)), margin)
-        row(k, n, percent(rate), f"{100 * margin:.2f}", kind, ratio, *map(percent, (*size, *power)))
-        yield from held_too_often(size[0], repetitions, f"k={k} n={n} flips={rate} {kind} launch sd={ratio}")
+    for at in flip_settings():
+        rng = np.random.default_rng(at.seed)
+        size = outcome((at.draw(rng) for _ in range(repetitions)), at.margin)
+        power = outcome((at.draw_equal(rng) for _ in range(repetitions // 3)), at.margin)
+        row(*at.cells, *map(percent, (*size, *power)))
+        yield from held_too_often(size[0], repetitions, at.name)
 
 
 def graded_over_launches(repetitions: int) -> Iterator[str]:
@@ -99,13 +98,11 @@ def graded_over_launches(repetitions: int) -> Iterator[str]:
         "False HELD at the margin, k launches of graded scores",
         "k|n|launch sd / item SE|item sd / rest sd|false HELD %|Satterthwaite %",
     )
-    for k, n, ratio, item in itertools.product((3, 5, 10), (30, 300), (0.0, 1.0, 3.0, math.inf), (0, 1, 3)):
-        rng = np.random.default_rng([3, k, n, 99 if math.isinf(ratio) else int(ratio), item])
-        # at infinity the launches differ as much as the items do
-        launch = float(item) if math.isinf(ratio) else ratio * math.sqrt((item**2 + 1) / n)
-        size = outcome((graded(rng, k, n, launch, item) - 0.1 for _ in range(2 * repetitions)), 0.1)
-        row(k, n, "as the items" if math.isinf(ratio) else ratio, item, percent(size[0]), percent(size[1]))
-        yield from held_too_often(size[0], 2 * repetitions, f"graded k={k} n={n} launch sd={ratio} item sd={item}")
+    for at in graded_settings():
+        rng = np.random.default_rng(at.seed)
+        size = outcome((at.draw(rng) for _ in range(2 * repetitions)), at.margin)
+        row(*at.cells, percent(size[0]), percent(size[1]))
+        yield from held_too_often(size[0], 2 * repetitions, at.name)
 
 
 def steady_states(repetitions: int) -> Iterator[str]:
@@ -121,6 +118,52 @@ def steady_states(repetitions: int) -> Iterator[str]:
         row(noise, n, *(percent(float(x)) for x in right))
         if noise == "normal" and n >= 50 and min(right) < 0.95 - 3 * math.sqrt(0.95 * 0.05 / count):
             yield f"only {min(right):.2f} of series of {n} points with normal noise are put in their class"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """A design and a truth: `draw` gives an experiment with a loss of the margin, `draw_equal` one without a loss."""
+
+    k: int
+    seed: list[int]
+    name: str
+    cells: tuple[object, ...]
+    margin: float
+    draw: Callable[[np.random.Generator], Array]
+    draw_equal: Callable[[np.random.Generator], Array]
+
+
+def flip_settings() -> Iterator[Setting]:
+    """216 settings of binary scores."""
+    grid = itertools.product((3, 5, 10), (100, 300, 1000), ((0.05, 0.02), (0.15, 0.05)), KINDS, (0, 1, 3))
+    for k, n, (rate, loss), kind, ratio in grid:
+        sd = ratio * math.sqrt(rate / n)
+        margin = loss * (1 - sd * math.sqrt(2 / math.pi)) * (1 - rate / 4 if kind == "mixed" else 1)
+        yield Setting(
+            k=k,
+            seed=[2, k, n, int(100 * rate), KINDS.index(kind), ratio],
+            name=f"k={k} n={n} flips={rate} {kind} launch sd={ratio}",
+            cells=(k, n, percent(rate), f"{100 * margin:.2f}", kind, ratio),
+            margin=margin,
+            draw=partial(flipping, k=k, n=n, rate=rate, loss=loss, kind=kind, launch_sd=sd),
+            draw_equal=partial(flipping, k=k, n=n, rate=rate, loss=0.0, kind=kind, launch_sd=sd),
+        )
+
+
+def graded_settings() -> Iterator[Setting]:
+    """72 settings of normal differences, lost margin 0.1; at infinity the launches differ as much as the items do."""
+    for k, n, ratio, item in itertools.product((3, 5, 10), (30, 300), (0.0, 1.0, 3.0, math.inf), (0, 1, 3)):
+        launch = float(item) if math.isinf(ratio) else ratio * math.sqrt((item**2 + 1) / n)
+        equal = partial(graded, k=k, n=n, launch_sd=launch, item_sd=item)
+        yield Setting(
+            k=k,
+            seed=[3, k, n, 99 if math.isinf(ratio) else int(ratio), item],
+            name=f"graded k={k} n={n} launch sd={ratio} item sd={item}",
+            cells=(k, n, "as the items" if math.isinf(ratio) else ratio, item),
+            margin=0.1,
+            draw=partial(graded, k=k, n=n, launch_sd=launch, item_sd=item, mean=-0.1),
+            draw_equal=equal,
+        )
 
 
 KINDS = ("stay", "half stay", "come and go", "mixed")
@@ -144,9 +187,9 @@ def flipping(rng: np.random.Generator, k: int, n: int, rate: float, loss: float,
     return np.where(rng.random((k, n)) < np.abs(shift), np.sign(shift), d)
 
 
-def graded(rng: np.random.Generator, k: int, n: int, launch_sd: float, item_sd: float) -> Array:
-    """[launches, items] of normal differences with true mean 0; what is neither launch nor item has deviation 1."""
-    return rng.normal(0, launch_sd, (k, 1)) + rng.normal(0, item_sd, (1, n)) + rng.normal(0, 1, (k, n))
+def graded(rng: np.random.Generator, k: int, n: int, launch_sd: float, item_sd: float, mean: float = 0.0) -> Array:
+    """[launches, items] of normal differences with this true mean; what is neither launch nor item has deviation 1."""
+    return mean + rng.normal(0, launch_sd, (k, 1)) + rng.normal(0, item_sd, (1, n)) + rng.normal(0, 1, (k, n))
 
 
 def outcome(experiments: Iterator[Array], margin: float) -> tuple[float, float]:
