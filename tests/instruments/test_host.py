@@ -11,9 +11,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.instruments.host import HostNoise, ProcessTime, TreeTime, clock_ticks_per_s, coordinator_time, process_time
+from assay.instruments.host import (
+    HostNoise,
+    ProcessTime,
+    TreeCounts,
+    TreeTime,
+    clock_ticks_per_s,
+    coordinator_time,
+    frequency,
+    process_time,
+)
 from assay.instruments.reading import Reading
-from assay.record.environment import Machine
+from assay.record.environment import Machine, Unread
 
 STAT = "cpu  1000 100 500 3000 50 20 30 40 7 0\ncpu0 1 2\n"
 PRESSURE = "some avg10=0.00 avg60=0.00 avg300=0.00 total={some}\nfull avg10=0.00 avg60=0.00 avg300=0.00 total={full}\n"
@@ -50,7 +59,7 @@ def test_every_counter_is_read_in_its_unit(tmp_path: Path) -> None:
         Reading("cgroup", "throttled", 2.5, "s"),
         Reading("cgroup", "throttled_periods", 4.0, "count"),
     ]
-    assert host.absences == {}
+    assert host.absences.keys() == {"frequency"}
 
 
 def test_a_counter_that_is_not_there_gives_no_reading_and_a_reason(tmp_path: Path) -> None:
@@ -60,7 +69,7 @@ def test_a_counter_that_is_not_there_gives_no_reading_and_a_reason(tmp_path: Pat
     assert {(reading.device, reading.counter) for reading in host.read()} == {
         ("cpu", "busy"), ("cpu", "idle"), ("cpu", "steal"), ("io", "pressure_some"), ("io", "pressure_full"),
     }  # fmt: skip
-    assert host.absences.keys() == {"pressure_cpu", "pressure_memory", "throttled"}
+    assert host.absences.keys() == {"pressure_cpu", "pressure_memory", "throttled", "frequency"}
     assert host.absences["pressure_cpu"] == "/proc/pressure/cpu: No such file or directory"
 
 
@@ -234,3 +243,53 @@ def test_the_launchs_and_the_coordinators_time_agree_with_the_kernels_account() 
     assert own is not None
     assert abs(own.own / clock_ticks_per_s() - coordinator_time().value) < 0.5
     assert own.parent == os.getppid()
+
+
+# ---- frequency, switches and faults ---------------------------------------------------------------------------------
+
+
+def with_frequencies(root: Path, khz: list[int]) -> Machine:
+    for number, value in enumerate(khz):
+        folder = root / f"sys/devices/system/cpu/cpu{number}/cpufreq"
+        folder.mkdir(parents=True)
+        (folder / "scaling_cur_freq").write_text(f"{value}\n")
+    return Machine(root=root, environ={}, folder=root)
+
+
+def test_the_frequency_is_the_mean_of_the_processors_in_hertz(tmp_path: Path) -> None:
+    [reading] = frequency(with_frequencies(tmp_path, [2_000_000, 3_000_000]))
+    assert (reading.device, reading.counter, reading.value, reading.unit) == ("cpu", "frequency", 2.5e9, "Hz")
+
+
+def test_of_many_processors_a_few_are_asked(tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    class Counting(Machine):
+        def number(self, path: str) -> int:
+            asked.append(path)
+            return super().number(path)
+
+    machine = with_frequencies(tmp_path, [1_000_000] * 100)
+    assert [reading.value for reading in frequency(Counting(root=machine.root, environ={}, folder=tmp_path))] == [1e9]
+    assert 16 <= len(asked) <= 31
+
+
+def test_a_machine_that_tells_no_frequency_says_so(tmp_path: Path) -> None:
+    with pytest.raises(Unread, match="virtual machines often have none"):
+        list(frequency(Machine(root=tmp_path, environ={}, folder=tmp_path)))
+
+
+def test_switches_and_faults_are_counted_from_the_launchs_beginning() -> None:
+    seen = [(100, 5, 1000), (100, 5, 1000), (130, 7, 1900)]
+    tree = TreeCounts(counts=lambda: seen.pop(0))
+    assert [reading.value for reading in tree.read()] == [0.0, 0.0, 0.0]
+    assert {reading.counter: reading.value for reading in tree.read()} == {
+        "involuntary_switches": 30.0, "major_faults": 2.0, "minor_faults": 900.0,
+    }  # fmt: skip
+
+
+def test_a_child_that_was_waited_for_has_its_faults_counted() -> None:
+    """Touching 64 MiB of fresh memory takes at least one page fault per 2 MiB, whatever the page size."""
+    tree = TreeCounts()
+    subprocess.run([sys.executable, "-S", "-c", "bytearray(1 << 26)"], check=True)
+    assert next(r.value for r in tree.read() if r.counter == "minor_faults") >= 32

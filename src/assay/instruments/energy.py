@@ -199,13 +199,24 @@ def nvml(load: Callable[[], Any], environ: Mapping[str, str]) -> Found:
     except ImportError:
         return Found(absence="no NVML: the package nvidia-ml-py is not installed")
     try:
-        library.nvmlInit()
-        handles = [library.nvmlDeviceGetHandleByIndex(index) for index in range(library.nvmlDeviceGetCount())]
-        devices = [(handle, _text(library.nvmlDeviceGetUUID(handle))) for handle in handles]
+        devices = _devices(library)
     except library.NVMLError as error:
         return Found(absence=f"no NVML: {error}")
     visible = _visible(devices, environ.get("CUDA_VISIBLE_DEVICES"))
     return _readable(library, visible) if visible else Found(absence="NVML shows no GPU that the workload may use")
+
+
+def devices_for(library: Any, environ: Mapping[str, str]) -> list[tuple[int, Any]]:
+    """(index, handle) of the NVIDIA GPUs that a workload may use. Raises the library's NVMLError."""
+    devices = _devices(library)
+    chosen = {uuid for _, uuid in _visible(devices, environ.get("CUDA_VISIBLE_DEVICES"))}
+    return [(index, handle) for index, (handle, uuid) in enumerate(devices) if uuid in chosen]
+
+
+def _devices(library: Any) -> list[tuple[Any, str]]:
+    library.nvmlInit()
+    handles = [library.nvmlDeviceGetHandleByIndex(index) for index in range(library.nvmlDeviceGetCount())]
+    return [(handle, _text(library.nvmlDeviceGetUUID(handle))) for handle in handles]
 
 
 def _visible(devices: list[tuple[Any, str]], chosen: str | None) -> list[tuple[Any, str]]:

@@ -6,7 +6,8 @@ All values are totals: judging code takes differences between two readings.  Of 
 
 is the share of the machine that was used by something else.  Sources: proc(5), Documentation/accounting/psi.rst,
 Documentation/admin-guide/cgroup-v1 and cgroup-v2.rst.  A counter that the kernel does not offer yields no reading.
-Resolution: one clock tick (10 ms) for processor time, one microsecond for pressure.
+Resolution: one clock tick (10 ms) for processor time, one microsecond for pressure.  The processors' frequency is no total
+but a sample, and many virtual machines do not tell it.
 """
 
 from __future__ import annotations
@@ -49,6 +50,18 @@ def throttling(machine: Machine) -> Iterator[Reading]:
     yield Reading("cgroup", "throttled_periods", float(counted["throttled_periods"]), "count")
 
 
+MOST_ASKED = 16  # processors whose frequency is read: on a machine with hundreds, some stand for all
+
+
+def frequency(machine: Machine) -> Iterator[Reading]:
+    """Mean frequency of the processors now, Hz. The kernel gives kHz. Raises Unread where it does not tell."""
+    files = machine.names("sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_cur_freq")
+    if not files:
+        raise Unread("/sys/devices/system/cpu/cpu*/cpufreq is not there; virtual machines often have none")
+    asked = files[:: max(1, len(files) // MOST_ASKED)]
+    yield Reading("cpu", "frequency", sum(machine.number(file) for file in asked) * 1e3 / len(asked), "Hz", "sampled")
+
+
 Source = Callable[[Machine], Iterable[Reading]]
 
 
@@ -60,6 +73,7 @@ def sources(ticks_per_s: int) -> dict[str, Source]:
         "pressure_memory": lambda machine: stalls(machine, "memory"),
         "pressure_io": lambda machine: stalls(machine, "io"),
         "throttled": throttling,
+        "frequency": frequency,
     }
 
 
@@ -152,6 +166,34 @@ class TreeTime:
         """Parents before their children: a child that ends between two reads is then missed once, never counted twice."""
         begins = {pid: seen.begin for pid, seen in self._living.items()}
         return sorted({*pids, *begins}, key=lambda pid: (begins.get(pid, math.inf), pid))
+
+
+def reaped_counts() -> tuple[int, int, int]:
+    """Involuntary context switches, major and minor page faults of all children that this process has waited for, and of
+    theirs: all threads, ended ones included (getrusage(2))."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_nivcsw, usage.ru_majflt, usage.ru_minflt
+
+
+@dataclass
+class TreeCounts:
+    """What the scheduler and the memory did to a launch's processes.
+
+    The kernel hands it over when the coordinator waits for the launch's first process, so until then the totals stand at
+    0 and the last reading of a launch holds all of it.  Reading every thread in /proc meanwhile would disturb the launch,
+    and would lose those that have ended.
+    """
+
+    counts: Callable[[], tuple[int, int, int]] = reaped_counts
+
+    def __post_init__(self) -> None:
+        self._earlier = self.counts()
+
+    def read(self) -> Iterator[Reading]:
+        """Totals since the launch began."""
+        names = ("involuntary_switches", "major_faults", "minor_faults")
+        for name, now, before in zip(names, self.counts(), self._earlier, strict=True):
+            yield Reading("launch", name, float(now - before), "count")
 
 
 def _same(one: ProcessTime | None, other: ProcessTime | None) -> bool:

@@ -16,7 +16,8 @@ from typing import Any, Final
 
 from assay.clock import Clock
 from assay.instruments.energy import LaunchEnergy, find, import_nvml, modelled, update_period_s
-from assay.instruments.host import HostNoise, TreeTime, clock_ticks_per_s, coordinator_time
+from assay.instruments.gpus import GpuState
+from assay.instruments.host import HostNoise, TreeCounts, TreeTime, clock_ticks_per_s, coordinator_time
 from assay.instruments.reading import Reading
 from assay.record.environment import Machine
 from assay.spec.experiment import Energy
@@ -47,9 +48,20 @@ COUNTERS: Final = (
     Counter("cpu, memory, io", "pressure_full", "s", "counter", "time in which all tasks waited for the resource, since boot", "/proc/pressure"),
     Counter("cgroup", "throttled", "s", "counter", "time for which the control group was stopped by its quota", "cpu.stat"),
     Counter("cgroup", "throttled_periods", "count", "counter", "periods in which the quota was used up", "cpu.stat"),
+    Counter("cpu", "frequency", "Hz", "sampled", "mean frequency of the processors (of 16 to 31, where there are more)", "cpufreq"),
     Counter("launch", "cpu_time", "s", "counter", "processor time of the launch's processes, ended ones included", "/proc/PID/stat"),
+    Counter("launch", "involuntary_switches", "count", "counter", "processors taken away by the scheduler; 0 until the launch has ended", "getrusage"),
+    Counter("launch", "major_faults", "count", "counter", "page faults of the launch that had to read a disk; 0 until it has ended", "getrusage"),
+    Counter("launch", "minor_faults", "count", "counter", "page faults of the launch that did not; 0 until it has ended", "getrusage"),
     Counter("coordinator", "cpu_time", "s", "self", "processor time of assay's own process, since it began", "getrusage"),
     Counter("meter", "cpu_time", "s", "self", "processor time of the meter in this launch, up to the reading before", "thread clock"),
+    Counter("sentinel", "before", "s", "self", "time of a fixed piece of work on the coordinator, just before the launch", "clock"),
+    Counter("sentinel", "after", "s", "self", "the same, just after the launch", "clock"),
+    Counter("gpu-N", "sm_clock", "Hz", "sampled", "clock of the GPU's processors", "NVML"),
+    Counter("gpu-N", "temperature", "degC", "sampled", "temperature of the GPU's core", "NVML"),
+    Counter("gpu-N", "slowdown_hardware", "flag", "sampled", "1 while the hardware holds the clocks down, for whatever reason", "NVML"),
+    Counter("gpu-N", "slowdown_thermal", "flag", "sampled", "1 while the clocks are held down because of heat", "NVML"),
+    Counter("gpu-N", "slowdown_power_brake", "flag", "sampled", "1 while the power supply holds the clocks down", "NVML"),
     Counter("package-N, dram-N", "energy", "J", "counter", "energy of a processor package or its memory since the launch's first reading", "RAPL"),
     Counter("GPU-...", "energy", "J", "counter", "energy of a GPU since the launch's first reading", "NVML total energy"),
     Counter("workers", "energy", "J", "modelled", "watts per worker x workers x time: an assumption, never added to counted joules", "experiment"),
@@ -75,13 +87,14 @@ class Meter:
         self._machine = machine or Machine()
         self._name = socket.gethostname()
         self._host = HostNoise(self._machine)
+        self._gpus = GpuState(load_nvml, self._machine.environ)
         self._counters, self._absences = find(energy, self._machine, load_nvml)
         self._periods: dict[str, float] | None = None  # measured during the first launch
         self._run: _Run | None = None
 
     def absences(self) -> dict[str, str]:
         """What is not measured, and why: "energy" if there are no joules at all."""
-        return {**self._host.absences, **self._absences}
+        return {**self._host.absences, **self._gpus.absences, **self._absences}
 
     def start(self, launch: int, pids: Callable[[], Sequence[int]], *, workers: int | None = None) -> None:
         """Begin with a launch: one reading now, then one every `sample_every_s`.
@@ -145,10 +158,12 @@ class Meter:
         """Every counter, read one by one, so that each row's time is the time of its own reading."""
         yield from run.energy.read(self._clock)
         yield from self._host.read()
+        yield from self._gpus.read()
         yield coordinator_time()
         own = run.tree.read(self._pids(run))
         if own is not None:
             yield own
+        yield from run.counts.read()
         watts = self._energy.modelled_watts_per_worker
         if self._energy.source == "modelled" and watts is not None and run.workers is not None:
             yield modelled(watts, run.workers, (self._clock.now_ns() - run.begin_ns) / NS_PER_S)
@@ -199,6 +214,7 @@ class _Run:
     ) -> None:
         self.launch, self.pids, self.workers = launch, pids, workers
         self.energy, self.tree, self.begin_ns = energy, tree, begin_ns
+        self.counts = TreeCounts()
         self.cost_ns = 0
         self.ask_again_ns = 0
         self.stopped = threading.Event()
