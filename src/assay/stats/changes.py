@@ -6,7 +6,8 @@
 2  V of the innovations x_t - phi x_(t-1), against `permutations` random orders of them: p = (1 + #{V_perm >= V})/(1 + B);
 3  where p <= alpha: split at the change, and ask again on both sides at half the level.  The first question decides alone
    whether there is any change, so that the family's rate of false alarms is its level;
-4  the place is the nearest change that PELT proposes (ruptures, l2, 3 sigma^2 ln n), if one is near, else that of V.
+4  of several changes the place is the nearest that PELT proposes (ruptures, l2, 3 sigma^2 ln n), if one is near, else
+   that of V.
 
 The usual rule for dependent values, to permute blocks where the raw autocorrelation exceeds 0.2, was simulated and is
 not used: a real step is itself autocorrelation, so it switches the rule on and hides itself (a step of 3 sigma five
@@ -40,6 +41,7 @@ PERMUTATIONS: Final = 999
 LEVEL: Final = 0.01
 BIAS_OF_LAG_ONE: Final = (4.5, 8.0)  # of the residuals of the best split: simulated, n = 20 ... 200, phi = 0 ... 0.8
 MOST_LAG_ONE: Final = 0.9
+FEWER: Final = 1.25  # the share of the scatter that one or two values at an end must explain beyond what a change does
 SAME: Final = 1e-12  # sums of the same numbers in another order
 
 
@@ -76,8 +78,8 @@ def change_in_history(
         return _too_short(len(data))
     found = _test(data, rng, permutations)
     if found.p_value is not None and found.p_value <= alpha and found.index is not None:
-        place = _placed(found.index, proposals(data), len(data))
-        return _named(replace(found, index=place), data, 0, len(data))
+        edge = _edge(data, found.index)
+        return _named(found, data, 0, len(data)) if edge is None else _doubtful(data, 0, edge, found)
     return _suspected(data, 0, alpha, found) or found
 
 
@@ -91,7 +93,7 @@ def changes_in_history(
     data, rng = _checked(values, alpha, permutations), np.random.default_rng(seed)
     if len(data) < LEAST:
         return ()
-    found = sorted(_split(data, 0, len(data), alpha, rng, permutations, proposals(data)))
+    found = sorted(_split(data, 0, len(data), alpha, rng, permutations, None))
     edges = [0, *(place for place, _ in found), len(data)]
     named = [
         _named(change, data, edges[i], edges[i + 2], shift=place - (change.index or 0))
@@ -209,19 +211,41 @@ def _cusums(rows: Array) -> tuple[Array, NDArray[np.int64]]:
 
 
 def _split(
-    data: Array, begin: int, end: int, level: float, rng: np.random.Generator, permutations: int, proposed: tuple[int, ...]
+    data: Array, begin: int, end: int, level: float, rng: np.random.Generator, permutations: int,
+    proposed: tuple[int, ...] | None,
 ) -> list[tuple[int, Change]]:  # fmt: skip
-    """Changes between begin and end, with their places in the whole history."""
+    """Changes between begin and end, with their places in the whole history; `proposed` is asked for when needed."""
     if end - begin < LEAST or level < 1.0 / (1 + permutations):
         return []
     found = _test(data[begin:end], rng, permutations)
     if found.p_value is None or found.p_value > level or found.index is None:
         return []
+    proposed = proposals(data) if proposed is None else proposed
+    edge = _edge(data[begin:end], found.index)
+    if edge is not None:  # leave out what is suspected, and ask the rest
+        rest = (begin, begin + edge) if edge > SUPPORT else (begin + edge, end)
+        return _split(data, *rest, level / 2.0, rng, permutations, proposed)
     inside = tuple(place - begin for place in proposed if begin < place < end)
     place = begin + _placed(found.index, inside, end - begin)
     halves = ((begin, place), (place, end))
     more = [one for a, b in halves for one in _split(data, a, b, level / 2.0, rng, permutations, proposed)]
     return [(place, found), *more]
+
+
+def _edge(data: Array, place: int) -> int | None:
+    """Where one or two values at an end explain more than the change near that end does: then that is no change.
+
+    V looks at no split of fewer than three values, so an outlier at the very end shows as a change next to it.
+    """
+    n = len(data)
+    near = (n - 1, n - 2) if n - place < LEAST_SEGMENT + 1 else (1, 2) if place < LEAST_SEGMENT + 1 else ()
+    sums = (data - data.mean()).cumsum()
+
+    def explained(t: int) -> float:
+        return float(sums[t - 1]) ** 2 * n / (t * (n - t))
+
+    best = max(near, key=explained, default=place)
+    return best if explained(best) > FEWER * explained(place) else None
 
 
 def _placed(index: int, proposed: tuple[int, ...], n: int) -> int:
@@ -251,14 +275,20 @@ def _suspected(data: Array, begin: int, alpha: float, looked: Change | None) -> 
         error = float(level.std(ddof=1)) * math.sqrt((1.0 / last + 1.0 / len(level)) * (1.0 + phi) / (1.0 - phi))
         away = abs(float(tail.mean() - level.mean()))
         if away > t_quantile(1.0 - alpha / 4.0, len(level) - 1) * error and away > SAME * float(np.abs(data).max()):
-            return Change(
-                kind="suspected", n=len(data), index=len(data) - last, p_value=looked.p_value if looked else None,
-                statistic=looked.statistic if looked else None, before=float(level.mean()), after=float(tail.mean()),
-                autocorrelation=looked.autocorrelation if looked else None,
-                sentence=f"the last {'value lies' if last == 1 else '2 values lie'} away from the level before; a change "
-                f"needs {SUPPORT} values, so this is suspected and no finding",
-            )  # fmt: skip
+            return _doubtful(data, begin, len(data) - last, looked)
     return None
+
+
+def _doubtful(data: Array, begin: int, index: int, looked: Change | None) -> Change:
+    """A change that fewer than three values support."""
+    few, end = min(index, len(data) - index), "first" if index < SUPPORT else "last"
+    values = f"{end} value lies" if few == 1 else f"{end} {few} values lie"
+    return Change(
+        kind="suspected", n=len(data), index=index, before=float(data[begin:index].mean()),
+        after=float(data[index:].mean()), p_value=looked.p_value if looked else None,
+        statistic=looked.statistic if looked else None, autocorrelation=looked.autocorrelation if looked else None,
+        sentence=f"the {values} away from the rest; a change needs {SUPPORT} values, so this is suspected and no finding",
+    )  # fmt: skip
 
 
 def _too_short(n: int) -> Change:
