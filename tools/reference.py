@@ -80,10 +80,23 @@ def experiment() -> str:
     return page("Experiment", "src/assay/spec/experiment.py", editor, "## Sections", sections, "## Keys", keys)
 
 
+def claim() -> str:
+    """The keys of a claim's file."""
+    from assay.spec.claim import Claim
+
+    rows = ((f"`{s}`", k, d) for s, k, d in schema.section_table(Claim))
+    sections = table(("section", "keys", "meaning"), rows)
+    keys = table(("key", "type", "default", "meaning"), ((f"`{k}`", t, d, m) for k, t, d, m in schema.key_table(Claim)))
+    editor = "A key that is left out was not said. `assay schema --claim` prints the same as a JSON Schema."
+    return page("Claim", "src/assay/spec/claim.py", editor, "## Sections", sections, "## Keys", keys)
+
+
 def metrics() -> str:
     """Every metric by dimension: an overview, then what each file says."""
     found = catalog.load_all("metrics")
-    kinds = "The kind of a metric says which mean over configurations has a meaning; repeated launches are another matter."
+    kinds = (
+        "The kind of a metric says which mean over configurations has a meaning; repeated launches are another matter."
+    )
     parts = [kinds, table(("kind", "mean over configurations"), means.MEANS.items())]
     for dimension, question in DIMENSIONS.items():
         members = {name: metric for name, metric in found.items() if metric.dimension == dimension}
@@ -117,6 +130,7 @@ def plug_ins() -> str:
 
 
 PAGES: dict[str, Callable[[], str]] = {
+    "claim.md": claim,
     "command-line.md": command_line,
     "environment.md": environment.reference,
     "exit-codes.md": exit_codes,

@@ -1,4 +1,4 @@
-"""`assay schema`: which keys may an experiment's file hold?"""
+"""`assay schema`: which keys may an experiment's file, or a claim's, hold?"""
 
 from __future__ import annotations
 
@@ -15,22 +15,26 @@ and in the first line of the experiment (VS Code with Even Better TOML, or any e
 
   #:schema ./experiment.schema.json
 
-`assay schema --keys` prints the same as a table for people."""
+`assay schema --keys` prints the same as a table for people. With --claim either is that of a claim's file, which `assay audit` reads."""
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--keys", action="store_true", help="print a table of the keys instead (Markdown)")
+    parser.add_argument("--claim", action="store_true", help="of a claim's file instead of an experiment's")
 
 
 def _run(arguments: argparse.Namespace) -> int:
     import json
 
-    from assay.spec.schema import json_schema, key_table
+    from assay.spec.claim import Claim
+    from assay.spec.experiment import Experiment
+    from assay.spec.schema import claim_schema, json_schema, key_table
 
     if arguments.keys:
-        print(_markdown(("key", "type", "default", "meaning"), key_table()))
+        print(_markdown(("key", "type", "default", "meaning"), key_table(Claim if arguments.claim else Experiment)))
     else:
-        print(json.dumps(json_schema(), indent=2, ensure_ascii=False))
+        schema = claim_schema() if arguments.claim else json_schema()
+        print(json.dumps(schema, indent=2, ensure_ascii=False))
     return 0
 
 

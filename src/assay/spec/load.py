@@ -69,9 +69,9 @@ def checked(data: Mapping[str, Any], folder: Path, source: str, lines: dict[str,
     try:
         experiment = Experiment.model_validate(data)
     except SpecError as error:
-        raise SpecError(_with_lines((*error.problems, *around), lines), source) from None
+        raise SpecError(with_lines((*error.problems, *around), lines), source) from None
     if around:
-        raise SpecError(_with_lines(around, lines), source)
+        raise SpecError(with_lines(around, lines), source)
     return experiment
 
 
@@ -88,17 +88,17 @@ def to_toml(experiment: Experiment) -> str:
     return tomli_w.dumps(data)
 
 
-def parse(path: Path) -> tuple[dict[str, Any], dict[str, int]]:
-    """The raw keys of a TOML file and the line of each.
+def parse(path: Path, what: str = "an experiment") -> tuple[dict[str, Any], dict[str, int]]:
+    """The raw keys of a TOML file and the line of each; `what` says in errors what such a file describes.
 
     Raises:
         SpecError: the file cannot be read or is not TOML.
     """
-    text = _text(path)
+    text = _text(path, what)
     return _parsed(text, str(path)), key_lines(text)
 
 
-def _with_lines(problems: tuple[Problem, ...], lines: dict[str, int]) -> tuple[Problem, ...]:
+def with_lines(problems: tuple[Problem, ...], lines: dict[str, int]) -> tuple[Problem, ...]:
     """The same problems, in the order of the file, each with its line where one is known."""
     placed = [(line_of(problem.where, lines), problem) for problem in problems]
     placed.sort(key=lambda pair: pair[0] or 0)
@@ -107,8 +107,8 @@ def _with_lines(problems: tuple[Problem, ...], lines: dict[str, int]) -> tuple[P
     )
 
 
-def _text(path: Path) -> str:
-    allowed = "a TOML file that describes an experiment"
+def _text(path: Path, what: str = "an experiment") -> str:
+    allowed = f"a TOML file that describes {what}"
     if path.is_dir():
         inside = sorted(file.name for file in path.glob("*.toml"))
         mend = f"Give a file in it, for example {path / inside[0]}." if inside else ""

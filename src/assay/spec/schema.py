@@ -8,11 +8,20 @@ from __future__ import annotations
 
 from typing import Any
 
+from pydantic import BaseModel
+
 from assay.spec.experiment import Experiment
 from assay.spec.explain import shown
 from assay.spec.keys import Key, keys, siblings
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+def claim_schema() -> dict[str, Any]:
+    """The JSON Schema of a claim's file (`assay.spec.claim`)."""
+    from assay.spec.claim import Claim
+
+    return {"$schema": DIALECT, **_toml_only(Claim.model_json_schema(by_alias=True))}
 
 
 def json_schema() -> dict[str, Any]:
@@ -24,9 +33,9 @@ def json_schema() -> dict[str, Any]:
     return {"$schema": DIALECT, **schema}
 
 
-def key_table() -> tuple[tuple[str, str, str, str], ...]:
+def key_table(model: type[BaseModel] = Experiment) -> tuple[tuple[str, str, str, str], ...]:
     """(key path, type, default, description) of every key that holds a value, sections in the order of the models."""
-    known = keys(Experiment)
+    known = keys(model)
     return tuple(
         (key.path, key.type, _default(key), key.description)
         for key in known.values()
@@ -34,12 +43,12 @@ def key_table() -> tuple[tuple[str, str, str, str], ...]:
     )
 
 
-def section_table() -> tuple[tuple[str, str, str], ...]:
+def section_table(model: type[BaseModel] = Experiment) -> tuple[tuple[str, str, str], ...]:
     """(section, its keys, description) of every section."""
-    known = keys(Experiment)
+    known = keys(model)
     sections = [key for key in known.values() if key.section]
     return tuple(
-        (f"[[{key.path}]]" if f"{key.path}[].kind" in known else f"[{key.path}]",
+        (f"[[{key.path}]]" if any(path.startswith(f"{key.path}[].") for path in known) else f"[{key.path}]",
          ", ".join(siblings(known, key.path) or siblings(known, f"{key.path}[]")), key.description)
         for key in sections
     )  # fmt: skip

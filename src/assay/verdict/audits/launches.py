@@ -1,7 +1,8 @@
 """Are there enough launches, and is each planned one accounted for?
 
 At least 5 per configuration carry an interval between launches, fewer than 3 carry no verdict (methodology 3.1).
-A planned launch that failed or is missing is named: a summary over the ones that went well would be cherry-picked.
+A planned launch that failed is named: a summary over the ones that went well would be cherry-picked (`cherry_picked` looks for
+those that are missing).  Claims: launches and an interval must be published; a spread is no interval, trials are no launches.
 """
 
 from __future__ import annotations
@@ -11,7 +12,10 @@ import polars as pl
 from assay.metrics.base import Results
 from assay.metrics.format import count
 from assay.metrics.measured import Measured
+from assay.spec.claim import Claim, Number
 from assay.verdict.audits.base import Audit
+from assay.verdict.audits.claimed import found as said_wrong
+from assay.verdict.audits.claimed import is_quality
 from assay.verdict.types import Finding
 
 ENOUGH = 5
@@ -49,4 +53,40 @@ def _failed(measured: Measured) -> list[Finding]:
     return found
 
 
-AUDIT = Audit(name="launches", question="Are there enough launches, and is each accounted for?", examine=examine)
+def claim(said: Claim) -> tuple[Finding, ...]:
+    """Numbers without launches or without an interval."""
+    return tuple(finding for number in said.number if not is_quality(number) for finding in _claimed(number))
+
+
+def _claimed(number: Number) -> list[Finding]:
+    missing = []
+    if number.launches is None:
+        trials = (
+            f"; {count(number.trials, 'trials')} inside a launch say nothing about the next launch"
+            if number.trials
+            else ""
+        )
+        missing.append(f"no number of launches is given{trials}")
+    elif number.launches < ENOUGH:
+        missing.append(f"{count(number.launches, 'launches')}; {ENOUGH} carry an interval worth relying on")
+    if number.interval is None:
+        missing.append("no interval is given, which claims that there is no noise")
+    elif number.interval.kind != "confidence":
+        kind = number.interval.kind.replace("_", " ")
+        missing.append(
+            f"what is given is a {kind}, which is no interval for the number"
+            if kind != "unknown"
+            else "it is not said what the interval is"
+        )
+    if not missing:
+        return []
+    return [said_wrong(
+        "evidence_insufficient", "warning", number, "; ".join(missing),
+        f"measure in at least {ENOUGH} launches, and publish the interval between launches", "launch_values",
+    )]  # fmt: skip
+
+
+AUDIT = Audit(
+    name="launches", title="insufficient evidence", question="Are there enough launches, and is each accounted for?",
+    examine=examine, claim=claim,
+)  # fmt: skip

@@ -2,7 +2,7 @@
 
 Strong: items of all ranks per step are equal at every worker count.  Weak: they grow in proportion to the workers.
 Where the ledger shows that samples were lost or used twice, fewer or more items per step are that fault (see `samples`)
-and not another mode.
+and not another mode.  Claims: the mode must be said, and must fit the global batches of both sides.
 """
 
 from __future__ import annotations
@@ -11,10 +11,13 @@ import polars as pl
 
 from assay.metrics.base import Results
 from assay.metrics.estimate import Estimate
-from assay.metrics.format import count
+from assay.metrics.format import count, given
 from assay.metrics.measured import Measured
+from assay.spec.claim import Claim, Number
 from assay.spec.plan import configuration_name
 from assay.verdict.audits.base import Audit
+from assay.verdict.audits.claimed import found as said_wrong
+from assay.verdict.audits.claimed import is_relative, unsaid
 from assay.verdict.types import Finding
 
 TOLERANCE = 0.02  # relative; the last batch of an epoch may be smaller
@@ -57,4 +60,45 @@ def _finding(measured: Measured, level: int, own: float, expected: float) -> Fin
     )  # fmt: skip
 
 
-AUDIT = Audit(name="scaling_mode", question="Is it really strong or weak scaling?", examine=examine)
+def claim(said: Claim) -> tuple[Finding, ...]:
+    """Modes that contradict the batches, and modes that are not said."""
+    scaled = [n for n in said.number if is_relative(n) and n.workers is not None and n.workers != _base_workers(n)]
+    wrong = [finding for number in scaled for finding in _contradicted(said, number)]
+    return (*wrong, *unsaid(
+        "scaling_mode_unsaid", [number for number in scaled if number.scaling is None],
+        "whether the total work or the work per worker was fixed", 'say scaling = "strong" or "weak", and global_batch of both sides', "work",
+    ))  # fmt: skip
+
+
+def _base_workers(number: Number) -> int | None:
+    return number.baseline.workers if number.baseline is not None else None
+
+
+def _batches(said: Claim, number: Number) -> tuple[float | None, float | None]:
+    """The global batches of the baseline and of the number, wherever they were said."""
+    base = number.baseline.global_batch if number.baseline is not None else None
+    sides = (said.conditions.baseline.get("global_batch"), said.conditions.candidate.get("global_batch"))
+    written = [float(side) if isinstance(side, int | float) else None for side in sides]
+    return base if base is not None else written[
+        0
+    ], number.global_batch if number.global_batch is not None else written[1]
+
+
+def _contradicted(said: Claim, number: Number) -> list[Finding]:
+    base, own = _batches(said, number)
+    if base is None or own is None or number.scaling is None or number.workers is None:
+        return []
+    expected = base if number.scaling == "strong" else base * number.workers / (_base_workers(number) or 1)
+    if abs(own - expected) <= TOLERANCE * expected:
+        return []
+    return [said_wrong(
+        "scaling_mode_contradicted", "invalid", number,
+        f"{number.scaling} scaling needs a global batch of {given(expected)} at {count(number.workers, 'workers')}; said: {given(own)}",
+        "keep the global batch fixed for strong scaling, the batch per worker for weak scaling, or claim the other mode", "work",
+    )]  # fmt: skip
+
+
+AUDIT = Audit(
+    name="scaling_mode", title="strong and weak scaling confused", question="Is it really strong or weak scaling?",
+    examine=examine, claim=claim,
+)  # fmt: skip

@@ -1,0 +1,285 @@
+"""What did somebody claim, and under which conditions?
+
+A claim file holds numbers that were published, and what was said about how they came to be: what they said.  A key that is
+left out was not said.  `assay audit claim.toml` asks which pitfalls that leaves (`assay.verdict.claims`).  Cannot tell: whether
+what was said is true.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import (
+    BeforeValidator,
+    Field,
+    ModelWrapValidatorHandler,
+    ValidationError,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+    model_validator,
+)
+
+from assay.errors import Problem, SpecError
+from assay.spec.experiment import Model, Words, _iso_date, _listed
+from assay.spec.explain import explain
+
+FACT = "text, a number, true or false"
+
+
+def _fact(value: object, handler: ValidatorFunctionWrapHandler) -> object:
+    """One problem for a wrong value, not one for each type that it is not."""
+    try:
+        return handler(value)
+    except ValidationError:
+        raise ValueError(FACT) from None
+
+
+Fact = Annotated[str | int | float | bool, WrapValidator(_fact)]
+Count = Annotated[int, Field(ge=1)]
+Statistic = Literal["mean", "median", "best", "min", "max", "p50", "p90", "p95", "p99", "p999", "ratio", "single"]
+
+
+class Said(Model):
+    """The claim itself: its words, and where they stand."""
+
+    text: str = Field(min_length=1, description="The claim in one sentence, as it was made or as you understand it.")
+    source: str = Field(min_length=1, description="Who claims it, and where: a paper, a page, a slide.")
+    as_of: Annotated[date | None, BeforeValidator(_iso_date)] = Field(
+        None, alias="date", description="When it was published."
+    )
+    varying: Words = Field(
+        ("workers",),
+        description="What is studied: the conditions that are meant to differ between the two sides. All others must be equal.",
+    )
+    exclusive: bool | None = Field(
+        None, description="Whether nothing else used the machines and the network while they were measured."
+    )
+
+
+class Baseline(Model):
+    """What a number is relative to."""
+
+    workers: Count | None = Field(None, description="The baseline's number of workers.")
+    kind: Literal["best_serial", "one_worker", "one_node", "other_system", "unknown"] | None = Field(
+        None,
+        description="best_serial: the fastest known program for one worker. one_worker, one_node: the distributed program on "
+        "one of them. other_system: another program on as many workers.",
+    )
+    value: float | None = Field(None, description="The baseline's own time or rate: what the ratio divides by.")
+    unit: str | None = Field(None, min_length=1, description="The unit of the baseline's value.")
+    global_batch: float | None = Field(None, gt=0.0, description="Items of all workers in a step of the baseline.")
+
+
+class Interval(Model):
+    """How uncertain a number is said to be."""
+
+    low: float = Field(description="Lower end.")
+    high: float = Field(description="Upper end.")
+    kind: Literal["confidence", "standard_deviation", "standard_error", "range", "unknown"] = Field(
+        "unknown", description="What the two ends are."
+    )
+    confidence: float | None = Field(
+        None, gt=0.0, lt=1.0, description="For kind = confidence: the confidence, such as 0.95."
+    )
+
+
+class Summary(Model):
+    """That a number stands for several workloads, and how it was formed."""
+
+    of: Literal["times", "rates", "ratios", "percentages"] = Field(description="What was summarised.")
+    mean: Literal["arithmetic", "geometric", "harmonic", "total"] = Field(
+        description="How. total: the sum of all work over the sum of all time."
+    )
+    workloads: Count | None = Field(None, description="How many workloads.")
+
+
+class Number(Model):
+    """A published number, and what was said about it."""
+
+    metric: str = Field(min_length=1, description="What it is: speedup, throughput, latency, accuracy, cost ...")
+    value: float = Field(description="The number.")
+    unit: str | None = Field(None, min_length=1, description='Its unit: s, tokens/s, USD ...; "ratio" for a ratio.')
+    statistic: Statistic | None = Field(
+        None,
+        description="Which statistic of several measurements. best: the most favourable one. ratio: of two medians or means. "
+        "single: there was one measurement.",
+    )
+    of: str | None = Field(
+        None, min_length=1, description="Which system or method it describes, where several are compared."
+    )
+    run: str | None = Field(
+        None,
+        min_length=1,
+        description="Which run it was read from, by any name. Numbers of one run have the same name.",
+    )
+    workers: Count | None = Field(None, description="Number of workers.")
+    baseline: Baseline | None = Field(None, description="What the number is relative to, for speedups and the like.")
+    launches: Count | None = Field(
+        None, description="Independent launches behind the number: fresh processes each time."
+    )
+    planned_launches: Count | None = Field(None, description="How many launches were made in all, with those left out.")
+    trials: Count | None = Field(
+        None, description="Repeated steps, requests or calls behind the number, over all launches."
+    )
+    interval: Interval | None = Field(None, description="The uncertainty that was published with the number.")
+    warm_up_excluded: bool | None = Field(None, description="Whether the first, cold repetitions were left out.")
+    data_loading_timed: bool | None = Field(None, description="Whether the timed region held the loading of data.")
+    synchronised: bool | None = Field(
+        None, description="Whether the device had finished its work whenever the clock was read."
+    )
+    scaling: Literal["strong", "weak"] | None = Field(
+        None, description="strong: the total work is fixed. weak: the work per worker is fixed."
+    )
+    global_batch: float | None = Field(None, gt=0.0, description="Items of all workers in a step.")
+    summary: Summary | None = Field(None, description="Only for a number that stands for several workloads.")
+    conditions: dict[str, Fact] = Field(
+        default_factory=dict,
+        description="Conditions of this number alone, by name: seed, split, cluster ... Compared between the numbers.",
+    )
+
+    @property
+    def label(self) -> str:
+        """How findings name it: "speedup of B at workers=8"."""
+        who = f" of {self.of}" if self.of else ""
+        what = f" ({self.statistic})" if self.statistic not in (None, "ratio", "single") else ""
+        return f"{self.metric}{what}{who}" + (f" at workers={self.workers}" if self.workers else "")
+
+
+class Sides(Model):
+    """Under which conditions the two sides were measured."""
+
+    baseline: dict[str, Fact] = Field(
+        default_factory=dict,
+        description="Conditions of the baseline by name: threads, precision, batch, compile, hardware, dataset, split, seed ...",
+    )
+    candidate: dict[str, Fact] = Field(
+        default_factory=dict, description="Conditions of the candidate, by the same names."
+    )
+
+
+class ClaimedQuality(Model):
+    """What was said about the quality of the result."""
+
+    metric: str = Field(min_length=1, description="The score: accuracy, F1, perplexity ...")
+    direction: Literal["higher", "lower"] = Field("higher", description="Whether a higher or a lower score is better.")
+    margin: float | None = Field(
+        None, gt=0.0, description="The largest loss that was called equal, in the score's unit."
+    )
+    baseline: float | None = Field(None, description="The baseline's score.")
+    candidate: float | None = Field(None, description="The candidate's score.")
+    items: Count | None = Field(None, description="Held-out items that were scored.")
+    same_launches: bool | None = Field(
+        None, description="Whether the scores come from the very launches that were timed."
+    )
+
+
+class Objective(Model):
+    """The service objective under which a throughput was reached."""
+
+    objective: str = Field(min_length=1, description='In words: "p99 latency below 300 ms".')
+    metric: str | None = Field(None, min_length=1, description="The metric that it limits, named as in [[number]].")
+    limit: float | None = Field(None, description="The largest value allowed, in the unit of that number.")
+    met: bool | None = Field(None, description="Whether it was met while the throughput was measured.")
+
+
+class Predicted(Model):
+    """That the claim speaks of more workers than were measured."""
+
+    workers: Count = Field(description="The number of workers that is spoken of.")
+    measured_up_to: Count | None = Field(None, description="The largest number of workers that was measured.")
+    points: Count | None = Field(None, description="How many worker counts were measured.")
+
+
+class Claim(Model):
+    """A claim: published numbers with the conditions that were published with them.
+
+    Raises:
+        SpecError: on anything that makes no sense, with every problem at once.
+    """
+
+    claim: Said
+    number: Annotated[tuple[Number, ...], BeforeValidator(_listed)] = Field(
+        min_length=1, description="The published numbers."
+    )
+    conditions: Sides = Sides()
+    quality: ClaimedQuality | None = Field(None, description="Leave out where nothing was said about quality.")
+    slo: Objective | None = Field(None, description="Leave out where no objective was named.")
+    prediction: Predicted | None = Field(None, description="Leave out where nothing was predicted.")
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _explained(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        try:
+            claim = handler(data)
+        except ValidationError as error:
+            # `from None`: the library's own wording must not reach the user.
+            raise SpecError(tuple(map(_worded, explain(cls, error))), "the claim") from None
+        if problems := tuple(_contradictions(claim)):
+            raise SpecError(problems, "the claim")
+        return claim
+
+
+def load_claim(path: str | Path) -> Claim:
+    """A claim from a TOML file.
+
+    Raises:
+        SpecError: the file cannot be read, is not TOML, or describes no claim: all problems at once, with their lines.
+    """
+    from assay.spec.load import parse, with_lines
+
+    data, lines = parse(Path(path), "a claim")
+    try:
+        return Claim.model_validate(data)
+    except SpecError as error:
+        raise SpecError(with_lines(error.problems, lines), str(path)) from None
+
+
+def claim_from(data: Mapping[str, Any]) -> Claim:
+    """A claim from nested mappings, as `tomllib` gives them.
+
+    Raises:
+        SpecError: all problems at once.
+    """
+    return Claim.model_validate(data)
+
+
+def _worded(problem: Problem) -> Problem:
+    """A condition may be any plain value, for which the table of keys has no words."""
+    free = "conditions." in problem.where and not problem.where.endswith(("baseline", "candidate"))
+    if problem.where == "the experiment":
+        return replace(problem, where="the claim")
+    return replace(problem, allowed=FACT, mend="Write lists as one text.") if free else problem
+
+
+def _contradictions(claim: Claim) -> list[Problem]:
+    found = []
+    for place, number in enumerate(claim.number):
+        where = f"number[{place}]"
+        interval = number.interval
+        if interval is not None and not interval.low <= number.value <= interval.high:
+            found.append(Problem(
+                where=f"{where}.interval", found=f"{interval.low:g} to {interval.high:g}",
+                allowed=f"two ends with the value {number.value:g} between them",
+                mend="Give the ends in the unit of the value, not the distance from it.",
+            ))  # fmt: skip
+        if number.planned_launches is not None and (number.launches or 1) > number.planned_launches:
+            found.append(Problem(
+                where=f"{where}.planned_launches", found=str(number.planned_launches),
+                allowed=f"at least launches = {number.launches}", mend="It counts the launches that were left out too.",
+            ))  # fmt: skip
+    prediction = claim.prediction
+    if (
+        prediction is not None
+        and prediction.measured_up_to is not None
+        and prediction.workers <= prediction.measured_up_to
+    ):
+        found.append(Problem(
+            where="prediction.workers", found=str(prediction.workers),
+            allowed=f"more than measured_up_to = {prediction.measured_up_to}",
+            mend="Leave [prediction] out where nothing beyond the measured range is claimed.",
+        ))  # fmt: skip
+    return found

@@ -1,0 +1,103 @@
+"""Was a lucky launch picked?
+
+One launch may be any launch, and the best of N gets better by making more of them.  A record holds every launch; here every launch of the
+plan is looked for, except those that adaptive launches did not need.  A launch made again because it was disturbed stays in the
+record: if such launches are as many as those that count, the selection is named.  Source: methodology 1c, "run selection honesty".
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from assay.metrics.base import Results
+from assay.metrics.format import count
+from assay.metrics.measured import Measured
+from assay.spec.claim import Claim, Number
+from assay.spec.plan import plan
+from assay.verdict.audits.base import Audit
+from assay.verdict.audits.claimed import found, is_quality, unsaid
+from assay.verdict.types import Finding
+
+
+def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+    """Launches of the plan of which the record knows nothing; launches that were replaced."""
+    return (*_missing(measured), *_replaced(measured))
+
+
+def _missing(measured: Measured) -> list[Finding]:
+    if measured.state != "complete":
+        return []  # `sealed` says that launches are missing
+    launches = measured.table("launches").filter(pl.col("role") == "timed")
+    there = launches.group_by("configuration").agg(pl.col("block").n_unique())
+    known = dict(there.iter_rows())
+    planned = (
+        0
+        if is_adaptive(measured)
+        else len({launch.block for launch in plan(measured.experiment) if launch.role == "timed"})
+    )
+    planned = planned or max(known.values(), default=0)
+    short = {name: planned - known.get(name, 0) for name in measured.configurations if known.get(name, 0) < planned}
+    return [
+        Finding(
+            rule="launches_missing", severity="warning", configuration=name,
+            evidence=f"{missing} of {count(planned, 'launches')} of the plan are not in the record, not even as failed",
+            remedy="run the plan to its end with `assay resume`; a summary over some of the launches is a selection",
+        )
+        for name, missing in short.items()
+    ]  # fmt: skip
+
+
+def is_adaptive(measured: Measured) -> bool:
+    """Whether launches were made until the intervals were narrow: then the plan says how many there may be at most."""
+    return measured.experiment.launches.precision is not None or bool(measured.manifest.get("looks"))
+
+
+def _replaced(measured: Measured) -> list[Finding]:
+    launches = measured.table("launches").filter(pl.col("role") == "timed")
+    found_here = []
+    for name in measured.configurations:
+        own = launches.filter(pl.col("configuration") == name)
+        replaced, used = (own.filter(pl.col("status") == status).height for status in ("contaminated", "ok"))
+        if replaced and replaced >= used:
+            found_here.append(Finding(
+                rule="mostly_replaced", severity="warning", configuration=name,
+                evidence=f"{count(replaced, 'launches')} were made again because they were disturbed, {used} count: the numbers are those of the quiet moments",
+                remedy="leave the machine to the experiment, or report the disturbed launches as well: they are in the record",
+            ))  # fmt: skip
+    return found_here
+
+
+def claim(said: Claim) -> tuple[Finding, ...]:
+    """Best-of-N, one launch, launches left out."""
+    findings = [finding for number in said.number for finding in _picked(number)]
+    return (*findings, *unsaid(
+        "statistic_unsaid", [n for n in said.number if n.statistic is None and not is_quality(n)],
+        "which statistic of the measurements it is", 'say statistic (median, mean, p99 ...) of every number', "launch_values",
+    ))  # fmt: skip
+
+
+def _picked(number: Number) -> list[Finding]:
+    findings = []
+    if number.statistic in ("best", "min", "max"):
+        findings.append(found(
+            "best_of_n", "invalid", number,
+            f"it is the {number.statistic} of several measurements, which improves by measuring more often",
+            "report the median over launches with its interval", "launch_values",
+        ))  # fmt: skip
+    if number.launches == 1 or number.statistic == "single":
+        findings.append(found(
+            "one_launch", "warning", number, "it comes from one launch, which says nothing about the next one",
+            "repeat it in at least 5 launches, and report the median with its interval", "launch_values",
+        ))  # fmt: skip
+    if number.planned_launches is not None and number.planned_launches > (number.launches or 1):
+        left = number.planned_launches - (number.launches or 1)
+        findings.append(found(
+            "launches_left_out", "invalid", number, f"{left} of {count(number.planned_launches, 'launches')} were left out of it",
+            "report all launches, or the rule by which they were left out as it was written down beforehand", "launch_values",
+        ))  # fmt: skip
+    return findings
+
+
+AUDIT = Audit(
+    name="cherry_picked", title="cherry-picked run", question="Was a lucky launch picked?", examine=examine, claim=claim
+)

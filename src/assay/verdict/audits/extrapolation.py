@@ -1,0 +1,45 @@
+"""Does the claim reach beyond what was measured?
+
+A fit through measured worker counts says nothing beyond twice the largest one (methodology 3.7: a law fitted to the first six raytracer points
+predicts 147 at 64 workers, measured: 310), and a line through two points fits always.  assay's own fits refuse to go further
+(`assay.stats.scaling_fits`), so this concerns claims.
+"""
+
+from __future__ import annotations
+
+from assay.metrics.format import count, given
+from assay.spec.claim import Claim
+from assay.verdict.audits.base import Audit, claims_only
+from assay.verdict.audits.claimed import found
+from assay.verdict.types import Finding
+
+FARTHEST = 2.0  # times the largest measured worker count
+FEWEST_POINTS = 4  # worker counts; two parameters leave two to test the law with
+
+
+def claim(said: Claim) -> tuple[Finding, ...]:
+    """Predictions too far out, and those whose range is not said."""
+    predicted = said.prediction
+    if predicted is None:
+        return ()
+    mend = f"measure at {count(predicted.workers, 'workers')}, or claim no more than twice the measured range"
+    if predicted.measured_up_to is None:
+        words = (
+            f"the claim speaks of {count(predicted.workers, 'workers')} and does not say up to how many were measured"
+        )
+        return (found("measured_range_unsaid", "note", None, words, mend, "measured_there"),)
+    far = predicted.workers / predicted.measured_up_to
+    words = f"{count(predicted.workers, 'workers')} are {given(far, 3)} times the {predicted.measured_up_to} that were measured"
+    if far > FARTHEST:
+        return (found("extrapolated", "invalid", None, words, mend, "measured_there"),)
+    if predicted.points is not None and predicted.points < FEWEST_POINTS:
+        return (found(
+            "too_few_points", "warning", None, f"{words}, and the law stands on {count(predicted.points, 'worker counts')}", mend, "measured_there"
+        ),)  # fmt: skip
+    return ()
+
+
+AUDIT = Audit(
+    name="extrapolation", title="extrapolation", question="Does the claim reach beyond what was measured?",
+    examine=claims_only, claim=claim,
+)  # fmt: skip

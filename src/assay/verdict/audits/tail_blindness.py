@@ -1,0 +1,76 @@
+"""Does a mean or a median hide a heavy tail?
+
+Users feel the tail: a mean looks fine while the p99 breaks its objective.  Claims: a time that somebody waits for, without a percentile
+of at least p90 beside it.  Records: steps that take more than 3 medians hold more than a fifth of the steady time in most
+launches, from 100 steady steps on; medians say nothing about them.  Source: Dean & Barroso, CACM 56(2), 2013.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from assay.metrics.base import Results
+from assay.metrics.format import count
+from assay.metrics.measured import Measured
+from assay.spec.claim import Claim
+from assay.verdict.audits.base import Audit
+from assay.verdict.audits.claimed import found, is_wait
+from assay.verdict.types import Finding
+
+FAR, MOST_SHARE, FEWEST_STEPS = 3.0, 0.20, 100
+CENTRAL = ("mean", "median", "p50", None, "single")
+TAIL = ("p90", "p95", "p99", "p999", "max")
+
+
+def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+    """A warning per configuration whose steps have a heavy tail in most launches."""
+    shares = _shares(measured)
+    found_here = []
+    for name in measured.configurations:
+        own = shares.filter(pl.col("configuration") == name)
+        heavy = own.filter(pl.col("share") > MOST_SHARE)
+        if heavy.height * 2 > own.height:
+            found_here.append(Finding(
+                rule="heavy_tail", severity="warning", configuration=name,
+                evidence=f"in {heavy.height} of {count(own.height, 'launches')} more than {MOST_SHARE:.0%} of the steady time passes in steps longer than "
+                f"{FAR:g} medians: the median step says little about the time of a run",
+                remedy="report step_time_p99 and the wall time beside the median, and look for what stops the slow steps",
+            ))  # fmt: skip
+    return tuple(found_here)
+
+
+def _shares(measured: Measured) -> pl.DataFrame:
+    """(configuration, share) per launch with enough steps: the part of its steady time in steps above 3 medians."""
+    far = pl.col("step_s") > FAR * pl.col("step_s").median()
+    return (
+        measured.steady_steps.group_by("launch", "configuration")
+        .agg((pl.col("step_s").filter(far).sum() / pl.col("step_s").sum()).alias("share"), pl.len().alias("steps"))
+        .filter(pl.col("steps") >= FEWEST_STEPS)
+    )
+
+
+def blind(measured: Measured, _: Results) -> str | None:
+    """Too few steps show no tail."""
+    if _shares(measured).height:
+        return None
+    return f"no launch has {FEWEST_STEPS} steady steps, fewer show no tail"
+
+
+def claim(said: Claim) -> tuple[Finding, ...]:
+    """Waiting times of which only the middle is given."""
+    tailed = {number.metric for number in said.number if number.statistic in TAIL}
+    return tuple(
+        found(
+            "tail_not_reported", "warning", number,
+            f"only its {number.statistic or 'value'} is given, without a percentile of the tail",
+            "publish p95 or p99 of the same launches beside it", "tail",
+        )
+        for number in said.number
+        if is_wait(number) and number.statistic in CENTRAL and number.metric not in tailed
+    )  # fmt: skip
+
+
+AUDIT = Audit(
+    name="tail_blindness", title="tail-latency blindness", question="Does a mean or a median hide a heavy tail?",
+    examine=examine, claim=claim, blind=blind,
+)  # fmt: skip

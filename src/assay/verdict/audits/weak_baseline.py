@@ -1,0 +1,129 @@
+"""Is the baseline slower than it could be?
+
+A speedup measures the baseline's slack if the baseline has fewer threads, another precision, a smaller batch or no compilation.
+A speedup equal to the number of workers or above it is a red flag: communication should have cost something.  Records: an
+efficiency whose whole interval is above 1.  Cannot tell: whether a serial program would be faster still; nobody timed it.
+Source: Hoefler & Belli, SC'15, rule 1; Bailey, "Twelve ways to fool the masses", 1991, nos. 2 and 6.
+"""
+
+from __future__ import annotations
+
+from assay.metrics.base import Results
+from assay.metrics.estimate import Estimate
+from assay.metrics.format import count, given, show
+from assay.metrics.measured import Measured
+from assay.spec.claim import Claim, Number
+from assay.verdict.audits import scaling_mode
+from assay.verdict.audits.base import Audit
+from assay.verdict.audits.claimed import differing, found, is_relative, listed, studied, unsaid
+from assay.verdict.types import Finding
+
+STRENGTH = (
+    "threads",
+    "precision",
+    "dtype",
+    "batch",
+    "compil",
+    "optimi",
+    "fused",
+    "cuda_graph",
+    "tuned",
+    "attention",
+    "quantis",
+    "quantiz",
+)
+BASE = "base_kind"  # a condition of the experiment: best_serial says that the base is the best program for one worker
+
+
+def examine(measured: Measured, results: Results) -> tuple[Finding, ...]:
+    """A warning per configuration that is faster than its workers allow; one where the base had other threads."""
+    found_here = []
+    for name in measured.configurations:
+        value = results["efficiency"][name]
+        if (
+            name != measured.base
+            and isinstance(value, Estimate)
+            and value.n_launches > 1
+            and value.low > 1.0
+            and not _other_work(measured, results, name)
+        ):
+            found_here.append(Finding(
+                rule="speedup_above_workers", severity="warning", configuration=name,
+                evidence=f"the efficiency {show(value).full} is above 1: {measured.base} is slower than one worker's share of the work",
+                remedy="look at what the base lacks: memory that fits in the caches only when shared, threads, batch; then time a stronger base",
+                needs=("strong_base",),
+            ))  # fmt: skip
+    return tuple(found_here)
+
+
+def _other_work(measured: Measured, results: Results, name: str) -> bool:
+    """Whether lost or repeated samples, or other batches, explain the speed: `samples` and `scaling_mode` name them."""
+    wrong = (results[metric][name] for metric in ("samples_lost", "samples_duplicated"))
+    if any(isinstance(value, Estimate) and value.value > 0.0 for value in wrong):
+        return True
+    return any(finding.configuration == name for finding in scaling_mode.examine(measured, results))
+
+
+def blind(measured: Measured, _: Results) -> str | None:
+    """A record times the same script on fewer workers, not another program."""
+    if str(measured.experiment.conditions.get(BASE, "")) == "best_serial":
+        return None
+    return (
+        f"the base is this script on {count(measured.experiment.base_level, 'workers')}; whether another program is faster on one worker "
+        f'was not measured (if it is the best one known, say so: conditions.{BASE} = "best_serial")'
+    )
+
+
+def claim(said: Claim) -> tuple[Finding, ...]:
+    """The two sides' strength, the kind of baseline, and speedups that are too good."""
+    relative = [number for number in said.number if is_relative(number)]
+    weak = differing((said.conditions.baseline, said.conditions.candidate))
+    weak = {key: values for key, values in weak.items() if is_strength(key) and key not in studied(said)}
+    findings = []
+    if weak and relative:
+        findings.append(found(
+            "baseline_not_equally_optimised", "invalid", relative[0],
+            f"baseline and candidate differ in {listed(weak)}: part of the ratio is what the baseline was not given",
+            "give the baseline the candidate's settings, or the best it can have, and measure both again", "strong_base",
+        ))  # fmt: skip
+    for number in relative:
+        findings += _too_good(number)
+    vague = [number for number in relative if number.baseline is None or number.baseline.kind in (None, "unknown")]
+    findings += unsaid(
+        "baseline_kind_unsaid", vague, "what kind of baseline it was",
+        "say baseline.kind: best_serial, one_worker, one_node or other_system", "strong_base",
+    )  # fmt: skip
+    one = [number for number in relative if number.baseline is not None and number.baseline.kind == "one_worker"]
+    findings += unsaid(
+        "best_serial_unsaid", one, "whether the distributed program on one worker is as fast as the best serial one",
+        "time the best serial program as well, or say baseline.kind = \"best_serial\"", "strong_base",
+    )  # fmt: skip
+    return tuple(findings)
+
+
+def is_strength(key: str) -> bool:
+    """Whether a condition is one that makes one machine faster."""
+    return any(part in key.casefold() for part in STRENGTH)
+
+
+def _too_good(number: Number) -> list[Finding]:
+    base = number.baseline.workers if number.baseline is not None and number.baseline.workers else 1
+    if number.workers is None or number.workers <= base or "speed" not in number.metric.casefold():
+        return []
+    most = number.workers / base
+    low = number.interval.low if number.interval is not None and number.interval.kind == "confidence" else number.value
+    if number.value < most:
+        return []
+    certain = f", and so is its whole interval from {given(low)}" if number.interval is not None and low >= most else ""
+    return [found(
+        "speedup_at_workers", "warning", number,
+        f"{given(number.value)} times as fast with {given(most)} times the workers: at or above what is possible if one worker is used well{certain}",
+        "look for what the baseline lacks (precision, batch, threads, compilation) before believing that communication costs nothing",
+        "strong_base",
+    )]  # fmt: skip
+
+
+AUDIT = Audit(
+    name="weak_baseline", title="weak baseline", question="Is the baseline slower than it could be?",
+    examine=examine, claim=claim, blind=blind,
+)  # fmt: skip
