@@ -8,6 +8,7 @@ from assay import catalog, cli
 
 # verb -> its positional words in capitals and its flags, in the order of its help
 SURFACE = {
+    "compare": "RECORDS --varying --force --primary --at --json --markdown --html --output --root",
     "list": "ROOT --json",
     "report": "RECORD --format --output --root",  # and one flag for each report
     "resume": "RECORD --root --force --quiet --json",
@@ -22,6 +23,10 @@ SURFACE = {
         "--quiet --json"
     ),
     "schema": "--keys",
+    "time": (
+        "--launches --round --trials --warm-up --precision --confidence --timeout --shell --ignore-failure --show-output "
+        "--name --root --quiet --json"
+    ),
     "verify": "RECORD --root",
 }
 

@@ -81,11 +81,18 @@ def draw(view: View) -> tuple[Picture, ...]:
             drawn = function(view)
             several = [drawn] if isinstance(drawn, (Drawing, Missing)) else drawn
             for place, drawing in enumerate(several):
-                found.append(_finish(name if place == 0 else f"{name}-{place + 1}", drawing))
+                found.append(finish(name if place == 0 else f"{name}-{place + 1}", drawing))
     return tuple(found)
 
 
-def _finish(name: str, drawing: Drawing | Missing) -> Picture:
+def picture(name: str, drawing: Drawing | Missing) -> Picture:
+    """One picture on its own, for pages that are not about one record."""
+    with debug_mode(False):
+        return finish(name, drawing)
+
+
+def finish(name: str, drawing: Drawing | Missing) -> Picture:
+    """One drawing as SVG for a page; `name` becomes part of its ids."""
     if isinstance(drawing, Missing):
         return Picture(name=name, title=drawing.title, svg="", absent=drawing.reason)
     svg = _accessible(_themed(_svg(drawing.chart)), name, drawing.title, drawing.description)

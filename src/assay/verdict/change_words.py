@@ -36,7 +36,7 @@ def change_text(change: Change) -> str:
     if change.low is None or change.high is None:
         return ""
     if change.ratio is None:
-        return _signed(change.difference or 0.0, change.low, change.high, _unit(change), _launches(change))
+        return f"difference {_signed(change.difference or 0.0, change.low, change.high, _unit(change), _launches(change))}"
     if 0.5 < change.ratio < 2.0:
         return _signed(change.ratio - 1.0, change.low - 1.0, change.high - 1.0, FRACTION, _launches(change))
     shown = show(_dressed(change.ratio, change.low, change.high, RATIO, _launches(change)))

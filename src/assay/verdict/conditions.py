@@ -481,8 +481,8 @@ def text_of(value: Any) -> str:
         return "yes" if value else "no"
     if isinstance(value, float):
         return f"{value:.6g}"
-    if isinstance(value, list) and value and all(isinstance(item, str) for item in value):
-        return " ".join(value)
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        return " ".join(value) or "(none)"
     return json.dumps(value, default=str, sort_keys=True)
 
 

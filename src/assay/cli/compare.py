@@ -1,0 +1,177 @@
+"""`assay compare`: is one record faster, cheaper or better than another, and may one ask at all?"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from assay.cli.base import Verb
+
+if TYPE_CHECKING:
+    from assay.reports.comparisons.view import ComparisonView
+    from assay.verdict.compared import Comparison, Side
+
+WIDEST = 140  # columns; longer lines are hard to read
+STDOUT = Path("-")  # as --output
+FORMATS = ("json", "markdown", "html")
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "records", nargs="+", metavar="RECORD",
+        help="records' folders, unique beginnings of their names, or `latest`; the first is the baseline",
+    )  # fmt: skip
+    parser.add_argument(
+        "--varying", action="append", default=[], metavar="NAME",
+        help="a condition that is studied, so that it may differ: a field, a group of them, or code, engine, machine ... Repeat it for several",
+    )  # fmt: skip
+    parser.add_argument(
+        "--force", action="store_true", help="compare although conditions differ; everything is marked EXPLORATORY"
+    )
+    parser.add_argument("--primary", metavar="METRIC", help="the one metric that decides (default: the baseline's)")
+    parser.add_argument(
+        "--at", action="append", default=[], metavar="CONFIGURATION",
+        help="the configuration that decides, for example workers=4 (default: the largest common one); with one record, give two or more to compare them",
+    )  # fmt: skip
+    shape = parser.add_mutually_exclusive_group()
+    for name in FORMATS:
+        shape.add_argument(
+            f"--{name}", dest="shape", action="store_const", const=name, help=f"the comparison as {name}"
+        )
+    parser.add_argument(
+        "--output",
+        type=Path,
+        metavar="PATH",
+        help="write to this file, - for stdout (default: HTML to comparison.html, else stdout)",
+    )
+    parser.add_argument(
+        "--root",
+        type=Path,
+        default=Path("records"),
+        metavar="DIR",
+        help="where records are looked up by name (default: records)",
+    )
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from assay.reports.comparisons.view import build
+
+    sides = load_sides(arguments.records, arguments.root)
+    comparison = _compared(sides, arguments)
+    base = sides[0]
+    view = build(comparison, base.judgement.metrics, base.measured.experiment.workload.work)
+    _emit(view, arguments.shape or "terminal", arguments.output)
+    return exit_code(comparison)
+
+
+def _compared(sides: tuple[Side, ...], arguments: argparse.Namespace) -> Comparison:
+    from assay.verdict.compare import compare, compare_configurations
+
+    if len(sides) == 1:
+        return compare_configurations(sides[0], arguments.at, primary=arguments.primary)
+    if len(arguments.at) > 1:
+        from assay.errors import Problem, SpecError
+
+        raise SpecError((Problem(
+            where="--at", found=" ".join(arguments.at), allowed="one configuration that decides, where records are compared",
+            mend="To compare configurations of one record, name one record.",
+        ),), "the comparison")  # fmt: skip
+    return compare(
+        sides, varying=arguments.varying, force=arguments.force, primary=arguments.primary,
+        at=arguments.at[0] if arguments.at else None,
+    )  # fmt: skip
+
+
+def load_sides(records: list[str], root: Path) -> tuple[Side, ...]:
+    """Open and judge the records, each once; their labels are the shortest names that tell them apart.
+
+    Raises:
+        RecordError: a record is missing or damaged.
+    """
+    from assay.metrics.measured import from_record
+    from assay.record.reader import open_record, resolve
+    from assay.verdict.compared import Side
+    from assay.verdict.judge import judge
+
+    paths = [resolve(name, root) for name in records]
+    measured = {path: from_record(open_record(path)) for path in dict.fromkeys(paths)}
+    judged = {path: judge(one) for path, one in measured.items()}
+    labels = labels_of([(measured[path].experiment.name, path.name) for path in paths])
+    return tuple(
+        Side(label=label, measured=measured[path], judgement=judged[path])
+        for label, path in zip(labels, paths, strict=True)
+    )
+
+
+def labels_of(names: list[tuple[str, str]]) -> list[str]:
+    """The experiments' names where they differ, else the folders'; a record that is named twice is numbered."""
+    short, long = [name for name, _ in names], [folder for _, folder in names]
+    chosen = short if len(set(short)) == len(short) else long
+    if len(set(chosen)) == len(chosen):
+        return chosen
+    return [f"{name} ({place + 1})" for place, name in enumerate(chosen)]
+
+
+def exit_code(comparison: Comparison) -> int:
+    """0 decided, 1 quality lost, 3 not comparable, 4 undecided, 5 nothing measured; see docs/reference/exit-codes.md."""
+    if comparison.state == "incomparable":
+        return 3
+    if comparison.state == "nothing_measured":
+        return 5
+    if "DEGRADED" in comparison.quality.values():
+        return 1
+    undecided = ("inconclusive", "not_measured", "struck_out")
+    return 4 if any(change.outcome in undecided for change in comparison.decisive()) else 0
+
+
+# ---- where it is shown -----------------------------------------------------------------------------------------------
+
+
+def _emit(view: ComparisonView, shape: str, output: Path | None) -> None:
+    if shape == "html" and output is None:
+        output = Path("comparison.html")
+    if output is None or output == STDOUT:
+        sys.stdout.write(_rendered(view, shape))
+        return
+    from assay.errors import RecordError
+
+    try:
+        output.write_text(_rendered(view, shape, screen=False), encoding="utf-8")
+    except OSError as error:
+        raise RecordError(f"cannot write {output}: {error.strerror}. Give another place with --output.") from error
+    print(output)
+
+
+def _rendered(view: ComparisonView, shape: str, *, screen: bool = True) -> str:
+    import importlib
+
+    if shape == "terminal" and screen and sys.stdout.isatty():
+        from assay.reports.comparisons.terminal import render
+
+        width = min(shutil.get_terminal_size().columns, WIDEST)
+        return render(view, width=width, colour="NO_COLOR" not in os.environ)
+    return str(importlib.import_module(f"assay.reports.comparisons.{shape}").render(view))
+
+
+VERB = Verb(
+    name="compare",
+    group="judge",
+    summary="compare records: faster, slower, equivalent, undecided or not comparable",
+    description="""Compare records with the first one, metric by metric, at launch level. Refused unless they were made under the
+same conditions, but for what is studied; the refusal names the field, both values and the way on.
+
+    assay compare before after                     the same program on the same machine, before and after a change
+    assay compare a b --varying engine             what may differ is named, and what follows from it may differ too
+    assay compare a b c --markdown                 a table of many, each against the first
+    assay compare a --at workers=1 --at workers=4  configurations of one record, paired by block
+    assay compare a b --force --html               all the same: every verdict says EXPLORATORY
+
+The exit code: 0 decided, whatever the direction; 1 quality was lost; 3 not comparable or inadmissible; 4 undecided;
+5 nothing measured on a side.""",
+    add_arguments=_add_arguments,
+    run=_run,
+)

@@ -1,0 +1,190 @@
+"""What does a comparison show?  One frozen tree with every text already written, from which all its renderings are made.
+
+Where the comparison is exploratory, the mark stands in the words themselves, so that no rendering can leave it out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from assay.metrics.base import Metric
+from assay.metrics.estimate import Absent, Estimate, Value
+from assay.metrics.format import Shown, given, reading, scale_for, show
+from assay.units import FRACTION
+from assay.verdict.change_words import EXPLORATORY, change_text, detectable_text, needed_text, probability_text
+from assay.verdict.compare import shortened
+from assay.verdict.compared import Change, Comparison, Mismatch, State
+
+STATE_WORDS: Final[Mapping[State, str]] = {
+    "compared": "compared",
+    "exploratory": f"{EXPLORATORY}: compared although conditions differ",
+    "incomparable": "not comparable",
+    "nothing_measured": "nothing measured",
+}
+GOOD, BAD, OPEN, STRUCK = "good", "bad", "open", "struck"
+_TONES: Final = {
+    "improved": GOOD, "worse": BAD, "equivalent": GOOD, "struck_out": STRUCK,
+}  # fmt: skip
+# The columns of the table of many sides, as far as a side has the number.
+OVERVIEW: Final = (
+    "throughput", "step_time", "step_time_p50", "step_time_p95", "step_time_p99", "trial_time", "trial_time_p95", "wall_time",
+    "peak_memory", "max_memory", "memory", "cost", "cost_per_item", "energy", "quality",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChangeRow:
+    """One metric of one configuration on one side, in words; `change` holds the numbers."""
+
+    title: str
+    metric: str
+    configuration: str
+    side: str
+    word: str  # with the mark where the comparison is exploratory
+    tone: str  # good, bad, open or struck
+    baseline: str
+    value: str
+    effect: str  # "+4.8 % [3.1, 6.5]"
+    detectable: str
+    needed: str
+    probability: str
+    method: str
+    sentence: str
+    struck: bool
+    primary: bool
+    shown: bool  # on the first page: a number that every report of a record shows first too
+    change: Change
+
+
+@dataclass(frozen=True, kw_only=True)
+class MismatchRow:
+    """A condition that differs."""
+
+    field: str
+    kind: str
+    values: tuple[str, ...]
+    standing: str  # refuses, declared, forced, noted, context
+    why: str
+    override: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class OverviewRow:
+    """One side in the table of many."""
+
+    side: str
+    cells: tuple[Shown, ...]
+    word: str  # the primary metric against the first side; empty for the first
+
+
+@dataclass(frozen=True, kw_only=True)
+class ComparisonView:
+    """Everything that any rendering shows."""
+
+    state: State
+    word: str
+    sentence: str
+    exploratory: bool
+    sides: tuple[str, ...]
+    varying: tuple[str, ...]
+    primary: str
+    configuration: str
+    rows: tuple[ChangeRow, ...]
+    mismatches: tuple[MismatchRow, ...]
+    heads: tuple[str, ...]  # of the overview's columns
+    overview: tuple[OverviewRow, ...]
+    quality: tuple[tuple[str, str], ...]
+    notes: tuple[str, ...]
+    confidence: str
+    floor: str
+    equivalence: float
+    comparison: Comparison
+
+    @property
+    def deciding(self) -> tuple[ChangeRow, ...]:
+        """The rows at the configuration that decides."""
+        primaries = {row.configuration for row in self.rows if row.primary}
+        return tuple(row for row in self.rows if row.configuration in primaries)
+
+    @property
+    def elsewhere(self) -> tuple[ChangeRow, ...]:
+        """The rows at other configurations."""
+        shown = set(map(id, self.deciding))
+        return tuple(row for row in self.rows if id(row) not in shown)
+
+    @property
+    def important(self) -> tuple[MismatchRow, ...]:
+        """What differs, without the context that never matters."""
+        return tuple(row for row in self.mismatches if row.kind != "context")
+
+
+def build(comparison: Comparison, metrics: Mapping[str, Metric], work: str = "items") -> ComparisonView:
+    """The whole tree; `metrics` says what the names mean, `work` names one item in the plural."""
+    names = [name for name in OVERVIEW if any(isinstance(row.get(name), Estimate) for row in comparison.table.values())]
+    return ComparisonView(
+        state=comparison.state, word=STATE_WORDS[comparison.state], sentence=comparison.sentence,
+        exploratory=comparison.exploratory, sides=comparison.sides, varying=comparison.varying,
+        primary=metrics[comparison.primary].title if comparison.primary in metrics else comparison.primary,
+        configuration=comparison.configuration,
+        rows=tuple(_row(change, metrics[change.metric], comparison, work) for change in comparison.changes),
+        mismatches=tuple(_mismatch(one, comparison) for one in comparison.mismatches),
+        heads=tuple(metrics[name].title for name in names), overview=_overview(comparison, names, metrics, work),
+        quality=tuple((side, _marked(held.lower().replace("_", " "), comparison)) for side, held in comparison.quality.items()),
+        notes=comparison.notes, confidence=f"{given(comparison.confidence * 100)} %",
+        floor=reading(comparison.floor, FRACTION) if comparison.floor else "not known",
+        equivalence=comparison.equivalence, comparison=comparison,
+    )  # fmt: skip
+
+
+def _marked(word: str, comparison: Comparison) -> str:
+    return f"{word} ({EXPLORATORY})" if comparison.exploratory else word
+
+
+def _row(change: Change, metric: Metric, comparison: Comparison, work: str) -> ChangeRow:
+    values = [value.value for value in (change.baseline, change.value) if isinstance(value, Estimate)]
+    scale = scale_for(metric.unit, values, work)
+    p = change.p_adjusted if change.p_adjusted is not None else change.p_value
+    return ChangeRow(
+        title=metric.title, metric=change.metric, configuration=change.configuration, side=change.side,
+        word=_marked(change.word, comparison), tone=_TONES.get(change.outcome, OPEN),
+        baseline=_short(change.baseline, scale), value=_short(change.value, scale), effect=change_text(change),
+        detectable=detectable_text(change) if change.low is not None else "", needed=needed_text(change),
+        probability=probability_text(p), method=change.method, sentence=change.sentence,
+        struck=change.outcome == "struck_out", primary=change.primary, shown=metric.primary, change=change,
+    )  # fmt: skip
+
+
+def _short(value: Value, scale: object) -> str:
+    return show(value, scale).text if not isinstance(value, Absent) else show(value).text  # type: ignore[arg-type]
+
+
+def _mismatch(mismatch: Mismatch, comparison: Comparison) -> MismatchRow:
+    standing = "context" if mismatch.kind == "context" else "noted"
+    if mismatch.refuses:
+        standing = "studied" if mismatch.declared else "forced" if comparison.exploratory else "refuses"
+    elif mismatch.declared:
+        standing = "studied"
+    return MismatchRow(
+        field=mismatch.field, kind=mismatch.kind, values=tuple(shortened(value) for value in mismatch.values),
+        standing=standing, why=mismatch.why, override=mismatch.override,
+    )  # fmt: skip
+
+
+def _overview(
+    comparison: Comparison, names: list[str], metrics: Mapping[str, Metric], work: str
+) -> tuple[OverviewRow, ...]:
+    scales = {}
+    for name in names:
+        values = [row[name] for row in comparison.table.values() if name in row]
+        scales[name] = scale_for(metrics[name].unit, [v.value for v in values if isinstance(v, Estimate)], work)
+    words = {change.side: _marked(change.word, comparison) for change in comparison.decisive()}
+    missing = Absent(reason="not_measured", detail="this record has no such metric")
+    return tuple(
+        OverviewRow(
+            side=side, word=words.get(side, ""),
+            cells=tuple(show(row.get(name, missing), scales[name], work) for name in names),
+        )
+        for side, row in comparison.table.items()
+    )  # fmt: skip

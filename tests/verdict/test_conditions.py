@@ -1,0 +1,77 @@
+"""Is every field of the catalogue read, explained and bucketed as its class says?"""
+
+from __future__ import annotations
+
+import pytest
+
+from assay.verdict.comparability import ALIASES, NOT_RECORDED, covers, declare, differences
+from assay.verdict.conditions import CONDITIONS, known_names, reference, text_of
+from tests.handmade import Handmade
+from tests.verdict.comparing import complete, side, with_manifest
+
+# Fields that need something which a training record does not have, or that the digest of the script makes needless.
+NOT_HERE = {"workload.script", "warm_up.trials", "workload.environment.*", "conditions.*", "noise.sentinel_s"}
+
+
+def test_every_field_says_where_it_comes_from_and_why_it_matters() -> None:
+    assert [c.name for c in CONDITIONS if not (c.source and c.why and c.how)] == []
+    assert len(set(known_names())) == len(CONDITIONS)
+
+
+def test_a_record_that_says_everything_has_every_field() -> None:
+    made = side("a", complete())
+    unread = {c.name for c in CONDITIONS if not c.fields(made.measured, made.judgement.results)}
+    assert unread == NOT_HERE
+
+
+def test_a_record_that_says_nothing_about_its_machine_has_no_field_of_it() -> None:
+    bare = side("a", Handmade())
+    fields = {c.name for c in CONDITIONS if c.kind in ("hardware", "condition") and c.fields(bare.measured, {})}
+    assert fields == set()
+
+
+def test_a_reading_that_could_not_be_read_is_not_recorded_rather_than_a_value() -> None:
+    made = side("a", complete())
+    broken = with_manifest(made, "b", "environment/before/cpu/model", {"absent": "no /proc/cpuinfo"})
+    (found,) = differences([made, broken])
+    assert (found.field, found.values, found.refuses) == ("cpu.model", ("EPYC 9654", NOT_RECORDED), False)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [([], "(none)"), (["a", "b"], "a b"), ("", "(empty)"), (True, "yes"), (0.1 + 0.2, "0.3"), ({"b": 1, "a": 2}, '{"a": 2, "b": 1}')],
+)  # fmt: skip
+def test_a_value_is_written_for_people(value: object, text: str) -> None:
+    assert text_of(value) == text
+
+
+def test_the_reference_lists_every_field_and_every_alias() -> None:
+    page = reference(ALIASES)
+    assert [name for name in (*known_names(), *ALIASES) if f"`{name}`" not in page] == []
+
+
+def test_every_alias_stands_for_fields_of_the_catalogue() -> None:
+    names = {name.removesuffix(".*") for name in known_names()}
+    keys = {
+        "conditions.engine",
+        "conditions.model",
+        "conditions.dataset",
+        "conditions.batch",
+        "conditions.batch_size",
+        "conditions.global_batch",
+    }
+    for alias, fields in ALIASES.items():
+        unknown = [
+            f for f in fields if f not in names and f not in keys and not any(n.startswith(f"{f}.") for n in names)
+        ]
+        assert unknown == [], alias
+
+
+def test_what_follows_from_a_declared_field_is_declared_with_it() -> None:
+    declared = declare(["conditions.model"], (), ("model",))
+    assert covers("model.parameters", declared)
+    assert not covers("dataset.size", declared)
+
+
+def test_a_key_of_conditions_is_understood_by_its_own_name() -> None:
+    assert declare(["precision"], (), ("precision",)) == {"conditions.precision"}
