@@ -14,6 +14,7 @@ TYPE_CHECKING = False  # read by type checkers as true; `typing` itself takes a 
 if TYPE_CHECKING:
     from typing import Any
 
+    from assay.cli.timing import time as time
     from assay.instruments import probe as probe
     from assay.record.reader import open_record as open_record
     from assay.runners.base import run as run
@@ -30,8 +31,9 @@ _HOMES = {
     "run": ("assay.runners.base", "run"),
     "open_record": ("assay.record.reader", "open_record"),
     "judge": ("assay.verdict.judge", "judge"),
+    "time": ("assay.cli.timing", "time"),
 }
-__all__ = ["Experiment", "__version__", "judge", "load", "open_record", "probe", "run"]
+__all__ = ["Experiment", "__version__", "judge", "load", "open_record", "probe", "run", "time"]
 
 
 def __getattr__(name: str) -> Any:

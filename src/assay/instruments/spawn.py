@@ -26,7 +26,7 @@ from typing import Any
 EMPTY = ("/bin/true", "/usr/bin/true")
 FLOOR_STARTS = 15
 MOST_TRIALS = 10_000
-PROBE_STARTS = 3  # counted starts before which no number of trials is fixed, where no warm-up told the duration
+PROBE_STARTS = 3  # before which no number of trials is fixed
 FAILED = 1  # exit code: a start ended badly, and that was not to be ignored
 LAST_WORDS = 8192  # bytes of a failed command's errors that go into the log
 
@@ -37,8 +37,8 @@ def main(job: dict[str, Any]) -> int:
     job["errors"] = os.open(f"{job['out']}.errors", os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_TRUNC, 0o600)
     variables = dict(os.environ)
     _write(out, {"floor": floor(variables)})
-    durations = []
-    for _ in range(job["warm_up"]):
+    durations: list[int] = []
+    while _warming_up(job, durations):
         row = start(job, variables, warm_up=1)
         _write(out, {"trial": row})
         if not _ended_well(row, job):
@@ -55,6 +55,14 @@ def main(job: dict[str, Any]) -> int:
         if not planned:
             planned = trials_for(spent // done, job["round_ns"])
     return 0
+
+
+def _warming_up(job: dict[str, Any], durations: list[int]) -> bool:
+    """As many as asked for; where the number of trials is to be found, a few more: one slow start must not decide it."""
+    if len(durations) < job["warm_up"]:
+        return True
+    finding = bool(durations) and not job["trials"]
+    return finding and len(durations) < PROBE_STARTS and sum(durations) < 2 * job["round_ns"]
 
 
 def trials_for(duration_ns: int, round_ns: int) -> int:

@@ -43,12 +43,13 @@ def check(experiment: Experiment, folder: Path) -> None:
     Raises:
         SpecError: it is not there, may not be executed, or more than one level is asked for.
     """
-    problems = [*_levels(experiment), *_program(experiment, folder)]
+    problems = [*single_level(experiment), *_program(experiment, folder)]
     if problems:
         raise SpecError(tuple(problems), "the command")
 
 
-def _levels(experiment: Experiment) -> list[Problem]:
+def single_level(experiment: Experiment) -> list[Problem]:
+    """A timing has one configuration and no faults: the problem, where more is asked for."""
     if experiment.factor.levels == (1,) and not experiment.faults:
         return []
     return [Problem(
@@ -135,18 +136,23 @@ def trials_of(context: RunContext) -> int | None:
     asked = context.experiment.timing.trials
     if asked is not None:
         return asked
-    ended = [row["launch"] for row in context.rows if row["status"] == "ok"]
-    return counted_before(context.record.path, ended[0]) if ended else None
+    rows = _first_trials(context)
+    return len(rows) or None
 
 
-def counted_before(record: Path, launch: int) -> int | None:
-    """The counted trials of a launch that has ended."""
+def calls_of(context: RunContext) -> int | None:
+    """How many calls a trial shall hold: as many as in the first launch; None in that one, which finds it out."""
+    rows = _first_trials(context)
+    return int(rows[0]["calls"]) if rows else None
+
+
+def _first_trials(context: RunContext) -> list[dict[str, Any]]:
+    """The counted trials of the first launch that ended well; empty before there is one."""
     from assay.record.reader import read_launch
 
-    table, _ = read_launch(record, launch, TRIALS.name)
-    if table is None:
-        return None
-    return sum(1 for warm_up in table.column("warm_up").to_pylist() if not warm_up) or None
+    ended = [row["launch"] for row in context.rows if row["status"] == "ok"]
+    table = read_launch(context.record.path, ended[0], TRIALS.name)[0] if ended else None
+    return [] if table is None else [row for row in table.to_pylist() if not row["warm_up"]]
 
 
 def _request(context: RunContext, job: Job, lines: Path) -> tuple[Request, list[str]]:

@@ -89,7 +89,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
     Values stay text: they are checked by `experiment_from`.
     """
-    _keep_command(parser)
+    keep_command(parser)
     parser.usage = "%(prog)s [options] [FILE] [-- SCRIPT ARGUMENT ...]"
     parser.add_argument("experiment", nargs="?", metavar="FILE", help="an experiment's TOML file")
     group = parser.add_argument_group("keys of the experiment", "Each overrides the key of the file, if one is given.")
@@ -108,7 +108,7 @@ def split_at_dashes(words: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
     return list(words[:place]), tuple(words[place + 1 :])
 
 
-def _keep_command(parser: argparse.ArgumentParser) -> None:
+def keep_command(parser: argparse.ArgumentParser) -> None:
     """Let the parser put the words after `--` in `after_dashes`.
 
     argparse cannot: it forgets where `--` stood, and it gives up on optional positional words round options.

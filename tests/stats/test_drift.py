@@ -1,0 +1,46 @@
+"""Trend and memory of values in the order in which they were taken."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import linregress
+
+from assay.stats.drift import drift, lag_one, lag_one_limit
+
+
+def test_a_steady_growth_is_found_exactly() -> None:
+    seconds = [0.0, 600.0, 1200.0, 1800.0]
+    found = drift(seconds, [math.exp(0.02 * s / 3600.0) for s in seconds])
+    assert found is not None
+    assert found.per_hour == pytest.approx(math.expm1(0.02))
+    assert found.over_the_run == pytest.approx(math.expm1(0.01))
+    assert found.p_value == pytest.approx(0.0, abs=1e-9)
+
+
+def test_slope_and_p_are_those_of_scipys_regression() -> None:
+    numbers = np.random.default_rng(3)
+    seconds, values = np.arange(20) * 7.0, np.exp(numbers.normal(0, 0.02, 20))
+    found, known = drift(seconds, values), linregress(seconds, np.log(values))
+    assert found is not None
+    assert math.log1p(found.per_hour) == pytest.approx(known.slope * 3600.0)
+    assert found.p_value == pytest.approx(known.pvalue)
+
+
+def test_too_few_values_have_no_drift_and_no_memory() -> None:
+    assert drift([0.0, 1.0, 2.0], [1.0, 2.0, 3.0]) is None
+    assert drift([1.0] * 5, [1.0, 2.0, 3.0, 4.0, 5.0]) is None
+    assert lag_one([1.0, 2.0, 3.0]) is None
+    assert lag_one([1.0] * 9) is None
+
+
+def test_the_memory_of_a_known_series() -> None:
+    # m = 2.5; deviations -1.5 -0.5 0.5 1.5; products 0.75 - 0.25 + 0.75 = 1.25; squares 5
+    assert lag_one([1.0, 2.0, 3.0, 4.0]) == pytest.approx(0.25)
+    assert lag_one([1.0, 2.0, 1.0, 2.0]) == pytest.approx(-0.75)
+
+
+def test_the_limit_of_independent_values() -> None:
+    assert lag_one_limit(100) == pytest.approx(0.196)
