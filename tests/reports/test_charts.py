@@ -12,10 +12,11 @@ import pytest
 from assay.metrics.estimate import Estimate
 from assay.reports import charts
 from assay.reports.pictures import cost_time, launch_timeline, speedup
-from assay.reports.pictures.base import PLACEHOLDERS, Drawing, Missing, WorkerAxis, has_interval, interval_row
+from assay.reports.pictures.base import PLACEHOLDERS, Drawing, Missing, WorkerAxis, colour, has_interval, interval_row
 from assay.reports.view import View, build
 from assay.verdict.judge import judge
 from tests import builders
+from tests.metrics.scaling_records import usl_record
 
 NAMES = [name for name, _ in charts.PICTURES]
 
@@ -151,10 +152,50 @@ def test_a_serial_fraction_outside_0_to_1_is_no_amdahl_curve(serial: float) -> N
     judged = builders.judgement()
     fraction = {"all": builders.estimate(serial, 0.01, "fraction")}
     judged = replace(judged, results={**judged.results, "serial_fraction": fraction})
-    drawing = speedup.draw(build(builders.measured(launches=1, steps=5), judged))
+    view = build(builders.measured(launches=1, steps=5), judged)
+    drawing = speedup.draw(replace(view, series=replace(view.series, scaling=None)))
     assert isinstance(drawing, Drawing)
     assert "Amdahl’s law, fitted" not in [key.text for key in drawing.key]
     assert "Serial fraction" in drawing.caption
+
+
+def test_the_law_that_aicc_prefers_is_drawn_with_its_band_and_dashed_where_it_is_predicted() -> None:
+    measured = usl_record((1, 2, 4, 8, 16), alpha=0.05, beta=0.002)
+    drawing = speedup.draw(build(measured, judge(measured)))
+    assert isinstance(drawing, Drawing)
+    keys = [key.text for key in drawing.key]
+    assert "Universal Scalability Law, fitted, band: 95 % interval" in keys
+    assert "the same, predicted" in keys
+    spec = drawing.chart.to_dict()
+    lines = [layer for layer in spec["layer"] if layer["mark"].get("color") == colour("second")]
+    rows = [spec["datasets"][layer["data"]["name"]] for layer in lines]
+    reach = [max(row["x"] for row in each) for each in rows]
+    # band and line, measured and predicted; the law turns at sqrt(.95 / .002) = 21.8, and nothing measured shows the fall
+    assert reach == pytest.approx([16, 16, 21.8, 21.8], rel=0.02)
+    assert "No prediction for N = 32: there the fitted curve would fall" in drawing.caption
+    # X(16)/X(1) = 16 / (1 + .05 * 15 + .002 * 16 * 15)
+    assert rows[1][-1]["y"] == pytest.approx(16 / 2.23, rel=0.01)
+    assert "Law: Universal Scalability Law, by AICc" in drawing.caption
+
+
+def test_a_law_that_does_not_turn_is_drawn_to_twice_the_range_and_no_farther() -> None:
+    measured = usl_record((1, 2, 4, 8), alpha=0.1, beta=0.0)
+    scaling = build(measured, judge(measured)).series.scaling
+    assert scaling is not None
+    assert [scaling.measured[-1].workers, scaling.beyond[-1].workers] == pytest.approx([8, 16])
+    assert scaling.beyond[-1].speedup == pytest.approx(16 / 2.5, rel=0.02)
+    assert scaling.limit == ""
+
+
+def test_a_law_that_missed_the_largest_count_is_not_carried_beyond_it() -> None:
+    measured = usl_record((1, 2, 4), alpha=0.05, beta=0.0)
+    view = build(measured, judge(measured))
+    drawing = speedup.draw(view)
+    assert isinstance(drawing, Drawing)
+    assert view.series.scaling is not None
+    assert view.series.scaling.beyond == ()
+    assert "the same, predicted" not in [key.text for key in drawing.key]
+    assert "No prediction for N = 8: predicting the largest worker count needs at least 3" in drawing.caption
 
 
 def test_wide_worker_counts_get_a_logarithmic_axis_and_labels_that_fit() -> None:

@@ -93,6 +93,13 @@ def test_the_raytracer_trap() -> None:
         assert "beyond 40, twice the largest measured N = 20" in answer.sentence
 
 
+def test_a_fall_that_nobody_measured_is_not_predicted() -> None:
+    # inside twice the range, and the USL would say 191 [155, 227] at 32, where 260 was measured
+    refused = predict(fit("usl", FIRST_SIX), FIRST_SIX, 32)
+    assert isinstance(refused, Refused)
+    assert "there the fitted curve would fall" in refused.sentence or "misses it by" in refused.sentence
+
+
 def test_the_whole_raytracer_has_its_coherency_on_the_bound_and_no_peak() -> None:
     found = fit("usl", RAYTRACER)
     beta = found.parameter("beta")

@@ -226,6 +226,7 @@ def test_a_prediction_inside_twice_the_range_stands_with_its_scatter() -> None:
     assert found.low is not None
     assert found.high is not None
     assert found.low < 230 < found.high
+    assert found.throughput is not None
     assert found.speedup == pytest.approx(found.throughput / 20)
 
 

@@ -14,11 +14,14 @@ from typing import Final
 
 import polars as pl
 
-from assay.metrics.estimate import Estimate, Value
+from assay.metrics.estimate import Absent, Estimate, Value
 from assay.metrics.measured import Measured
+from assay.metrics.scaling import chosen, throughputs
+from assay.stats.scaling_fits import FARTHEST, LAW_NAMES, Refused, predict, relative_curve
 from assay.units import NS_PER_S
 
 MOST_POINTS: Final = 300  # per launch
+CURVE_POINTS: Final = 60  # per part of a fitted curve
 RECOVERY: Final = (  # metric, what it is called in a picture
     ("time_to_detect", "detect"),
     ("time_to_restart", "restart"),
@@ -94,17 +97,69 @@ class FaultTimeline:
 
 
 @dataclass(frozen=True, kw_only=True)
+class CurvePoint:
+    """The speedup of a fitted law at `workers`, with the interval of the curve where several blocks give one."""
+
+    workers: float
+    speedup: float
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScalingCurve:
+    """The law that AICc prefers: over the measured range, and beyond it as far as it may be predicted."""
+
+    law: str
+    why: str
+    measured: tuple[CurvePoint, ...]
+    beyond: tuple[CurvePoint, ...]  # empty where nothing may be predicted; `limit` says why
+    limit: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class Series:
     """Everything that pictures need beside the metrics."""
 
     timelines: tuple[Timeline, ...]
     order: tuple[OrderPoint, ...]
     faults: tuple[FaultTimeline, ...]
+    scaling: ScalingCurve | None = None  # None where no law can be checked
 
 
 def build(measured: Measured, results: Mapping[str, Mapping[str, Value]]) -> Series:
     """All series of a record."""
-    return Series(timelines=_timelines(measured), order=_order(measured), faults=_faults(measured, results))
+    return Series(
+        timelines=_timelines(measured), order=_order(measured), faults=_faults(measured, results), scaling=_scaling(measured)
+    )  # fmt: skip
+
+
+def _scaling(measured: Measured) -> ScalingCurve | None:
+    data = throughputs(measured)
+    if isinstance(data, Absent):
+        return None
+    choice = chosen(measured, data)
+    if isinstance(choice, Refused):
+        return None
+    found, least, most = choice.chosen, data.levels[0], data.levels[-1]
+
+    def part(begin: float, end: float) -> tuple[CurvePoint, ...]:
+        workers = [begin * (end / begin) ** (i / (CURVE_POINTS - 1)) for i in range(CURVE_POINTS)]
+        curve = relative_curve(found, workers, measured.experiment.base_level)
+        bounded = data.spent > 0  # the launches of one block share their hour
+        return tuple(
+            CurvePoint(workers=n, speedup=at.value, low=at.low if bounded else None, high=at.high if bounded else None)
+            for n, at in zip(workers, curve, strict=True)
+        )
+
+    whole = predict(found, data, FARTHEST * most)
+    end = min(FARTHEST * most, found.turning_point() or FARTHEST * most)  # a fall that was not measured is not drawn
+    end = FARTHEST * most if not isinstance(whole, Refused) else end
+    drawn = end > most and not isinstance(predict(found, data, end), Refused)
+    return ScalingCurve(
+        law=LAW_NAMES[found.law], why=choice.sentence, measured=part(least, most),
+        beyond=part(most, end) if drawn else (), limit=whole.sentence if isinstance(whole, Refused) else "",
+    )  # fmt: skip
 
 
 def _timelines(measured: Measured) -> tuple[Timeline, ...]:

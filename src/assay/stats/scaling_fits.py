@@ -18,6 +18,7 @@ Cannot tell: why.  And a law that fits is not thereby true beyond the data: an i
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -218,7 +219,7 @@ def fit(law: Law, data: Points, confidence: float = 0.95) -> Fit:
     variance = rss / df
     covariance = np.zeros((len(names), len(names)))
     jacobian = _residual_jacobian(law, data, values)[:, free]
-    covariance[np.ix_(free, free)] = np.linalg.pinv(jacobian.T @ jacobian) * variance
+    covariance[np.ix_(free, free)] = _inverse_square(jacobian) * variance
     t = t_quantile((1.0 + confidence) / 2.0, df)
     limit = rss + variance * t**2 + NO_RESIDUAL
     parameters = []
@@ -251,7 +252,10 @@ def choose(data: Points, laws: Sequence[Law] = STRONG, confidence: float = 0.95)
             reason="insufficient",
             sentence=f"a law can be checked with at least {least} worker counts, not {len(data.levels)}",
         )
-    fits = tuple(fit(law, data, confidence) for law in able)
+    try:
+        fits = tuple(fit(law, data, confidence) for law in able)
+    except ValueError as error:
+        return Refused(reason="refused", sentence=str(error))
     best = min(fits, key=lambda found: found.aicc)  # the simplest of equals: min keeps the first
     return Choice(chosen=best, fits=fits, sentence=_choice_sentence(best, fits, laws))
 
@@ -346,7 +350,7 @@ def predict(found: Fit, data: Points, workers: float) -> Prediction | Refused:
     """Throughput of one more launch at `workers` with its prediction interval, or why it is not predicted.
 
     Refused beyond twice the largest measured N; beyond the largest also where the fit without that N misses it by more
-    than 20 %, or cannot be made.
+    than 20 % or cannot be made, and beyond a peak that the data do not show.
     """
     if not (math.isfinite(workers) and workers >= 1.0):
         raise ValueError(f"the number of workers must be finite and at least 1, not {workers}")
@@ -366,6 +370,13 @@ def predict(found: Fit, data: Points, workers: float) -> Prediction | Refused:
                 reason="refused",
                 sentence=f"no prediction for N = {workers:g}: without N = {largest:g} the fit misses it by "
                 f"{abs(tried.error.value):.0%}, more than {WORST_MISS:.0%}",
+            )
+        turn = found.turning_point()
+        if turn is not None and workers > turn * (1.0 + 1e-9) and isinstance(peak(found, data), Refused):
+            return Refused(
+                reason="refused",
+                sentence=f"no prediction for N = {workers:g}: there the fitted curve would fall, and the measured worker "
+                "counts do not show that it does",
             )
         held = tried
     return Prediction(workers=workers, throughput=_prediction_interval(found, workers), held_out=held)
@@ -483,6 +494,14 @@ def _residual_jacobian(law: Law, data: Points, values: Sequence[float]) -> Array
     return np.asarray(jacobian * _target(data)[1][:, np.newaxis], dtype=np.float64)
 
 
+def _inverse_square(jacobian: Array) -> Array:
+    """(J'J)^-1, worked out on columns of length 1: they differ by many powers of ten."""
+    lengths = np.linalg.norm(jacobian, axis=0)
+    lengths = np.where(lengths > 0.0, lengths, 1.0)
+    inverse = np.linalg.pinv(jacobian / lengths)
+    return np.asarray(inverse @ inverse.T / np.outer(lengths, lengths), dtype=np.float64)
+
+
 def _solve(law: Law, data: Points) -> tuple[tuple[float, ...], list[int], float]:
     """Values, which of them are free (not on a bound), and the weighted residual sum of squares.
 
@@ -501,6 +520,11 @@ def _solve(law: Law, data: Points) -> tuple[tuple[float, ...], list[int], float]
                 one = _on(law, data, held)
                 if one is not None and _allowed(one[0]):
                     found.append((one[1], tuple(i for i in range(p) if i not in held), one[0]))
+    if not found:  # numbers so far apart that no search settles
+        raise ValueError(
+            f"{LAW_NAMES[law]} cannot be fitted to throughputs from {data.throughputs.min():.3g} to "
+            f"{data.throughputs.max():.3g}"
+        )
     rss, free, values = min(found)
     return values, list(free), rss
 
@@ -511,7 +535,7 @@ def _allowed(values: Sequence[float]) -> bool:
 
 def _on(law: Law, data: Points, held: dict[int, float]) -> tuple[tuple[float, ...], float] | None:
     """The optimum with some parameters held, and its residual sum of squares; None where the search finds none."""
-    from scipy.optimize import curve_fit
+    from scipy.optimize import OptimizeWarning, curve_fit
 
     y, root = _target(data)
     p = len(PARAMETERS[law])
@@ -532,7 +556,8 @@ def _on(law: Law, data: Points, held: dict[int, float]) -> tuple[tuple[float, ..
 
     start = _start(law, data)
     try:
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore", OptimizeWarning)  # of its covariance, which `fit` works out itself
             part, _ = curve_fit(
                 curve, data.workers, y, p0=[start[i] for i in free], sigma=1.0 / root, jac=slopes, method="lm",
                 xtol=1e-13, ftol=1e-13, maxfev=2000, check_finite=True,

@@ -216,19 +216,23 @@ def dot_key(values: Iterable[Estimate], what: str) -> list[Key]:
 
 @dataclass(frozen=True, kw_only=True)
 class WorkerAxis:
-    """The horizontal axis of worker counts, logarithmic where they span more than a decade."""
+    """The horizontal axis of worker counts, logarithmic where they span more than a decade.
+
+    `reach`: a count beyond the levels that the axis must hold too, without a label.
+    """
 
     levels: tuple[int, ...]
+    reach: float = 0.0
 
     @property
     def logarithmic(self) -> bool:
         """Whether equal ratios are equally far apart."""
-        return max(self.levels) / min(self.levels) > LOG_FROM
+        return max(*self.levels, self.reach) / min(self.levels) > LOG_FROM
 
     @property
     def domain(self) -> tuple[float, float]:
         """A little room on both sides of the levels."""
-        low, high = min(self.levels), max(self.levels)
+        low, high = min(self.levels), max(*self.levels, self.reach)
         if self.logarithmic:
             return low / 1.25, high * 1.25
         room = max(0.08 * (high - low), 0.35)

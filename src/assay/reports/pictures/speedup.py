@@ -1,9 +1,14 @@
-"""How far is the measured speedup from the ideal, and does one serial fraction explain the gap?"""
+"""How far is the measured speedup from the ideal, and which law explains the gap?
+
+The law is the one that AICc prefers on the launches, with the interval of its curve; dashed where it is a prediction,
+never beyond twice the largest measured count.  Where no law can be checked, Amdahl's with the fitted serial fraction.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import altair as alt
@@ -34,6 +39,7 @@ from assay.reports.pictures.base import (
     top_of,
     worker_axis,
 )  # fmt: skip
+from assay.reports.series import CurvePoint, ScalingCurve
 from assay.reports.view import View
 
 TITLE = "Speedup against the ideal"
@@ -41,12 +47,12 @@ CURVE_POINTS = 60
 
 
 def draw(view: View) -> Drawing | Missing:
-    """Speedup with intervals and launch dots, the ideal line, and Amdahl's law with its fitted serial fraction."""
+    """Speedup with intervals and launch dots, the ideal line, and the fitted law."""
     row = view.metric("speedup")
     found = estimates(view, row)
     if row is None or not found:
         return Missing(title=TITLE, reason=absence(view, row, "Speedup"))
-    axis, workers = worker_axis(view), {column.key: column.workers for column in view.columns}
+    axis, workers = _axis(view), {column.key: column.workers for column in view.columns}
     base = workers[view.base]
     top = max(top_of(found.values(), 1.0), max(workers.values()) / base * 1.05)
     low = (
@@ -61,7 +67,9 @@ def draw(view: View) -> Drawing | Missing:
 
     x = axis.channel()
     rows = [{"x": workers[key], **interval_row(value, 1.0, low, top)} for key, value in found.items()]
-    layers = [*_amdahl(view, axis, x, y), _ideal(axis, base, x, y)]
+    law = view.series.scaling
+    curve = _amdahl(view, axis, x, y) if law is None else _law(law, top, x, y)
+    layers = [*curve, _ideal(axis, base, x, y)]
     layers += [dots(launch_dots(found, view, axis, 1.0, top=top), x, y), *points(rows, x, y)]
     return Drawing(
         title=TITLE, chart=sized(alt.layer(*layers).properties(title=above("speedup")), HEIGHT),
@@ -73,9 +81,45 @@ def draw(view: View) -> Drawing | Missing:
 def _key(view: View, found: dict[str, Estimate]) -> tuple[Key, ...]:
     keys = [*interval_key(found.values(), view, "speedup"), *dot_key(found.values(), "one block")]
     keys.append(Key(mark="dash", role="muted", text="ideal"))
-    if _fraction(view) is not None:
+    law = view.series.scaling
+    if law is not None:
+        keys.append(Key(mark="line", role="second", text=f"{_typeset(law.law)}, fitted{_band_words(law, view)}"))
+        keys += [Key(mark="dash", role="second", text="the same, predicted")] if law.beyond else []
+    elif _fraction(view) is not None:
         keys.append(Key(mark="line", role="second", text="Amdahl’s law, fitted"))
     return tuple(keys)
+
+
+def _axis(view: View) -> WorkerAxis:
+    """The worker axis, as far as the law is predicted."""
+    law, axis = view.series.scaling, worker_axis(view)
+    return replace(axis, reach=law.beyond[-1].workers) if law is not None and law.beyond else axis
+
+
+def _typeset(law: str) -> str:
+    return law.removeprefix("the ").replace("'", "’")
+
+
+def _band_words(law: ScalingCurve, view: View) -> str:
+    return "" if law.measured[0].low is None else f", band: {view.confidence} interval"
+
+
+def _law(law: ScalingCurve, top: float, x: alt.X, y: Callable[[str], alt.Y]) -> list[Any]:
+    """Band and line over the measured range, and dashed beyond it."""
+    layers = []
+    for part, dash in ((law.measured, [1, 0]), (law.beyond, [5, 4])):
+        rows = [_curve_row(point, top) for point in part if point.speedup <= top]
+        base = alt.Chart(data(rows))
+        if rows and part[0].low is not None:
+            layers.append(base.mark_area(opacity=0.18, color=colour("second")).encode(x=x, y=y("low"), y2="high:Q"))
+        if rows:
+            layers.append(base.mark_line(strokeWidth=2, strokeDash=dash, color=colour("second")).encode(x=x, y=y("y")))
+    return layers
+
+
+def _curve_row(point: CurvePoint, top: float) -> dict[str, float | None]:
+    high = None if point.high is None else min(point.high, top)
+    return {"x": point.workers, "y": point.speedup, "low": point.low, "high": high}
 
 
 def _ideal(axis: WorkerAxis, base: int, x: alt.X, y: Callable[[str], alt.Y]) -> Any:
@@ -117,8 +161,14 @@ def _amdahl(view: View, axis: WorkerAxis, x: alt.X, y: Callable[[str], alt.Y]) -
 
 def _model_words(view: View) -> str:
     """The fitted fraction and its ceiling, or why there is none."""
-    rows = [view.metric(name) for name in ("serial_fraction", "amdahl_ceiling")]
-    return " ".join(f"{row.title}: {row.cells[ALL].full}." for row in rows if row is not None and ALL in row.cells)
+    names, law = ["serial_fraction", "amdahl_ceiling"], view.series.scaling
+    names += ["usl_peak", "held_out_error"] if law is not None else []
+    rows = [view.metric(name) for name in names]
+    words = [f"{row.title}: {row.cells[ALL].full}." for row in rows if row is not None and ALL in row.cells]
+    if law is not None:
+        limit = f"{law.limit[0].upper()}{law.limit[1:]}." if law.limit else ""
+        words += [f"Law: {_typeset(law.why)}.", *([limit] if limit else [])]
+    return " ".join(words)
 
 
 def _caption(view: View) -> str:
