@@ -99,7 +99,7 @@ class Check:
         """Whether launches in turn would change what is said: a suspicion, or a regression on different days."""
         if self.design == "in turn" or self.state in ("not_comparable", "nothing_measured"):
             return False
-        return any(_doubtful(row) for row in self.rows)
+        return any(_is_doubtful(row) for row in self.rows)
 
 
 def check(
@@ -126,7 +126,7 @@ def check(
     )  # fmt: skip
     rows = _rows(settings)
     design = _design(settings)
-    notes = (*comparison.notes, *_about_days(settings, design, rows))
+    notes = (*_own(comparison.notes), *_about_days(settings, design, rows))
     return _concluded(replace(start, rows=(*_correctness(settings), *rows), design=design, notes=notes))
 
 
@@ -154,19 +154,36 @@ def check_history(
     before = _before_change(decided) if decided is not None else ""
     return _concluded(replace(
         start, design="a history", rows=(*_correctness(settings), *ordered), histories=found, suspects_from=before,
-        baseline=f"{count(len(past), 'records')} of the history", notes=comparison.notes,
+        baseline=f"{count(len(past), 'records')} of the history", notes=_own(comparison.notes),
     ))  # fmt: skip
 
 
-def confirm(first: Check, again: Check) -> Check:
-    """The first check with what launches in turn (`again`) say about every row that was in doubt."""
+def alone(record: Side, place: str) -> Check:
+    """A record whose history holds no comparable record: nothing can be said."""
+    told = f"INCONCLUSIVE: {place} holds no earlier record that is comparable with {record.label}."
+    return Check(
+        state="inconclusive", design="none", baseline="", record=record.label, rows=(), confirmation="not needed",
+        mismatches=(), refused=(), gaps=_gaps(record), notes=(), exploratory=False, sentence=told,
+    )  # fmt: skip
+
+
+def confirm(first: Check, again: Check, *, everything_in_doubt: bool = False) -> Check:
+    """The first check with what launches in turn (`again`) say about every row that was in doubt.
+
+    `everything_in_doubt`: also those that were inconclusive without a suspicion.
+    """
+
+    def doubtful(row: Row) -> bool:
+        open_ = everything_in_doubt and row.decides and row.state == "inconclusive" and row.value is not None
+        return _is_doubtful(row) or open_
+
     fresh = {(row.metric, row.configuration): row for row in again.rows}
     rows = tuple(
-        _confirmed(row, fresh.get((row.metric, row.configuration)), again) if _doubtful(row) else row
+        _confirmed(row, fresh.get((row.metric, row.configuration)), again) if doubtful(row) else row
         for row in first.rows
     )
-    doubtful = [(row, fresh.get((row.metric, row.configuration))) for row in first.rows if _doubtful(row)]
-    states = [_state_again(new) for _, new in doubtful]
+    asked = [(row, fresh.get((row.metric, row.configuration))) for row in first.rows if doubtful(row)]
+    states = [_state_again(new) for _, new in asked]
     outcome: Confirmation = (
         "confirmed" if "regression" in states else "undecided" if "inconclusive" in states else "refuted"
     )
@@ -239,6 +256,11 @@ def _started(comparison: Comparison, baseline: Side, record: Side) -> Check:
 def _stopped(empty: Check, state: State, why: str) -> Check:
     words = {"nothing_measured": "NOTHING MEASURED", "not_comparable": "NOT COMPARABLE"}
     return replace(empty, state=state, sentence=f"{words[state]}: {why.rstrip('.')}.")
+
+
+def _own(notes: Sequence[str]) -> tuple[str, ...]:
+    """The comparison's notes without what a check says better: days, and that code may differ but does not."""
+    return tuple(note for note in notes if "were not run in turn" not in note and not note.startswith("Declared as"))
 
 
 def _refusal(comparison: Comparison) -> str:
@@ -356,8 +378,9 @@ def _row(settings: _Settings, change: Change, raw: Difference | None, wide: Diff
     decision = _decided(settings, wide, better, p)
     state = _state(wide, decision, better)
     suspected = state != "regression" and _decided(settings, raw, better, p).change == "worse"
-    if suspected:
-        state = "inconclusive"
+    state = "inconclusive" if suspected else state
+    if wide is not raw:  # more launches of the same days do not make the days alike
+        decision = replace(decision, launches_needed=None)
     return replace(
         base, state=state, suspected=suspected, difference=wide, margin=decision.margin,
         launches_needed=decision.launches_needed,
@@ -432,10 +455,8 @@ def _row_of_history(one: History, comparison: Comparison, margin: float, everyth
         state: RowState = "regression" if worse else "improvement"
         word = "worse" if worse else "better"
         change = next(c for c in one.changes if c.index == recent)
-        return replace(
-            base, state=state,
-            sentence=f"{where}: {_moved(one, recent)} {count(support, 'records')} ago, which is {word} (p = {change.p_value:.2g})",
-        )  # fmt: skip
+        told = f"{where}: {one.moved(change)}, which is {word}; {count(support, 'records')} carry it"
+        return replace(base, state=state, sentence=told)
     start = one.levels[-1][0]
     reference = [point.level for point in one.points[start:-1]]
     if len(reference) < LEAST_RECORDS:
@@ -463,20 +484,8 @@ def _recent_change(one: History) -> int | None:
 
 
 def _is_worse(one: History, at: int) -> bool:
-    (_, _, before), (_, _, after) = _around(one, at)
+    before, after = one.around(at)
     return after < before if one.better == "higher" else after > before
-
-
-def _around(one: History, at: int) -> tuple[tuple[int, int, float], tuple[int, int, float]]:
-    place = next(i for i, (first, _, _) in enumerate(one.levels) if first == at)
-    return one.levels[place - 1], one.levels[place]
-
-
-def _moved(one: History, at: int) -> str:
-    (_, _, before), (_, _, after) = _around(one, at)
-    if one.scale == "ratio":
-        return f"{'rose' if after > before else 'fell'} by {_percent(abs(after / before - 1.0))}"
-    return f"{'rose' if after > before else 'fell'} from {number(before, 4)} to {number(after, 4)}"
 
 
 def _before_change(one: History) -> str:
@@ -489,7 +498,7 @@ def _before_change(one: History) -> str:
 # ---- the end ---------------------------------------------------------------------------------------------------------
 
 
-def _doubtful(row: Row) -> bool:
+def _is_doubtful(row: Row) -> bool:
     """Rows of numbers that decide and may be the day's luck; quality and wrong results are not a matter of days."""
     return row.decides and (row.suspected or row.state == "regression") and row.value is not None
 
@@ -536,7 +545,7 @@ def _sentence(found: Check, state: State, rows: Sequence[Row]) -> str:
     chosen = [row for row in rows if row.state == state] or list(rows)
     told = "; ".join(row.sentence for row in chosen[:3]) + (f"; and {len(chosen) - 3} more" if len(chosen) > 3 else "")
     word = state.replace("_", " ").upper()
-    if state == "regression" and found.confirmation == "unconfirmed" and any(_doubtful(row) for row in chosen):
+    if state == "regression" and found.confirmation == "unconfirmed" and any(_is_doubtful(row) for row in chosen):
         word += " (unconfirmed)"
     if found.exploratory:
         word = f"EXPLORATORY {word}"
@@ -576,7 +585,7 @@ def change_text(found: Difference) -> str:
         unit = " %"
     else:
         value, low, high, unit = found.value, found.low, found.high, ""
-    decimals = min(decimals_of(value, low, high), 4)
+    decimals = min(decimals_of(value, low, high), 2 if found.scale == "ratio" else 6)
     sign = "+" if value > 0 else ""
     return f"{sign}{number(value, decimals)}{unit} [{number(low, decimals)}, {number(high, decimals)}]"
 

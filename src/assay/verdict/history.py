@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from assay.metrics.base import Better
 from assay.metrics.estimate import Estimate
+from assay.metrics.format import given
 from assay.stats.between_records import LEAST_RECORDS, Between, Level, between, level
-from assay.stats.changes import Change, across_series, change_in_history, changes_in_history
+from assay.stats.changes import SUPPORT, Change, across_series, change_in_history, changes_in_history, cusum
 from assay.stats.comparison import Scale
 from assay.verdict.arms import launch_values
 from assay.verdict.compared import Side
@@ -63,6 +64,24 @@ class History:
         if not self.points:
             return None
         return between([point.level for point in self.points[self.levels[-1][0] :]])
+
+    def around(self, at: int) -> tuple[float, float]:
+        """The levels before and after a found change, in the metric's unit."""
+        place = next(i for i, (first, _, _) in enumerate(self.levels) if first == at)
+        return self.levels[place - 1][2], self.levels[place][2]
+
+    def moved(self, change: Change) -> str:
+        """What happened at a change, in words: "rose by 20 % (p = 0.001)"."""
+        if change.kind != "change" or change.index is None:
+            return "suspected: fewer than 3 records carry it"
+        before, after = self.around(change.index)
+        word = "rose" if after > before else "fell"
+        by = (
+            f"by {given(100.0 * abs(after / before - 1.0), 3)} %"
+            if self.scale == "ratio"
+            else f"from {given(before, 4)} to {given(after, 4)}"
+        )
+        return f"{word} {by} (p = {given(change.p_value or 0.0, 2)})"
 
     def _mean(self, first: int, end: int) -> float:
         mean = math.fsum(point.level.mean for point in self.points[first:end]) / (end - first)
@@ -122,11 +141,25 @@ def _history(
     changes = changes_in_history(values, seed)
     if before.kind == "change" and after.kind != "change":  # it does not stand beside the other series
         changes = tuple(change for change in changes if change.kind == "suspected")
+    changes = _placed(changes, values)
     described = sides[0].judgement.metrics[metric]
     return History(
         metric=metric, title=described.title, unit=described.unit, better=described.better, configuration=configuration,
         scale=scale, points=points, changes=changes, p_adjusted=after.p_value,
     )  # fmt: skip
+
+
+def _placed(changes: tuple[Change, ...], values: Sequence[float]) -> tuple[Change, ...]:
+    """Each found change where the two stretches beside it differ most: PELT's segments are at least 5 records long, and a
+    change that three records carry would be put two records too early."""
+    found = [change for change in changes if change.kind == "change" and change.index is not None]
+    edges = [0, *(change.index or 0 for change in found), len(values)]
+    for place, change in enumerate(found, start=1):
+        begin, end = edges[place - 1], edges[place + 1]
+        if end - begin >= 2 * SUPPORT:
+            edges[place] = begin + cusum(values[begin:end])[1]
+        found[place - 1] = replace(change, index=edges[place])
+    return (*found, *(change for change in changes if change.kind != "change"))
 
 
 def worth_showing(side: Side, primary: str) -> Iterator[tuple[str, str]]:
@@ -135,7 +168,8 @@ def worth_showing(side: Side, primary: str) -> Iterator[tuple[str, str]]:
         if metric.better == "neither" or not (metric.primary or name == primary):
             continue
         for configuration in side.measured.configurations:
-            if estimate_of(side, name, configuration) is not None:
+            found = estimate_of(side, name, configuration)
+            if found is not None and (found.confidence < 1.0 or name == primary):  # a speedup of the base over itself
                 yield name, configuration
 
 

@@ -1,0 +1,62 @@
+"""How do verbs that judge several records find, open and judge them?
+
+A record is named by its path, its name below the root, `latest`, or its address in a store, from which it is pulled and
+verified first.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from assay.verdict.compared import Side
+
+
+def find(text: str, root: Path) -> Path:
+    """The folder of a record, pulled from its store if `text` is an address."""
+    from assay.record.reader import resolve
+    from assay.record.store import Store, default_cache, is_address
+
+    if not is_address(text):
+        return resolve(text, root)
+    place, _, name = text.rstrip("/").rpartition("/")
+    return Store(place).pull(name, default_cache(os.environ))
+
+
+def side(path: Path, label: str = "") -> Side:
+    """One record, opened and judged."""
+    from assay.metrics.measured import from_record
+    from assay.record.reader import open_record
+    from assay.verdict.compared import Side
+    from assay.verdict.judge import judge
+
+    measured = from_record(open_record(path))
+    return Side(label=label or path.resolve().name, measured=measured, judgement=judge(measured))
+
+
+def folders_of(url: str) -> Iterator[Path]:
+    """The complete records of a folder or a store, the oldest first; those of a store are pulled."""
+    from assay.errors import RecordError
+    from assay.record.store import Store, default_cache
+
+    store = Store(url)
+    if store.local is not None and not store.local.is_dir():
+        raise RecordError(f"{store.shown} does not exist. Give the folder or the address that holds the records.")
+    for entry in store.entries():
+        if entry.state == "complete":
+            yield store.local / entry.folder if store.local else store.pull(entry.folder, default_cache(os.environ))
+
+
+def comparable(newest: Side, others: Sequence[Side], varying: Sequence[str]) -> list[Side]:
+    """Those that may be compared with the newest one; inadmissible ones are left out."""
+    from assay.verdict.comparability import differences, refusing
+
+    return [
+        one
+        for one in others
+        if one.judgement.verdict.status != "INVALID" and not refusing(differences((one, newest), varying))
+    ]

@@ -1,0 +1,73 @@
+"""How is a history shown?  As a table in the terminal, and as one self-contained page with a picture for each series."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+
+import jinja2
+
+from assay.metrics.format import count, show
+from assay.reports.check import clean
+from assay.verdict.history import History
+
+
+def to_text(found: Sequence[History]) -> str:
+    """One table for each series: record, date, value, level and change."""
+    return (
+        clean("\n".join(_table(one) for one in found)) if found else "no series: no comparable record holds a value\n"
+    )
+
+
+def rows(one: History) -> list[tuple[str, str, str, str, str]]:
+    """Date, record, value, interval, and what happened at this record."""
+    marks = {change.index: one.moved(change) for change in one.changes}
+    found = []
+    for place, point in enumerate(one.points):
+        shown = show(point.value)
+        date = point.created_utc[:19].replace("T", " ")
+        found.append((date, point.label, shown.text, shown.interval, marks.get(place, "")))
+    return found
+
+
+def _table(one: History) -> str:
+    lines = [("DATE (UTC)", "RECORD", "VALUE", "INTERVAL", "CHANGE"), *rows(one)]
+    widths = [max(len(line[column]) for line in lines) for column in range(5)]
+    told = [f"  {'  '.join(cell.ljust(w) for cell, w in zip(line, widths, strict=True)).rstrip()}" for line in lines]
+    return "\n".join([head(one), *told, ""])
+
+
+def head(one: History) -> str:
+    """What the series shows, in one line."""
+    changes = [change for change in one.changes if change.kind == "change"]
+    said = "; ".join(f"{one.moved(c)} at record {(c.index or 0) + 1} of {len(one.points)}" for c in changes) or (
+        "no change"
+        if one.p_adjusted is not None
+        else f"{count(len(one.points), 'records')} are too few to ask for changes"
+    )
+    return f"{one.title} at {one.configuration}: {said}"
+
+
+def page(found: Sequence[History], title: str) -> str:
+    """The whole page as one HTML document: no script, no network; text from records is escaped."""
+    from altair.utils.schemapi import debug_mode
+
+    from assay.reports import charts
+    from assay.reports.pictures.history import draw
+
+    with debug_mode(False):
+        pictures = [charts.finish(f"history-{place}", draw(one)) for place, one in enumerate(found)]
+    shown = [
+        {"head": head(one), "picture": picture, "rows": rows(one)}
+        for one, picture in zip(found, pictures, strict=True)
+    ]  # fmt: skip
+    return _template().render(title=title, series=shown)
+
+
+@cache
+def _template() -> jinja2.Template:
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("assay.reports", "templates"), autoescape=True, undefined=jinja2.StrictUndefined,
+        trim_blocks=True, lstrip_blocks=True,
+    )  # fmt: skip
+    return environment.get_template("history.html")
