@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import math
+from pathlib import Path
+
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
 from assay import catalog
-from assay.stats.means import MEANS, Kind, NoMean, mean
+from assay.metrics.estimate import Absent
+from assay.metrics.measured import from_record
+from assay.record.reader import open_record
+from assay.stats.intervals import mean_t
+from assay.stats.means import MEANS, Kind, NoMean, mean, quotient
+from assay.verdict.judge import compute
 
 SECONDS, WORK = [10.0, 100.0, 40.0], [100.0, 100.0, 100.0]  # three runs of 100 Gflop (Hoefler & Belli, SC'15; T12)
 RATES = [10.0, 1.0, 2.5]
@@ -81,3 +90,42 @@ def test_every_metric_says_its_kind_and_is_averaged_or_refused_accordingly(name:
         mean(kind, [3.0, 6.0])
     if kind != "level":
         assert mean(kind, numerators=[3.0, 6.0], denominators=[1.0, 2.0]) == 3.0
+
+
+def test_the_share_of_a_whole_is_the_quotient_of_sums_with_the_interval_worked_out_by_hand() -> None:
+    """Productive 9, 40, 51 of 10, 50, 60 s: 100/120.  Residuals 0.6667, -1.6667, 1 over mean 40: sd 1.45297/40 = .036324,
+    times t[.975, 2] = 4.302653 over sqrt(3): .090235."""
+    got = quotient([9, 40, 51], [10, 50, 60], 0.95)
+    assert got.value == pytest.approx(100 / 120)
+    assert (got.value - got.low, got.high - got.value) == pytest.approx((0.090235, 0.090235), abs=1e-5)
+
+
+def test_shares_of_equal_wholes_have_students_interval() -> None:
+    shares = [0.9, 0.8, 0.85, 0.7]
+    got, plain = quotient([10 * s for s in shares], [10] * 4, 0.95), mean_t(shares, 0.95)
+    assert (got.value, got.low, got.high) == pytest.approx((plain.value, plain.low, plain.high))
+
+
+def test_one_share_bounds_nothing() -> None:
+    got = quotient([9], [10], 0.95)
+    assert (got.value, got.low, got.high) == (0.9, -math.inf, math.inf)
+
+
+def test_the_metrics_of_a_record_are_centred_over_launches_as_their_kind_demands(repository: Path) -> None:
+    """Rates: geometric, so that items per dollar and dollars per item agree; costs and counts: between the harmonic and the
+    arithmetic mean of the launches; ratios: between the extremes.  So never the best of several."""
+    results = compute(from_record(open_record(repository / "tests" / "records" / "good")), catalog.load_all("metrics"))
+    seen = set()
+    for name, values in results.items():
+        kind = catalog.load("metrics", name).kind
+        for value in values.values():
+            launches = [] if isinstance(value, Absent) else list(value.launch_values)
+            if isinstance(value, Absent) or len(launches) < 2 or min(launches) <= 0.0 or kind == "level":
+                continue
+            seen.add(kind)
+            ratio = kind == "ratio"
+            least, most = (min(launches), max(launches)) if ratio else (stats.hmean(launches), np.mean(launches))
+            assert least * (1 - 1e-9) <= value.value <= most * (1 + 1e-9), name
+            if kind == "rate":
+                assert value.value == pytest.approx(stats.gmean(launches)), name
+    assert {"cost", "rate", "ratio"} <= seen

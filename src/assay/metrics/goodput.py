@@ -8,9 +8,10 @@ import polars as pl
 
 from assay.metrics.estimate import Absent, Value
 from assay.metrics.measured import Measured, effective_steps
-from assay.metrics.per_launch import average, no_launch
+from assay.metrics.per_launch import no_launch, of_interval
 from assay.metrics.recovery import NO_FAULT, struck_launches
 from assay.metrics.step_time import MARK_STEPS
+from assay.stats.means import quotient
 from assay.units import FRACTION, NS_PER_S
 
 # category -> what it is; `partition` gives the share of each, and they sum to 1
@@ -89,8 +90,10 @@ def _one(measured: Measured, parts: pl.DataFrame, marked: set[int], role: str, n
     own = own.filter(pl.col("launch").is_in(list(marked)) & (pl.col("wall_s") > 0.0))  # a skipped launch took no time
     if own.height == 0:
         return Absent(reason="not_measured", detail=MARK_STEPS)
-    shares = (own["productive"] / (own["workers"] * own["wall_s"])).to_list()
-    return average(
-        shares, measured.confidence, unit=FRACTION, aggregate="productive share of workers x wall time", name=name,
-        n_trials=len(shares),
+    whole = own["workers"] * own["wall_s"]
+    shares = (own["productive"] / whole).to_list()
+    return of_interval(
+        quotient(own["productive"].to_list(), whole.to_list(), measured.confidence), shares, measured.confidence,
+        unit=FRACTION, name=name, n_trials=len(shares), tags="agg:productive share of workers x wall time|ci:t-quotient",
+        method=f"sum of productive rank-seconds / sum of workers x wall time over {len(shares)} launches, Student t",
     )  # fmt: skip

@@ -9,7 +9,8 @@
 The mean of a rate with its numerators alone known is the harmonic mean weighted by them: sum w / sum (w/rate).  The geometric
 mean of ratios has no such interpretation and is not offered.  These are means over different configurations or workloads;
 repeated launches of one configuration estimate one quantity, and their centre is the business of `intervals` (rates and
-times: on the log scale).  Sources: Hoefler & Belli, SC'15, rules 3 and 4; Smith, CACM 31, 1988.
+times: on the log scale) and of `quotient` (shares of a whole that differs between launches).
+Sources: Hoefler & Belli, SC'15, rules 3 and 4; Smith, CACM 31, 1988.
 Cannot tell: whether the things averaged belong together.
 """
 
@@ -21,7 +22,7 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.stats.intervals import Floats
+from assay.stats.intervals import Floats, Interval, mean_t
 
 Kind = Literal["cost", "rate", "ratio", "level", "count"]
 
@@ -62,6 +63,18 @@ def mean(
     if len(rates) != len(work) or float(rates.min()) <= 0.0:
         raise NoMean("the mean of rates needs one amount of work for each, and rates above 0")
     return _quotient(work, work / rates)
+
+
+def quotient(numerators: Floats, denominators: Floats, confidence: float) -> Interval:
+    """Sum of the numerators over sum of the denominators, one pair per launch (both of shape [k]), with its interval.
+
+    Student t with k - 1 degrees of freedom on (n_i - R d_i) / mean(d), which is the plain t interval of n_i/d_i where the
+    denominators are equal (Cochran, Sampling Techniques, 1977, chapter 6).  One pair bounds nothing.
+    """
+    above, below = _numbers(numerators, "numerators", "ratio"), _numbers(denominators, "denominators", "ratio")
+    value = _quotient(above, below)
+    spread = mean_t((above - value * below) / below.mean(), confidence)
+    return Interval(value=value, low=value + (spread.low - spread.value), high=value + (spread.high - spread.value))
 
 
 def _quotient(above: NDArray[np.float64], below: NDArray[np.float64]) -> float:
