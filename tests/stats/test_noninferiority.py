@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy import optimize, stats
 
 from assay.stats.noninferiority import (
+    bca_lower,
     clustered,
     crossed,
     flips,
@@ -329,3 +330,40 @@ def test_one_flip_does_not_bound_the_difference_more_closely_than_none() -> None
     assert none.high - none.low == pytest.approx(2 * (1 - 0.05 ** (1 / 517)))
     assert one.high - one.low >= none.high - none.low
     assert one.low < none.low
+
+
+def losses(n: int) -> Array:
+    """Mostly small gains and some large losses: skewed to the left."""
+    return 0.1 - 0.1 * np.random.default_rng(9).exponential(size=n)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_few_skewed_items_get_the_wider_of_bca_and_t_on_both_sides(sign: int) -> None:
+    d = sign * losses(30)
+    plain, got = paired_t(d, 0.05), bca_lower(d, 0.05, seed=3)
+    scipys = [
+        stats.bootstrap((d,), np.mean, method="BCa", confidence_level=0.95, alternative=side, rng=5).confidence_interval
+        for side in ("greater", "less")
+    ]
+    assert got.low == pytest.approx(min(plain.low, scipys[0].low), abs=0.004)
+    assert got.high == pytest.approx(max(plain.high, scipys[1].high), abs=0.004)
+    assert (got.low < plain.low) == (sign == 1)  # BCa reaches out to where the rare values are
+    assert got.smallest_supported_margin >= plain.smallest_supported_margin
+    assert got.method.startswith("the wider of BCa and paired Student t on 30 items")
+
+
+def test_the_same_seed_gives_the_same_decision() -> None:
+    assert bca_lower(losses(30), 0.05, seed=3) == bca_lower(losses(30), 0.05, seed=3)
+
+
+def test_items_that_are_many_and_even_or_fewer_than_twenty_are_left_to_t() -> None:
+    for d in (np.random.default_rng(1).normal(size=60), losses(19), np.full(30, 0.01)):
+        assert bca_lower(d, 0.05, seed=3) == paired_t(d, 0.05)
+
+
+def test_the_stricter_bound_never_turns_a_loss_into_held() -> None:
+    """20 sets of 30 items whose true mean loss is the margin: never HELD where Student's t is not."""
+    rng = np.random.default_rng(10)
+    sets = [0.05 - 0.1 * rng.exponential(size=30) for _ in range(20)]
+    held = [(bca_lower(d, 0.05, seed=1).verdict == "HELD", paired_t(d, 0.05).verdict == "HELD") for d in sets]
+    assert all(plain or not own for own, plain in held)

@@ -9,6 +9,7 @@ Cannot tell: what no unit has shown.  A resample repeats what was seen, so an un
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, Final, Literal
 
@@ -23,6 +24,7 @@ Side = Literal["two-sided", "less", "greater"]
 
 LEAST_UNITS: Final = 20
 RESAMPLES: Final = 9999
+AT_ONCE: Final = 1_000_000  # values held in memory
 
 
 def bca(
@@ -44,10 +46,8 @@ def bca(
     if not data or len({len(column) for column in data}) != 1:
         raise ValueError(f"every unit needs a value in every column, but their lengths are {[len(c) for c in data]}")
 
-    def of_units(units: NDArray[np.int64]) -> float:
-        return float(statistic(*(column[units] for column in data)))
-
-    return _resampled(len(data[0]), of_units, confidence, seed, side, resamples, least, "BCa")
+    constant = all(float(np.ptp(column)) == 0.0 for column in data)
+    return _resampled(data, statistic, confidence, seed, side, resamples, least, "BCa", constant)
 
 
 def over_launches(
@@ -62,25 +62,28 @@ def over_launches(
     """Interval of the statistic of all pooled trials, whole launches drawn with replacement; ValueError below 20 launches."""
     data = [_finite(launch) for launch in launches]
 
-    def of_units(units: NDArray[np.int64]) -> float:
-        return float(statistic(np.concatenate([data[unit] for unit in units])))
+    def of_units(units: Array) -> float:
+        return float(statistic(np.concatenate([data[int(unit)] for unit in units])))
 
-    return _resampled(len(data), of_units, confidence, seed, "two-sided", resamples, LEAST_UNITS, method)
+    whole, constant = np.arange(float(len(data))), float(np.ptp(np.concatenate(data))) == 0.0
+    return _resampled([whole], of_units, confidence, seed, "two-sided", resamples, LEAST_UNITS, method, constant)
 
 
 def _resampled(
-    units: int,
-    statistic: Callable[[NDArray[np.int64]], float],
+    columns: Sequence[Array],
+    statistic: Callable[..., float],
     confidence: float,
     seed: int,
     side: Side,
     resamples: int,
     least: int,
     method: Method,
+    constant: bool,
 ) -> Interval:
-    """scipy's bootstrap of the unit numbers 0 ... units - 1."""
+    """scipy's bootstrap; a statistic with an `axis` (as numpy's have) is computed for many resamples at once."""
     from scipy.stats import bootstrap
 
+    units = len(columns[0])
     if units < least:
         raise ValueError(
             f"a bootstrap needs at least {least} independent units (launches or items), not {units}; use a t interval, or "
@@ -88,19 +91,19 @@ def _resampled(
         )
     if not 0.0 < confidence < 1.0:
         raise ValueError(f"the confidence must lie strictly between 0 and 1, not {confidence}")
-    whole = np.arange(units)
-    value = statistic(whole)
-    left_out = [statistic(np.delete(whole, unit)) for unit in range(units)]
-    if max(left_out) == min(left_out):  # BCa's acceleration is then 0/0
-        if max(left_out) == value:
-            return Interval(value=value, low=value, high=value)
+    value = float(statistic(*columns))
+    if constant:
+        return Interval(value=value, low=value, high=value)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of degenerate data, for which the bounds are nan
+        found: Any = bootstrap(
+            tuple(columns), statistic, paired=len(columns) > 1, n_resamples=resamples, confidence_level=confidence,
+            method=method, alternative=side, batch=max(1, AT_ONCE // units), random_state=np.random.default_rng(seed),
+        )  # fmt: skip
+    low, high = float(found.confidence_interval.low), float(found.confidence_interval.high)
+    if np.isnan(low) or np.isnan(high):
         raise ValueError("the statistic does not tell the units apart, so that resampling them shows no uncertainty")
-    found: Any = bootstrap(
-        (whole,), statistic, vectorized=False, n_resamples=resamples, confidence_level=confidence, method=method,
-        alternative=side, random_state=np.random.default_rng(seed),
-    )  # fmt: skip
-    bounds = found.confidence_interval
-    return Interval(value=value, low=float(bounds.low), high=float(bounds.high))
+    return Interval(value=value, low=low, high=high)
 
 
 def _finite(values: Floats) -> Array:

@@ -21,6 +21,8 @@ from numpy.typing import NDArray
 LEAST_PINGS: Final = 20
 TIMES_THE_BOUND: Final = 10  # an interval between two hosts must be at least so many bounds long
 
+ROUNDING: Final = 1e-9  # of a slope; clocks drift by 1e-6 to 1e-4
+
 Points = list[tuple[float, float]]
 Line = NDArray[np.float64]
 
@@ -76,31 +78,32 @@ def linear_drift(pings: Iterable[Ping]) -> Drift:
         offset(ping)
     above = _hull([(ping.t0 - origin, ping.t1 - ping.t0 - base) for ping in found], below=True)
     below = _hull([(ping.t3 - origin, ping.t2 - ping.t3 - base) for ping in found], below=False)
-    first, last = max(above[0, 0], below[0, 0]), min(above[-1, 0], below[-1, 0])
+    first, last = float(max(above[0, 0], below[0, 0])), float(min(above[-1, 0], below[-1, 0]))
     if not first < last:
         raise ValueError("pings that all lie within the time of one cannot show a drift; spread them over the run")
-
-    def relative(time: float) -> tuple[float, float]:
-        top, bottom = (float(np.interp(time, line[:, 0], line[:, 1])) for line in (above, below))
-        return (top + bottom) / 2, (top - bottom) / 2
 
     def at(time: float) -> Offset:
         if not first <= time - origin <= last:
             raise ValueError(f"the offset is known from {origin + first} to {origin + last}, not at {time}")
-        middle, half = relative(time - origin)
-        return Offset(offset=base + middle, bound=half)
+        top, bottom = (float(np.interp(time - origin, line[:, 0], line[:, 1])) for line in (above, below))
+        return Offset(offset=base + (top + bottom) / 2, bound=max(top - bottom, 0.0) / 2)
 
-    knots = [x for x in {*above[:, 0].tolist(), *below[:, 0].tolist()} if first <= x <= last]
-    if min(relative(x)[1] for x in knots) < 0:
+    least, largest = _slopes(above, below)
+    if least > largest + ROUNDING:
         raise ValueError(
             "no straight line lies between all pings: a clock was set, or changed its rate; use shorter stretches"
         )
-    (begin, half_begin), (end, half_end) = relative(first), relative(last)
-    length = last - first
     return Drift(
-        slope=(end - begin) / length, slope_bound=(half_begin + half_end) / length,
+        slope=(least + largest) / 2, slope_bound=max(largest - least, 0.0) / 2,
         begin=origin + first, end=origin + last, at=at,
     )  # fmt: skip
+
+
+def _slopes(above: Line, below: Line) -> tuple[float, float]:
+    """Least and largest slope of the straight lines between the hulls: a + b x <= y above, a + b x >= y below, a eliminated."""
+    run = above[:, :1] - below[:, 0]
+    rise = above[:, 1:] - below[:, 1]
+    return float((rise[run < 0] / run[run < 0]).max()), float((rise[run > 0] / run[run > 0]).min())
 
 
 def too_short(interval: float, bound: float) -> str:

@@ -5,7 +5,8 @@ Differences are candidate minus reference, higher is better; a caller whose scor
 
 * binary, one launch: Tango's score test (Statistics in Medicine 17, 1998), its restricted likelihood solved in closed form,
   and the exact rule P(flip) <= 1 - alpha^(1/n) where nothing flipped;
-* graded, one launch: Student's t on paired differences; with clusters the CR1 variance and t[C - 1];
+* graded, one launch: Student's t on paired differences, and BCa where they are few or skewed (`bca_lower`, the wider of the
+  two); with clusters the CR1 variance and t[C - 1];
 * several launches: crossed random effects d_ij = mu + launch_i + item_j + rest_ij.  With A = var(row means)/k,
   B = var(column means)/n and E = residual variance/(k n), Var(mean) is estimated by A + B - E, and the bound lies
   sqrt(t[k-1]^2 A + t[n-1]^2 (B - E)) below the mean (never less than sqrt(t[k-1]^2 (A - E) + t[n-1]^2 B)).  Every part carries
@@ -35,6 +36,8 @@ Array = NDArray[np.float64]
 
 LEAST_LAUNCHES: Final = 3  # fewer say nothing of use about launch-to-launch variation
 LEAST_CLUSTERS: Final = 10
+FEW_ITEMS: Final = 50  # below, and beyond this skewness, a mean of items is not yet normal
+SKEWED: Final = 1.0
 POWER: Final = 0.8  # of the plans
 
 
@@ -142,6 +145,33 @@ def paired_t(differences: Floats, margin: float, confidence: float = 0.95, large
     worst = float(np.abs(d).max()) if _sparse(d) else 0.0
     spread = _Spread(mean=float(d.mean()), launch=0.0, item=float(d.var(ddof=1)), rest=0.0, worst=worst, reach=worst)
     return _crossed_decision(spread, 1, n, margin, confidence, f"paired Student t on {n} items", plan_launches=False)
+
+
+def bca_lower(
+    differences: Floats, margin: float, confidence: float = 0.95, largest_change: float = 1.0, *, seed: int
+) -> Decision:
+    """Decision for graded scores of one launch whose items are few (20 to 49) or skewed (|skew| > 1): the stricter bound.
+
+    Each side is bounded by the wider of Student's t and BCa over items (9999 resamples drawn from `seed`): each alone is
+    too narrow for some shape.  Nominal 5 %, losses exponential: at 20 items t holds 11 % and the wider one 10 %, at 50
+    items 9 and 6 %; so few items may not show a rare large loss at all.  Elsewhere, and below 20 items: `paired_t`.
+    """
+    from assay.stats.bootstrap import LEAST_UNITS, bca
+
+    plain, d = paired_t(differences, margin, confidence, largest_change), _finite(differences, 1)
+    if float(np.ptp(d)) == 0.0 or len(d) < LEAST_UNITS or (len(d) >= FEW_ITEMS and abs(_skewness(d)) <= SKEWED):
+        return plain
+    low = min(plain.low, bca([d], np.mean, confidence, seed=seed, side="greater").low)
+    high = max(plain.high, bca([d], np.mean, confidence, seed=seed, side="less").high)
+    wider = 1.0 + (plain.low - low) / plain.smallest_supported_margin
+    return _decision(
+        estimate=plain.estimate,
+        bounds=(low, high),
+        margin=margin,
+        items_needed=None if plain.items_needed is None else math.ceil(plain.items_needed * wider**2),
+        smallest_margin=plain.smallest_supported_margin * wider,
+        method=f"the wider of BCa and {plain.method}",
+    )
 
 
 def clustered(
@@ -369,6 +399,12 @@ def _decision(
 def _planned(first: int, enough: Callable[[int], bool]) -> int | None:
     """The smallest sufficient number, or None where no practical number suffices."""
     return smallest(first, enough) if enough(MOST_REPETITIONS) else None
+
+
+def _skewness(d: Array) -> float:
+    """Third standardised moment; d varies."""
+    centred = d - d.mean()
+    return float(np.mean(centred**3)) / math.pow(float(np.mean(centred**2)), 1.5)
 
 
 def _sparse(d: Array) -> bool:

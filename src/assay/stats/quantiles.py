@@ -174,9 +174,7 @@ def _refused(tail: Tail, launches: int, trials: int) -> Tail:
     name, beyond = f"p{100 * tail.p:g}", math.floor(tail.n_eff * min(tail.p, 1.0 - tail.p))
     more = f"about {launches} launches of this length"
     if tail.k < LEAST_LAUNCHES:
-        why = (
-            f"{name} needs at least {LEAST_LAUNCHES} launches, whose spread is its uncertainty, not {tail.k}"
-        )
+        why = f"{name} needs at least {LEAST_LAUNCHES} launches, whose spread is its uncertainty, not {tail.k}"
     elif beyond < BEYOND:
         why = (
             f"{name} needs {BEYOND} independent trials beyond it, and {tail.n} trials with an autocorrelation time of "
