@@ -103,7 +103,7 @@ HARDWARE: Mapping[str, Mutate] = {
     "host.machine": machine("host/machine", "aarch64"),
     "memory.total_bytes": machine("memory/total_bytes", 128_000_000_000),
     "gpu.models": machine(f"{GPU}/name", "A100"),
-    "gpu.count": machine("gpu/nvidia/devices", [dict(name="H200", memory_bytes=150e9), dict(name="H200", memory_bytes=150e9)]),
+    "gpu.count": machine("gpu/nvidia/devices", [{"name": "H200", "memory_bytes": 150e9}, {"name": "H200", "memory_bytes": 150e9}]),
     "gpu.memory_bytes": machine(f"{GPU}/memory_bytes", 80_000_000_000),
     "gpu.driver": machine("gpu/nvidia/driver", "580.0"),
     "host.kernel": machine("host/kernel", "6.2.0"),

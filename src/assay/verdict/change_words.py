@@ -38,7 +38,8 @@ def change_text(change: Change) -> str:
     if change.ratio is None:
         return f"difference {_signed(change.difference or 0.0, change.low, change.high, _unit(change), _launches(change))}"
     if 0.5 < change.ratio < 2.0:
-        return _signed(change.ratio - 1.0, change.low - 1.0, change.high - 1.0, FRACTION, _launches(change))
+        low = change.low - 1.0 if change.low > 0.0 else -math.inf  # a ratio of 0 at the lower end bounds nothing
+        return _signed(change.ratio - 1.0, low, change.high - 1.0, FRACTION, _launches(change))
     shown = show(_dressed(change.ratio, change.low, change.high, RATIO, _launches(change)))
     return f"{shown.text} times {shown.interval}"
 

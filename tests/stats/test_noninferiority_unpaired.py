@@ -1,0 +1,58 @@
+"""Is "held" honest where launches of the two sides belong to nobody?"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from assay.stats.noninferiority import paired_t
+from assay.stats.noninferiority_unpaired import unpaired
+
+
+def test_without_launch_variation_the_bounds_are_those_of_the_items() -> None:
+    r = np.tile(np.linspace(0.0, 1.0, 50), (3, 1))
+    c = np.tile(np.linspace(0.0, 1.0, 50) ** 1.1, (4, 1))
+    expected = paired_t(c[0] - r[0], 0.1)
+    assert (unpaired(r, c, 0.1).low, unpaired(r, c, 0.1).high) == pytest.approx((expected.low, expected.high))
+
+
+def test_the_launches_part_is_welchs_standard_error() -> None:
+    """Items all alike: launch means 0, 1, 2 against 5, 5, 8. A = 1/3 + 3/3; Welch's df = (4/3)^2/((1/3)^2/2 + 1/2) = 3.2."""
+    from scipy import stats
+
+    r = np.repeat([[0.0], [1.0], [2.0]], 10, axis=1)
+    c = np.repeat([[5.0], [5.0], [8.0]], 10, axis=1)
+    half = stats.t.ppf(0.95, 3.2) * np.sqrt(4 / 3)
+    items = paired_t(np.full(10, 5.0), 1.0)
+    reach = np.hypot((items.high - items.low) / 2, half)
+    found = unpaired(r, c, 1.0)
+    assert (found.low, found.high) == pytest.approx((5.0 - reach, 5.0 + reach))
+
+
+def test_fewer_than_three_launches_on_a_side_decide_nothing() -> None:
+    found = unpaired(np.ones((2, 500)), np.ones((5, 500)), 0.1)
+    assert (found.verdict, found.launches_needed) == ("INCONCLUSIVE", 3)
+
+
+def test_sides_with_other_items_are_refused() -> None:
+    with pytest.raises(ValueError, match="same items"):
+        unpaired(np.ones((3, 4)), np.ones((3, 5)), 0.1)
+
+
+def test_at_the_margin_held_is_said_in_at_most_5_per_cent() -> None:
+    """300 graded items, 5 launches a side, launch effects of 0.02, a true loss of exactly the margin of 0.05; 400 sets."""
+    rng = np.random.default_rng(20260101)
+    held = 0
+    for _ in range(400):
+        items = rng.normal(0.6, 0.2, 300)
+        side = [items + rng.normal(0, 0.02, (5, 1)) + rng.normal(0, 0.2, (5, 300)) for _ in range(2)]
+        held += unpaired(side[0], side[1] - 0.05, 0.05).verdict == "HELD"
+    assert held / 400 <= 0.05
+
+
+def test_a_side_that_lost_nothing_is_held_where_the_data_can_show_it() -> None:
+    rng = np.random.default_rng(7)
+    items = rng.normal(0.6, 0.2, 400)
+    r, c = (items + rng.normal(0, 0.005, (5, 1)) + rng.normal(0, 0.05, (5, 400)) for _ in range(2))
+    assert unpaired(r, c, 0.05).verdict == "HELD"
+    assert unpaired(r, c - 0.2, 0.05).verdict == "DEGRADED"
