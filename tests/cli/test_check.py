@@ -121,7 +121,7 @@ def test_a_history_alone_finds_a_change_that_three_records_carry(
         last = stored(made(10.0 * factor, day=day), tmp_path)
     code, out = check(tmp_path, capsys, "--history", str(tmp_path), "--show")
     assert code == 1
-    assert "REGRESSION (unconfirmed): Wall time of a run at workers=1: rose by 20" in out
+    assert "REGRESSION (unconfirmed): Wall time of a run at workers=1: rose by 19.9 %" in out
     assert "which is worse; 3 records carry it" in out
     assert last.name in out
     page = (tmp_path / "history.html").read_text()

@@ -133,7 +133,7 @@ def _same_script(measured: Measured, folder: Path, where: str) -> Path:
 
 def _clean_commit(measured: Measured) -> str:
     before = (measured.manifest.get("environment") or {}).get("before") or {}
-    git = before.get("git")
+    git = (before.get("workload") or {}).get("git")
     commit = str(git.get("commit", "")) if isinstance(git, Mapping) else ""
     if not re.fullmatch(r"[0-9a-f]{40}([0-9a-f]{24})?", commit):
         raise CannotConfirm("the baseline's record names no commit; give a checkout of its code with --baseline-folder")
