@@ -367,3 +367,9 @@ def test_the_stricter_bound_never_turns_a_loss_into_held() -> None:
     sets = [0.05 - 0.1 * rng.exponential(size=30) for _ in range(20)]
     held = [(bca_lower(d, 0.05, seed=1).verdict == "HELD", paired_t(d, 0.05).verdict == "HELD") for d in sets]
     assert all(plain or not own for own, plain in held)
+
+
+def test_no_failure_in_three_hundred_bounds_their_share_at_1_2221_percent() -> None:
+    """methodology T16: the upper end of the two-sided 95 % Clopper-Pearson interval of 0/300."""
+    exact = stats.binomtest(0, 300).proportion_ci(0.95, method="exact").high
+    assert zero_flip_bound(300, 0.975) == pytest.approx(exact) == pytest.approx(0.012221, abs=5e-7)
