@@ -1,0 +1,184 @@
+"""Does every rendering show every verdict, say EXPLORATORY beside each, strike out what does not count, and escape what it was given?"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from html.parser import HTMLParser
+
+import pytest
+
+from assay.reports import charts
+from assay.reports.comparisons import forest, html, markdown, terminal
+from assay.reports.comparisons import json as comparison_json
+from assay.reports.comparisons.view import ComparisonView, build
+from assay.reports.pictures.base import Drawing, Missing
+from assay.verdict.compare import compare
+from assay.verdict.compared import Side
+from tests.verdict.comparing import complete, relabelled, side, with_experiment
+
+RENDERINGS: dict[str, Callable[[ComparisonView], str]] = {
+    "terminal": terminal.render, "markdown": markdown.render, "html": html.render, "json": comparison_json.render,
+}  # fmt: skip
+EVIL = "<script>alert(1)</script>|`x`"
+
+
+@pytest.fixture(scope="module")
+def plain() -> Side:
+    return side("A", complete())
+
+
+@pytest.fixture(scope="module")
+def better() -> Side:
+    return side("B", complete(efficiency={2: 0.99}))
+
+
+@pytest.fixture(scope="module")
+def decided(plain: Side, better: Side) -> ComparisonView:
+    return build(compare([plain, better]), plain.judgement.metrics)
+
+
+@pytest.fixture(scope="module")
+def forced(plain: Side, better: Side) -> ComparisonView:
+    other = with_experiment(better, "B", "workload.arguments", ("--lr", "1"))
+    return build(compare([plain, other], force=True), plain.judgement.metrics)
+
+
+@pytest.fixture(scope="module")
+def struck(plain: Side) -> ComparisonView:
+    lost = side("B", complete(efficiency={2: 0.99}, right={2: 20}))
+    return build(compare([plain, lost]), plain.judgement.metrics)
+
+
+@pytest.fixture(scope="module")
+def refused(plain: Side, better: Side) -> ComparisonView:
+    other = with_experiment(better, "B", "workload.arguments", (EVIL,))
+    return build(compare([plain, other]), plain.judgement.metrics)
+
+
+@pytest.mark.parametrize("name", RENDERINGS)
+def test_the_sentence_and_the_deciding_verdict_are_in_every_rendering(name: str, decided: ComparisonView) -> None:
+    text = " ".join(RENDERINGS[name](decided).split())
+    assert "faster" in text
+    assert "would have been found" in text
+    assert "Throughput" in text or name == "json"
+
+
+@pytest.mark.parametrize("name", RENDERINGS)
+def test_every_verdict_of_a_forced_comparison_has_its_mark(name: str, forced: ComparisonView) -> None:
+    text = RENDERINGS[name](forced)
+    if name == "json":
+        assert [change for change in json.loads(text)["changes"] if change["exploratory"] is not True] == []
+    shown = {"terminal": [r for r in forced.rows if r.shown or r.primary], "json": []}.get(name, list(forced.rows))
+    assert text.count("EXPLORATORY") >= len(shown) + 2  # and in the heading and the sentence
+    assert [row.word for row in forced.rows if "EXPLORATORY" not in row.word] == []
+
+
+@pytest.mark.parametrize("name", RENDERINGS)
+def test_a_comparison_that_was_not_forced_never_has_the_mark(name: str, decided: ComparisonView) -> None:
+    assert "EXPLORATORY" not in RENDERINGS[name](decided)
+
+
+@pytest.mark.parametrize("name", RENDERINGS)
+def test_a_refusal_names_field_both_values_reason_and_override(name: str, refused: ComparisonView) -> None:
+    text = " ".join(RENDERINGS[name](refused).split())
+    for wanted in ("workload.arguments", "(none)", "alert(1)", "--varying workload.arguments", "--force"):
+        assert wanted in text.replace("\\", ""), wanted
+
+
+def test_numbers_that_do_not_count_are_struck_and_stay(struck: ComparisonView) -> None:
+    assert "~~+10.0 % \\[7.6, 12.5\\]~~" in markdown.render(struck)
+    assert "<del>+10.0 % [7.6, 12.5]</del>" in html.render(struck)
+    assert "struck out" in terminal.render(struck)
+    change = next(c for c in json.loads(comparison_json.render(struck))["changes"] if c["primary"])
+    assert (change["outcome"], round(change["ratio"], 3)) == ("struck_out", 1.1)
+
+
+def test_text_from_a_record_is_never_markup(refused: ComparisonView) -> None:
+    assert "<script>" not in html.render(refused)
+    assert "<script>" not in markdown.render(refused)
+    assert "\\|\\`x\\`" in markdown.render(refused)
+
+
+def test_the_terminal_without_colour_is_plain_ascii_of_the_asked_width(
+    decided: ComparisonView, refused: ComparisonView
+) -> None:
+    for view in (decided, refused):
+        for width in (60, 100, 140):
+            lines = terminal.render(view, width=width).splitlines()
+            assert max(map(len, lines)) <= width
+            assert all(line.isascii() for line in lines)
+    assert "\x1b[" in terminal.render(decided, colour=True)
+
+
+def test_many_sides_stand_beside_one_another_each_against_the_first(plain: Side, better: Side) -> None:
+    view = build(compare([plain, better, relabelled(plain, "C")]), plain.judgement.metrics)
+    assert [(row.side, row.word) for row in view.overview] == [("A", ""), ("B", "faster"), ("C", "equivalent")]
+    assert {"Throughput", "Step time", "Cost of a run", "Quality"} <= set(view.heads)
+    for render in (terminal.render, markdown.render, html.render):
+        assert "Side by side" in render(view)
+
+
+def test_a_number_that_no_side_has_is_no_column(decided: ComparisonView) -> None:
+    assert "Energy of a run" not in decided.heads
+
+
+def test_the_json_has_exactly_the_documented_keys(decided: ComparisonView, forced: ComparisonView) -> None:
+    document = comparison_json.document(forced)
+    assert set(document) == {key for key, _, _ in comparison_json.FIELDS["(top)"]}
+    for name in ("changes", "mismatches"):
+        keys = {key for key, _, _ in comparison_json.FIELDS[f"{name}[]"]}
+        assert all(set(row) == keys for row in document[name])
+        assert document[name]
+    json.loads(comparison_json.render(decided), parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
+    assert comparison_json.SCHEMA in comparison_json.reference()
+
+
+def test_the_forest_shows_the_band_of_equivalence_and_every_ratio_in_words(
+    decided: ComparisonView, struck: ComparisonView
+) -> None:
+    drawn = forest.draw(decided)
+    assert isinstance(drawn, Drawing)
+    drawn.chart.to_dict()  # checks the specification against the schema
+    assert any("within 3 %" in key.text for key in drawn.key)
+    assert "Throughput of B against A at workers=2: faster" in drawn.description
+    picture = charts.picture("forest", drawn)
+    assert picture.svg.startswith("<svg")
+    marked = forest.draw(struck)
+    assert isinstance(marked, Drawing)
+    assert any(key.text == "struck out" for key in marked.key)
+
+
+def test_without_a_ratio_there_is_a_sentence_in_place_of_the_picture(refused: ComparisonView) -> None:
+    assert isinstance(forest.draw(refused), Missing)
+
+
+class _Page(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        self.tags.add(tag)
+        self.open += [tag] if tag not in ("meta", "link", "br") else []
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def test_the_page_is_whole_runs_nothing_and_loads_nothing(decided: ComparisonView) -> None:
+    text = html.render(decided)
+    page = _Page()
+    page.feed(re.sub(r"<(path|circle|rect)([^>]*)/>", r"<\1\2></\1>", text))
+    assert page.open == []
+    assert "script" not in page.tags
+    assert not re.search(r'(src|href)="(?!data:,|#)', text)
+
+
+def test_a_metric_that_only_one_side_measured_says_so(plain: Side) -> None:
+    view = build(compare([plain, side("B", complete(prices=None))]), plain.judgement.metrics)
+    row = next(row for row in view.rows if row.metric == "cost" and row.configuration == "workers=2")
+    assert (row.word, row.effect, row.value) == ("not measured", "", "not measured")
+    assert "not measured on B" in row.sentence
