@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from assay.cli.timing import time as time
     from assay.instruments import probe as probe
     from assay.record.reader import open_record as open_record
-    from assay.runners.base import run as run
+    from assay.cli.running import run as run
     from assay.spec.experiment import Experiment as Experiment
     from assay.spec.load import load as load
     from assay.verdict.judge import judge as judge
@@ -28,7 +28,7 @@ _HOMES = {
     "probe": ("assay.instruments.probe", None),
     "Experiment": ("assay.spec.experiment", "Experiment"),
     "load": ("assay.spec.load", "load"),
-    "run": ("assay.runners.base", "run"),
+    "run": ("assay.cli.running", "run"),
     "open_record": ("assay.record.reader", "open_record"),
     "judge": ("assay.verdict.judge", "judge"),
     "time": ("assay.cli.timing", "time"),

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from assay.clock import FakeClock
 from assay.launchers.base import Ending, Handle, Launcher, Request
 from assay.record import folder as record_folder
 from assay.record.progress import ProgressWriter
-from assay.runners.base import RunContext, plan_signature
+from assay.runners.base import Job, Made, RunContext, plan_signature
+from assay.runners.rows import launch_row
 from assay.runners.signals import StopRequest
 from assay.spec.experiment import Experiment
 from assay.spec.load import from_mapping
@@ -101,6 +103,36 @@ def fake_launcher(handle: FakeHandle) -> Launcher:
         return handle
 
     return Launcher(name="fake", check=lambda _: None, start=start, describe=lambda _: {"launcher": "fake"})
+
+
+class InstantMaker:
+    """Launches that take a second of fake time and end as `rules` says: (experiment's name, slot) -> a status, "stop" (a
+    signal comes while it runs) or an exception. `made` notes (label or name, block, role) in the order of making."""
+
+    made: ClassVar[list[tuple[str, int, str]]] = []
+    rules: ClassVar[dict[tuple[str, int], Any]] = {}
+
+    def __init__(self, context: RunContext) -> None:
+        self.context = context
+
+    def make(self, job: Job) -> Made:
+        name = self.context.experiment.name
+        self.made.append((self.context.label or name, job.planned.block, job.planned.role))
+        rule = self.rules.get((name, job.planned.slot), "ok")
+        if isinstance(rule, BaseException):
+            raise rule
+        if rule == "stop":
+            self.context.stop.note(signal.SIGINT)
+            rule = "aborted"
+        begin = self.context.clock.now_ns()
+        self.context.clock.sleep(1.0)
+        return Made(row=launch_row(
+            job.planned, launch=job.number, attempt=job.attempt, begin_ns=begin, end_ns=self.context.clock.now_ns(),
+            begin_utc="", status=rule, reason="" if rule == "ok" else f"it was {rule}", exit_code=0, restarts=0, placement="{}",
+        ))  # fmt: skip
+
+    def absences(self) -> Mapping[str, str]:
+        return {}
 
 
 class SilentMeter:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import signal
 from collections import Counter
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,39 +12,9 @@ from assay import catalog
 from assay.clock import FakeClock
 from assay.errors import Interrupted, RecordError, SpecError, WorkloadError
 from assay.record.reader import Record, open_record
-from assay.runners.base import Job, Made, Outcome, RunContext, Runner, RunProgress, resume
-from assay.runners.rows import launch_row
+from assay.runners.base import Outcome, RunContext, Runner, RunProgress, resume
 from assay.runners.session import Arm, order_of_arms, run_together
-from tests.runners.making import experiment
-
-MADE: list[tuple[str, int, str]] = []  # label or name, block, role: in the order of making
-RULES: dict[str, Any] = {}  # (name, slot) -> what happens
-
-
-class InstantMaker:
-    """Launches that take a second of fake time and end as the test says."""
-
-    def __init__(self, context: RunContext) -> None:
-        self.context = context
-
-    def make(self, job: Job) -> Made:
-        name = self.context.experiment.name
-        MADE.append((self.context.label or name, job.planned.block, job.planned.role))
-        rule = RULES.get((name, job.planned.slot), "ok")
-        if isinstance(rule, BaseException):
-            raise rule
-        if rule == "stop":
-            self.context.stop.note(signal.SIGINT)
-            rule = "aborted"
-        begin = self.context.clock.now_ns()
-        self.context.clock.sleep(1.0)
-        return Made(row=launch_row(
-            job.planned, launch=job.number, attempt=job.attempt, begin_ns=begin, end_ns=self.context.clock.now_ns(),
-            begin_utc="", status=rule, reason="" if rule == "ok" else f"it was {rule}", exit_code=0, restarts=0, placement="{}",
-        ))  # fmt: skip
-
-    def absences(self) -> Mapping[str, str]:
-        return {}
+from tests.runners.making import InstantMaker, experiment
 
 
 def never(_: RunContext) -> Outcome:
@@ -56,8 +24,8 @@ def never(_: RunContext) -> Outcome:
 @pytest.fixture(autouse=True)
 def instant(monkeypatch: pytest.MonkeyPatch) -> None:
     """The runner `training` makes instant launches."""
-    MADE.clear()
-    RULES.clear()
+    InstantMaker.made.clear()
+    InstantMaker.rules.clear()
     found = catalog.load
     runner = Runner(name="training", check=lambda *_: None, run=never, maker=InstantMaker)
     monkeypatch.setattr(catalog, "load", lambda kind, name: runner if kind == "runners" else found(kind, name))
@@ -75,9 +43,9 @@ def records(folder: Path) -> dict[str, Record]:
 
 def test_no_arm_is_a_block_ahead_of_another(tmp_path: Path) -> None:
     together(tmp_path, "a", "b", launches={"per_configuration": 4})
-    blocks = [block for _, block, _ in MADE]
+    blocks = [block for _, block, _ in InstantMaker.made]
     assert blocks == sorted(blocks)
-    assert Counter(MADE) == {(arm, block, "timed"): 2 for arm in "ab" for block in range(4)}
+    assert Counter(InstantMaker.made) == {(arm, block, "timed"): 2 for arm in "ab" for block in range(4)}
 
 
 def test_two_arms_are_made_in_the_order_abba() -> None:
@@ -111,7 +79,7 @@ def test_every_manifest_names_the_session_and_its_own_place_in_it(tmp_path: Path
 
 def test_fault_launches_come_after_all_timed_ones(tmp_path: Path) -> None:
     together(tmp_path, "a", "b", faults=[{"kind": "kill"}])
-    assert [role for _, _, role in MADE] == ["timed"] * 8 + ["fault"] * 2
+    assert [role for _, _, role in InstantMaker.made] == ["timed"] * 8 + ["fault"] * 2
 
 
 def test_an_arm_with_more_blocks_goes_on_alone(tmp_path: Path) -> None:
@@ -120,11 +88,11 @@ def test_an_arm_with_more_blocks_goes_on_alone(tmp_path: Path) -> None:
         for name, blocks in (("short", 1), ("long", 3))
     ]
     run_together(arms, root=tmp_path / "records", clock=FakeClock())
-    assert [name for name, block, _ in MADE if block > 0] == ["long"] * 4
+    assert [name for name, block, _ in InstantMaker.made if block > 0] == ["long"] * 4
 
 
 def test_a_failing_arm_is_told_and_the_others_are_finished(tmp_path: Path) -> None:
-    RULES.update({("bad", slot): "failed" for slot in range(10)})
+    InstantMaker.rules.update({("bad", slot): "failed" for slot in range(10)})
     with pytest.raises(WorkloadError, match=r"^bad: no launch succeeded") as raised:
         together(tmp_path, "bad", "good", launches={"per_configuration": 3})
     found = records(tmp_path)
@@ -134,7 +102,7 @@ def test_a_failing_arm_is_told_and_the_others_are_finished(tmp_path: Path) -> No
 
 
 def test_a_stop_interrupts_every_arm_that_is_not_through_and_each_can_be_gone_on_with(tmp_path: Path) -> None:
-    RULES["b", 2] = "stop"
+    InstantMaker.rules["b", 2] = "stop"
     with pytest.raises(Interrupted, match="assay resume") as raised:
         together(tmp_path, "a", "b", launches={"per_configuration": 3})
     found = records(tmp_path)
@@ -144,7 +112,7 @@ def test_a_stop_interrupts_every_arm_that_is_not_through_and_each_can_be_gone_on
 
 
 def test_an_arm_that_was_through_when_the_stop_came_is_complete(tmp_path: Path) -> None:
-    RULES["long", 2] = "stop"
+    InstantMaker.rules["long", 2] = "stop"
     arms = [
         Arm(experiment=experiment(name=name, launches={"per_configuration": blocks}), folder=tmp_path, label=name)
         for name, blocks in (("short", 1), ("long", 3))
@@ -157,7 +125,7 @@ def test_an_arm_that_was_through_when_the_stop_came_is_complete(tmp_path: Path) 
 
 
 def test_a_record_that_cannot_be_written_ends_the_session_and_loses_nothing_of_the_others(tmp_path: Path) -> None:
-    RULES["b", 1] = RecordError("the disk is full")
+    InstantMaker.rules["b", 1] = RecordError("the disk is full")
     with pytest.raises(RecordError, match="the disk is full"):
         together(tmp_path, "a", "b")
     found = records(tmp_path)
@@ -168,10 +136,10 @@ def test_a_record_that_cannot_be_written_ends_the_session_and_loses_nothing_of_t
 def test_resuming_one_arm_keeps_the_session_and_names_the_blocks_that_were_made_without_the_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    RULES["b", 2] = "stop"
+    InstantMaker.rules["b", 2] = "stop"
     with pytest.raises(Interrupted):
         together(tmp_path, "a", "b", launches={"per_configuration": 3})
-    RULES.clear()
+    InstantMaker.rules.clear()
     from assay.runners import course
 
     runner = Runner(

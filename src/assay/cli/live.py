@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+from assay.metrics.format import count
 from assay.runners.base import FINAL, LaunchProgress, LaunchRow, RunProgress
 from assay.spec.plan import PlannedLaunch
 
@@ -19,9 +22,13 @@ COLOURS = {
     "timeout": "red",
     "aborted": "yellow",
     "skipped": "yellow",
+    "contaminated": "yellow",
     "running": "cyan bold",
 }
-SIGNS = {"ok": "●", "failed": "✗", "timeout": "✗", "aborted": "◌", "skipped": "–", "running": "▶", "waiting": "·"}
+SIGNS = {
+    "ok": "●", "failed": "✗", "timeout": "✗", "aborted": "◌", "skipped": "–", "contaminated": "~", "running": "▶",
+    "waiting": "·",
+}  # fmt: skip
 
 
 def duration(seconds: float) -> str:
@@ -51,48 +58,71 @@ def display(stream: TextIO, *, quiet: bool) -> Iterator[Callable[[RunProgress], 
             yield Grid(lambda picture: live.update(picture, refresh=True))
 
 
+@dataclass
+class _Told:
+    """What was said of one record so far."""
+
+    rows: int
+    running: int | None = None
+    looks: int = 0
+
+
 class PlainLines:
-    """One line when a launch starts, one when it ends. No colour, no cursor movement."""
+    """One line when a launch starts, one when it ends, one per look. No colour, no cursor movement."""
 
     def __init__(self, stream: TextIO) -> None:
         self.stream = stream
-        self.told_rows: int | None = None
-        self.told_running: int | None = None
+        self.told: dict[Path, _Told] = {}  # several records where experiments are run in turn
 
     def __call__(self, progress: RunProgress) -> None:
         """Print what is new."""
-        if self.told_rows is None:
-            self._first(progress)
-        for row in progress.rows[self.told_rows or 0 :]:
+        told = self.told.get(progress.record) or self._first(progress)
+        for row in progress.rows[told.rows :]:
             self._line(ended_line(row, progress))
-        self.told_rows = len(progress.rows)
-        if progress.running is not None and progress.running.number != self.told_running:
-            self.told_running = progress.running.number
+        told.rows = len(progress.rows)
+        for look in progress.looks[told.looks :]:
+            self._line(f"{_arm(progress)}look: {look.sentence}")
+        told.looks = len(progress.looks)
+        if progress.running is not None and progress.running.number != told.running:
+            told.running = progress.running.number
             self._line(started_line(progress.running, progress))
 
-    def _first(self, progress: RunProgress) -> None:
+    def _first(self, progress: RunProgress) -> _Told:
         done = {row["slot"] for row in progress.rows if row["status"] in FINAL}
         again = f", {len(done)} of them done before" if done else ""
-        self._line(f"record {progress.record}: {len(progress.plan)} launches{again}")
-        self.told_rows = len(progress.rows)
+        planned = count(len(progress.plan), "launches")
+        self._line(
+            f"{_arm(progress)}record {progress.record}: {'at most ' if progress.adaptive else ''}{planned}{again}"
+        )
+        self.told[progress.record] = _Told(rows=len(progress.rows), looks=len(progress.looks))
+        return self.told[progress.record]
 
     def _line(self, text: str) -> None:
         with suppress(BrokenPipeError):  # the reader went away (`assay run ... | head`): the measuring goes on
             print(text, file=self.stream, flush=True)
 
 
+def _arm(progress: RunProgress) -> str:
+    return f"{progress.label}: " if progress.label else ""
+
+
 def started_line(running: LaunchProgress, progress: RunProgress) -> str:
     """The line for a launch that has started."""
-    return f"{_place(running.planned, progress)} {_name(running.planned)} started"
+    return f"{_arm(progress)}{_place(running.planned, progress)} {_name(running.planned)} started"
 
 
 def ended_line(row: LaunchRow, progress: RunProgress) -> str:
     """The line for a launch that has ended, with its reason and the time left."""
     planned = progress.plan[row["slot"]]
     took = f" after {(row['end_ns'] - row['begin_ns']) / 1e9:.1f} s" if row["status"] != "skipped" else ""
-    left = f", about {duration(progress.seconds_left)} left" if progress.seconds_left else ""
+    left = f", about {duration(progress.seconds_left)} {_until(progress)}" if progress.seconds_left else ""
     why = f": {row['reason']}" if row["reason"] else ""
-    return f"{_place(planned, progress)} {_name(planned)} {row['status']}{took}{left}{why}"
+    return f"{_arm(progress)}{_place(planned, progress)} {_name(planned)} {row['status']}{took}{left}{why}"
+
+
+def _until(progress: RunProgress) -> str:
+    """What the time left is until: with looks nobody knows the end."""
+    return "to the next look" if progress.adaptive else "left"
 
 
 class Grid:
@@ -119,7 +149,8 @@ def picture(progress: RunProgress) -> Any:
     from rich.text import Text
 
     status = Text(status_line(progress), no_wrap=True, overflow="ellipsis")
-    return Group(Text(f"{progress.record}", style="dim"), _grid(progress), *_bad_news(progress), status)
+    looks = [Text(f"look: {look.sentence}", style="dim") for look in progress.looks[-1:]]
+    return Group(Text(f"{progress.record}", style="dim"), _grid(progress), *_bad_news(progress), *looks, status)
 
 
 def status_line(progress: RunProgress) -> str:
@@ -127,9 +158,11 @@ def status_line(progress: RunProgress) -> str:
     done = len({row["slot"] for row in progress.rows if row["status"] in FINAL})
     left = progress.seconds_left
     parts = [
-        f"{done}/{len(progress.plan)} launches",
-        f"about {duration(left)} left" if left is not None else "time left not known yet",
+        f"{done}/{'at most ' if progress.adaptive else ''}{len(progress.plan)} launches",
+        f"about {duration(left)} {_until(progress)}" if left is not None else "time left not known yet",
     ]
+    if progress.label:
+        parts.insert(0, progress.label)
     if (running := progress.running) is not None:
         parts.append(f"{_name(running.planned)} for {duration(running.elapsed_s)}")
         parts.append(f"{running.ranks}/{running.planned.workers} ranks" if running.ranks else "no step seen yet")

@@ -31,8 +31,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 def _run(arguments: argparse.Namespace) -> int:
     from assay.cli.live import display
     from assay.cli.report import judge_and_show
+    from assay.cli.running import resume
     from assay.record.reader import resolve
-    from assay.runners.base import resume
 
     path = resolve(arguments.record, arguments.root)
     with display(sys.stderr if arguments.json else sys.stdout, quiet=arguments.quiet) as show:

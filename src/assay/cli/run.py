@@ -44,7 +44,7 @@ def _run(arguments: argparse.Namespace) -> int:
         return 0
     from assay.cli.live import display
     from assay.cli.report import judge_and_show
-    from assay.runners.base import run
+    from assay.cli.running import run
 
     with display(sys.stderr if arguments.json else sys.stdout, quiet=arguments.quiet) as show:
         path = run(experiment, folder=folder, root=arguments.root, on_progress=show)

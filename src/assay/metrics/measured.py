@@ -10,7 +10,7 @@ Pure: a `Measured` is built from frames; it never opens a file.  Folds:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -39,8 +39,16 @@ class Measured:
 
     @property
     def confidence(self) -> float:
-        """The confidence of every interval."""
-        return self.experiment.launches.confidence
+        """The confidence of every interval: the one asked for, or after looks at the intervals the one that pays for the
+        looking (`assay.stats.sequential`), as the manifest holds it."""
+        looks = self.looks
+        return float(looks[-1]["confidence"]) if looks else self.experiment.launches.confidence
+
+    @property
+    def looks(self) -> Sequence[Mapping[str, Any]]:
+        """The looks at the intervals between blocks, in order; none where the number of launches was fixed."""
+        found = self.manifest.get("looks")
+        return found if isinstance(found, list) else ()
 
     @property
     def session(self) -> Mapping[str, Any] | None:

@@ -20,6 +20,7 @@ from typing import Any, Literal, Protocol
 from assay import catalog
 from assay.clock import Clock, SystemClock
 from assay.errors import EnvironmentLacks, Interrupted, Problem, RecordError, SpecError, WorkloadError
+from assay.record import doctor
 from assay.record import folder as record_folder
 from assay.record.environment import capture
 from assay.record.folder import RecordFolder
@@ -62,6 +63,7 @@ class RunProgress:
     seconds_left: float | None  # None while no launch has finished; with looks: until the next one
     label: str = ""  # of the arm, where several experiments are run in turn
     looks: tuple[Look, ...] = ()  # at the intervals, so far
+    adaptive: bool = False  # whether the plan only says how many launches there may be at most
 
 
 def seconds_left(
@@ -149,9 +151,14 @@ class RunContext:
     next_number: int = 0  # of the first launch that is still to be made
 
     @property
+    def adaptive(self) -> bool:
+        """Whether looks at the intervals decide how many blocks are made."""
+        return self.experiment.launches.precision is not None and self.advice is not None
+
+    @property
     def looked_for(self) -> int:
         """Blocks that are needed for sure: with looks those until the next one, else all."""
-        if self.experiment.launches.precision is None or self.advice is None:
+        if not self.adaptive or self.advice is None:
             return self.experiment.blocks
         seen = self.looks[-1].blocks if self.looks else 0
         if self.looks and self.looks[-1].enough:
@@ -168,6 +175,7 @@ class RunContext:
             self.on_progress(RunProgress(
                 record=self.record.path, plan=self.plan, rows=tuple(self.rows), running=running,
                 seconds_left=seconds_left(needed, self.rows, running), label=self.label, looks=tuple(self.looks),
+                adaptive=self.adaptive,
             ))  # fmt: skip
 
 
@@ -369,7 +377,8 @@ def begin(context: RunContext, before: Mapping[str, Any] | None = None) -> None:
     """Write what the machine is like before the first launch."""
     seen = capture(_secrets(context), folder=context.folder) if before is None else before
     script = {"script": script_identity(context.experiment, context.folder)}
-    context.record.set_environment("before", {**script, **seen})
+    machine = {"doctor": doctor.carried(context.clock.utc())}
+    context.record.set_environment("before", {**script, **machine, **seen})
 
 
 def settle(context: RunContext, outcome: Outcome) -> None:

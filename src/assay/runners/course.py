@@ -3,16 +3,21 @@
 The number of blocks is the planned one.  With `launches.precision` there is a look at the intervals after some of them
 (`Advice`), and no further block is made once a look says that they are narrow, at `launches.at_most`, or when
 `limits.experiment_timeout_s` is over; launches that were not needed leave no row.  Fault launches come last.
-Whether an interval is narrow is not decided here: measuring does not judge.
+With `noise.repeat` a launch that was disturbed is made again in its place; the disturbed one stays in the record under
+the status contaminated.  A sentinel is timed before and after every launch.
+Whether an interval is narrow or a launch disturbed is not decided here: measuring does not judge.
 """
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Iterable
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from functools import cached_property
 from typing import Literal
 
 from assay.errors import RecordError
+from assay.instruments.sentinel import Sentinel, calibrated
 from assay.runners import policy
 from assay.runners.base import Job, LaunchRow, Made, Maker, Outcome, RunContext
 from assay.runners.rows import launch_row, write_launch
@@ -34,10 +39,12 @@ def run(context: RunContext, maker: Maker) -> Outcome:
 class Course:
     """One experiment's way through its plan. What has been done is read from the context's rows, so it can be gone on with."""
 
-    def __init__(self, context: RunContext, maker: Maker) -> None:
+    def __init__(self, context: RunContext, maker: Maker, rounds: dict[float, int] | None = None) -> None:
+        """`rounds`: sentinels calibrated so far, by seconds; experiments that are made in turn share it."""
         self.context, self.maker = context, maker
         self.number = context.next_number
-        self.adaptive = context.experiment.launches.precision is not None and context.advice is not None
+        self._rounds = {} if rounds is None else rounds
+        self.adaptive = context.adaptive
 
     # ---- what is left
 
@@ -104,15 +111,67 @@ class Course:
         return Outcome(state="failed" if failed else "complete", reason=failed, not_metered=self.maker.absences())
 
     def _make(self, planned: PlannedLaunch) -> None:
-        if self.context.stop.count:
-            return
-        self.context.show()
-        job = Job(planned=planned, number=self.number, attempt=policy.attempt_of(planned.slot, self.context.rows))
-        self.number += 1
-        if reason := self._skip_reason(planned):
-            self._ended(self._skipped(job, reason))
-            return
-        self._ended(self.maker.make(job))
+        """Make one planned launch, again if it was disturbed and that is asked for."""
+        while not self.context.stop.count:
+            self.context.show()
+            job = Job(planned=planned, number=self.number, attempt=policy.attempt_of(planned.slot, self.context.rows))
+            self.number += 1
+            if reason := self._skip_reason(planned):
+                return self._ended(self._skipped(job, reason))
+            self._read_sentinel(job, "before")
+            made = self.maker.make(job)
+            self._read_sentinel(job, "after")
+            made = self._held_against_noise(made, planned)
+            self._ended(made)
+            if made.row["status"] != "contaminated":
+                return None
+        return None
+
+    def _held_against_noise(self, made: Made, planned: PlannedLaunch) -> Made:
+        """The launch, as contaminated if something disturbed it and it may be made again.
+
+        Whoever decides is shown the machine's counters and never what the launch measured: repeating launches whose result
+        does not please would bend every number.  The last try counts whatever happened, and the audit names it.
+        """
+        advice, row, most = self.context.advice, made.row, self.context.experiment.noise.repeat
+        if advice is None or row["status"] != "ok" or row["role"] != "timed" or made.broken is not None:
+            return made
+        if policy.disturbed_tries(planned.slot, self.context.rows) >= most:
+            return made
+        try:
+            self.context.record.writer(row["launch"]).flush()
+            reason = advice.disturbed(self.context.record.path, row["launch"])
+        except BaseException:
+            self._ended(made)  # whatever is wrong with the judging, the launch was measured
+            raise
+        return replace(made, row={**row, "status": "contaminated", "reason": reason}) if reason else made
+
+    # ---- the sentinel
+
+    @cached_property
+    def _sentinel(self) -> Sentinel | None:
+        """The same work for the whole record, also after a resume, and for all arms of a session."""
+        seconds, record = self.context.experiment.noise.sentinel_s, self.context.record
+        if not seconds:
+            return None
+        kept = record.manifest.get("sentinel")
+        rounds = int(kept["rounds"]) if kept else self._rounds.get(seconds)
+        found = Sentinel(rounds, self.context.clock) if rounds else calibrated(seconds, self.context.clock)
+        self._rounds[seconds] = found.rounds
+        if not kept:
+            record.note(sentinel={"rounds": found.rounds})
+        return found
+
+    def _read_sentinel(self, job: Job, when: Literal["before", "after"]) -> None:
+        if self._sentinel is not None and not self.context.stop.count:
+            read = self._sentinel.read(when)
+            row = (
+                job.number, self.context.clock.now_ns(), platform.node(), read.device, read.counter, read.value, read.unit,
+                read.method,
+            )  # fmt: skip
+            self.context.record.writer(job.number).append("telemetry", row)
+
+    # ---- writing down
 
     def _ended(self, made: Made) -> None:
         """Write the row of a launch.

@@ -111,11 +111,12 @@ def _note_session(contexts: Sequence[RunContext], seed: int) -> None:
 def _carry_out(
     runners: Sequence[Runner], contexts: Sequence[RunContext], stop: StopRequest, seed: int
 ) -> list[Outcome]:
-    courses = []
+    courses: list[Course] = []
+    rounds: dict[float, int] = {}  # the sentinels' work: the same for all arms
     for runner, context in zip(runners, contexts, strict=True):
         base.begin(context)
         assert runner.maker is not None  # checked before anything was begun
-        courses.append(Course(context, runner.maker(context)))
+        courses.append(Course(context, runner.maker(context), rounds))
     _make_blocks(courses, seed)
     for course in courses:
         course.make_faults()
