@@ -8,6 +8,7 @@ from assay import catalog, cli
 
 # verb -> its positional words in capitals and its flags, in the order of its help
 SURFACE = {
+    "audit": "TARGET --json --markdown --output --root",
     "compare": "RECORDS --varying --force --primary --at --json --markdown --html --output --root",
     "list": "ROOT --json",
     "report": "RECORD --format --output --root",  # and one flag for each report
@@ -22,7 +23,7 @@ SURFACE = {
         "--rendezvous-endpoint --rendezvous-id --timeout --total-timeout --root --dry-run "
         "--quiet --json"
     ),
-    "schema": "--keys",
+    "schema": "--keys --claim",
     "time": (
         "--launches --round --trials --warm-up --precision --confidence --timeout --shell --ignore-failure --show-output "
         "--name --root --quiet --json"

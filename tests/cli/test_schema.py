@@ -7,7 +7,7 @@ import json
 import pytest
 
 from assay.cli import main
-from assay.spec.schema import json_schema, key_table
+from assay.spec.schema import claim_schema, json_schema, key_table
 
 
 def test_the_schema_is_printed_as_json(capsys: pytest.CaptureFixture[str]) -> None:
@@ -21,3 +21,10 @@ def test_the_keys_are_printed_as_a_table_with_four_columns_in_every_row(capsys: 
     assert len(lines) == 2 + len(key_table())
     assert {line.replace("\\|", "").count("|") for line in lines} == {5}
     assert any(line.startswith("| `factor.levels` | list of whole numbers | required |") for line in lines)
+
+
+def test_the_keys_and_the_schema_of_a_claim(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["schema", "--claim"]) == 0
+    assert json.loads(capsys.readouterr().out) == claim_schema()
+    assert main(["schema", "--claim", "--keys"]) == 0
+    assert "| `number[].metric` | text | required |" in capsys.readouterr().out

@@ -6,6 +6,7 @@ import json
 import tomllib
 from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from hypothesis import given, settings
 
 from assay.spec.experiment import Experiment
 from assay.spec.load import to_toml
-from assay.spec.schema import json_schema, key_table, section_table
+from assay.spec.schema import claim_schema, json_schema, key_table, section_table
 from tests.spec.making import experiments, smallest
 
 jsonschema = pytest.importorskip("jsonschema")
@@ -84,3 +85,13 @@ def test_every_section_is_in_the_table_of_sections() -> None:
         "[workload]", "[factor]", "[scaling]", "[launches]", "[noise]", "[comparison]", "[timing]", "[quality]", "[gates]", "[prices]", "[energy]",
         "[[faults]]", "[launcher]", "[limits]",
     ]  # fmt: skip
+
+
+def test_the_schema_of_a_claim_accepts_the_examples_and_refuses_a_misspelt_key(repository: Path) -> None:
+    jsonschema.Draft202012Validator.check_schema(claim_schema())
+    checker = jsonschema.Draft202012Validator(claim_schema())
+    for file in sorted((repository / "examples" / "claims").glob("*.toml")):
+        data = json.loads(json.dumps(tomllib.loads(file.read_text()), default=str))
+        assert list(checker.iter_errors(data)) == []
+        data["number"][0]["lunches"] = 5
+        assert [error.validator for error in checker.iter_errors(data)] == ["additionalProperties"]

@@ -20,7 +20,7 @@ STYLES = {"fallen into": "bold red", "not examined": "yellow", "clear": "green"}
 HEADINGS = {
     "fallen into": "Fallen into", "not examined": "Could not be examined", "clear": "Clear",
 }  # fmt: skip
-MEASURE = "What to measure, all of it in the same launches"
+MEASURE = "To measure in the same launches"
 OTHERWISE = "What could not be examined is settled by saying it; if nobody knows it any more, measure as well"
 
 

@@ -266,7 +266,7 @@ def _contradictions(claim: Claim) -> list[Problem]:
                 allowed=f"two ends with the value {number.value:g} between them",
                 mend="Give the ends in the unit of the value, not the distance from it.",
             ))  # fmt: skip
-        if number.planned_launches is not None and (number.launches or 1) > number.planned_launches:
+        if number.planned_launches is not None and (number.launches or 0) > number.planned_launches:
             found.append(Problem(
                 where=f"{where}.planned_launches", found=str(number.planned_launches),
                 allowed=f"at least launches = {number.launches}", mend="It counts the launches that were left out too.",

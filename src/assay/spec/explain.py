@@ -29,7 +29,7 @@ def explain(model: type[BaseModel], error: ValidationError) -> tuple[Problem, ..
         problem = _problem(known, detail["type"], _without_choice(known, detail["loc"]), detail["input"])
         problems.setdefault(problem.where, problem)
     # A list all of whose items are wrong counts as empty too; the items say it better.
-    inner = {path[: path.rfind("[")] for path in problems if path.endswith("]")}
+    inner = {path[:place] for path in problems for place, mark in enumerate(path) if mark == "["}
     return tuple(problem for where, problem in problems.items() if where not in inner)
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from assay.spec.experiment import Scaling
 from tests.handmade import Handmade
+from tests.verdict.claiming import NOTHING, claim, found, the_finding
 from tests.verdict.making import change, good, judged, rules, wrong
 
 ITEMS = 12  # column of steps
@@ -56,3 +59,20 @@ def test_where_no_items_are_counted_nothing_is_said() -> None:
     made = good(leave_out=("samples",))
     change(made, "steps", ITEMS, None)
     assert rules(judged(made)) == {}
+
+
+def test_a_claim_whose_batches_fit_its_mode_is_clear() -> None:
+    assert found(claim()) == {}
+    weak = {"scaling": "weak", "global_batch": 2048}  # 8 workers with 256 each
+    assert found(claim(weak)) == {}
+
+
+@pytest.mark.parametrize(("mode", "batch", "expected"), [("strong", 2048, "256"), ("weak", 256, "2048")])
+def test_a_claim_whose_batches_contradict_its_mode_is_inadmissible(mode: str, batch: int, expected: str) -> None:
+    finding = the_finding(claim({"scaling": mode, "global_batch": batch}), "scaling_mode_contradicted")
+    assert finding.severity == "invalid"
+    assert finding.evidence == f"{mode} scaling needs a global batch of {expected} at 8 workers; said: {batch}"
+
+
+def test_a_claim_that_does_not_say_its_mode_is_left_open() -> None:
+    assert found(claim({"scaling": NOTHING})) == {"scaling_mode_unsaid": "note"}

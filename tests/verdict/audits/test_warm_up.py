@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.handmade import Handmade
+from tests.verdict.claiming import NOTHING, claim, found
 from tests.verdict.making import estimate, good, judged, rules
 
 
@@ -56,3 +57,10 @@ def test_less_than_half_of_the_launches_is_not_worth_naming() -> None:
 
     assert "slow_down" not in rules(judged(lasting(slower, steps=40, launches=(1, 3))))
     assert rules(judged(lasting(slower, steps=40, launches=(1, 3, 5))))["slow_down"] == ["workers=2"]
+
+
+@pytest.mark.parametrize(("said", "expected"), [
+    (True, {}), (False, {"cold_start": "warning"}), (NOTHING, {"warm_up_unsaid": "note"}),
+])  # fmt: skip
+def test_a_claim_says_whether_the_cold_start_is_in_it(said: object, expected: dict[str, str]) -> None:
+    assert found(claim({"warm_up_excluded": said})) == expected

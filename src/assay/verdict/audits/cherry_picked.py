@@ -89,10 +89,10 @@ def _picked(number: Number) -> list[Finding]:
             "one_launch", "warning", number, "it comes from one launch, which says nothing about the next one",
             "repeat it in at least 5 launches, and report the median with its interval", "launch_values",
         ))  # fmt: skip
-    if number.planned_launches is not None and number.planned_launches > (number.launches or 1):
-        left = number.planned_launches - (number.launches or 1)
+    left = (number.planned_launches or 0) - (number.launches or number.planned_launches or 0)
+    if left > 0:
         findings.append(found(
-            "launches_left_out", "invalid", number, f"{left} of {count(number.planned_launches, 'launches')} were left out of it",
+            "launches_left_out", "invalid", number, f"{left} of {count(number.planned_launches or 0, 'launches')} were left out of it",
             "report all launches, or the rule by which they were left out as it was written down beforehand", "launch_values",
         ))  # fmt: skip
     return findings

@@ -45,7 +45,7 @@ def _splits(measured: Measured) -> list[Finding]:
     return [
         Finding(
             rule="evaluation_sets_differ", severity="invalid", configuration=name,
-            evidence=f"{count(len(ids ^ base), 'held-out examples')} were scored at {name} or at {measured.base} but not at both",
+            evidence=f"{count(len(ids ^ base), 'examples')} were scored at {name} or at {measured.base} but not at both",
             remedy="score the same held-out examples, under the same ids, in every configuration",
             needs=("quality",),
         )

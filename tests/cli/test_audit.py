@@ -1,0 +1,83 @@
+"""`assay audit` as it is typed: what is printed, what is written, and the exit codes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from assay.cli import main
+from tests.records.make import HERE
+
+CLAIMS = {"eight_times.toml": 1, "two_methods.toml": 1, "tokens_per_second.toml": 1, "sound.toml": 0}
+
+
+def audit(capsys: pytest.CaptureFixture[str], *words: str, code: int) -> str:
+    assert main(["audit", *words]) == code
+    return capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("name", "code"), CLAIMS.items())
+def test_every_example_has_its_exit_code(
+    repository: Path, capsys: pytest.CaptureFixture[str], name: str, code: int
+) -> None:
+    text = audit(capsys, str(repository / "examples" / "claims" / name), code=code)
+    assert ("Sound as stated" in text) is (code == 0)
+
+
+def test_a_claim_that_leaves_something_open_is_exit_code_4(
+    tmp_path: Path, repository: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sound = (repository / "examples" / "claims" / "sound.toml").read_text()
+    (tmp_path / "open.toml").write_text(sound.replace("warm_up_excluded = true\n", ""))
+    assert "Cannot be judged as stated" in audit(capsys, str(tmp_path / "open.toml"), code=4)
+
+
+@pytest.mark.parametrize(("name", "code", "words"), [
+    ("good", 0, "Clear ("), ("dropped_shard", 1, "samples_lost"), ("unsynced", 1, "gradients_not_synchronised"),
+])  # fmt: skip
+def test_a_record_has_the_exit_code_of_its_verdict(
+    capsys: pytest.CaptureFixture[str], name: str, code: int, words: str
+) -> None:
+    assert words in audit(capsys, str(HERE / name), code=code)
+
+
+def test_json_is_one_document_of_either(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    record = json.loads(audit(capsys, str(HERE / "good"), "--json", code=0))
+    claim = json.loads(audit(capsys, str(repository / "examples" / "claims" / "sound.toml"), "--json", code=0))
+    assert (record["kind"], record["status"], claim["kind"], claim["status"]) == ("record", "PASS", "claim", "sound")
+    assert record.keys() == claim.keys()
+
+
+@pytest.mark.parametrize(("name", "begin"), [("a.md", "# "), ("a.json", "{"), ("a.txt", "8 times")])
+def test_the_output_file_says_the_form(
+    tmp_path: Path, repository: Path, capsys: pytest.CaptureFixture[str], name: str, begin: str
+) -> None:
+    claim = tmp_path / "claim.toml"
+    claim.write_text(
+        (repository / "examples" / "claims" / "sound.toml").read_text().replace("On eight GPUs", "8 times")
+    )
+    assert audit(capsys, str(claim), "--output", str(tmp_path / name), code=0) == f"{tmp_path / name}\n"
+    assert (tmp_path / name).read_text().startswith(begin)
+
+
+def test_markdown_goes_to_stdout(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = audit(capsys, str(repository / "examples" / "claims" / "sound.toml"), "--markdown", code=0)
+    assert text.startswith("# On eight GPUs")
+
+
+def test_what_cannot_be_read_or_written_is_one_sentence(
+    tmp_path: Path, repository: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["audit", str(tmp_path / "none.toml")]) == 2
+    assert "a TOML file that describes a claim" in capsys.readouterr().err
+    assert main(["audit", "nothing", "--root", str(tmp_path)]) == 6
+    claim = str(repository / "examples" / "claims" / "sound.toml")
+    assert main(["audit", claim, "--output", str(tmp_path / "no" / "file")]) == 6
+    assert "Give another place with --output" in capsys.readouterr().err
+
+
+def test_an_experiment_is_no_claim(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["audit", str(repository / "examples" / "digits.toml")]) == 2
+    assert "claim: found nothing" in capsys.readouterr().err
