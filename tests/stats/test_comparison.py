@@ -36,14 +36,16 @@ def test_the_paired_comparison_is_students_own_example() -> None:
     """R's t.test(paired = TRUE): t = 4.0621, df 9, p = .002833, interval .7001142 to 2.4598858, mean 1.58."""
     got = compare_paired(DRUG_1, DRUG_2, scale="difference")
     assert (got.value, got.low, got.high) == pytest.approx((1.58, 0.7001142, 2.4598858), abs=1e-7)
-    assert (got.p_value, got.df, got.k_a, got.k_b) == (pytest.approx(0.002833, abs=1e-6), 9, 10, 10)
+    assert got.p_value == pytest.approx(0.002833, abs=1e-6)
+    assert (got.df, got.k_a, got.k_b) == (9, 10, 10)
 
 
 def test_the_welch_comparison_is_rs_example_of_the_same_data() -> None:
     """R's t.test: t = 1.8608, df 17.776, p = .07939, interval -.2054832 to 3.3654832."""
     got = compare_welch(DRUG_1, DRUG_2, scale="difference")
     assert (got.low, got.high) == pytest.approx((-0.2054832, 3.3654832), abs=1e-7)
-    assert (got.df, got.p_value) == (pytest.approx(17.776, abs=1e-3), pytest.approx(0.07939, abs=1e-5))
+    assert got.df == pytest.approx(17.776, abs=1e-3)
+    assert got.p_value == pytest.approx(0.07939, abs=1e-5)
 
 
 def test_ratios_are_compared_as_scipy_and_statsmodels_compare_logarithms() -> None:
@@ -158,7 +160,8 @@ def test_one_launch_bounds_nothing() -> None:
 def test_values_that_never_vary_differ_or_do_not() -> None:
     """Counts that are the same in every launch: 100 against 100 is the same, 100 against 90 is lower."""
     same, lower = compare_welch([100] * 3, [100] * 3), compare_welch([100] * 3, [90] * 3)
-    assert (same.p_value, lower.p_value, lower.low, lower.high) == (1.0, 0.0, pytest.approx(0.9), pytest.approx(0.9))
+    assert (same.p_value, lower.p_value) == (1.0, 0.0)
+    assert (lower.low, lower.high) == pytest.approx((0.9, 0.9))
     assert decide(same, better="lower").verdict == "equivalent"
     assert decide(lower, better="lower").change == "improved"
 
