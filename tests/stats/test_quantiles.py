@@ -135,6 +135,17 @@ def test_an_open_end_is_insufficient_and_says_how_many_launches_would_close_it()
     assert "about 8 launches of this length" in got.insufficient
 
 
+def test_where_launches_differ_for_good_longer_ones_are_not_advised() -> None:
+    """Five launches at five levels are five values, of which the exact interval of a median needs six."""
+    rng = np.random.default_rng(3)
+    apart = cluster_woodruff(rng.normal(size=(5, 40)) / 10 + np.arange(5)[:, np.newaxis], 0.5, 0.95)
+    assert (apart.trials_needed, "trials in each" in apart.insufficient) == (None, False)
+    assert apart.launches_needed
+    assert apart.launches_needed > 5
+    alike = cluster_woodruff(rng.normal(size=(5, 40)), 0.99, 0.95)
+    assert f"or {alike.trials_needed} trials in each of the 5, would do" in alike.insufficient
+
+
 @pytest.mark.parametrize("k", [1, 2])
 def test_fewer_than_three_launches_carry_no_percentile_whatever_their_length(k: int) -> None:
     got = cluster_woodruff(np.random.default_rng(1).random((k, 5000)), 0.5, 0.95)

@@ -37,7 +37,8 @@ class Tail:
 
     `insufficient` is empty, or a sentence that says what is missing and how much would do; the value and the bounds then
     still say what was seen.  `launches_needed` (of this length) and `trials_needed` (in each of these launches) are then
-    planned from what was seen, and None otherwise.  An infinite bound is a side that the data leave open.
+    planned from what was seen; None where nothing is missing, the latter also where longer launches would not help.
+    An infinite bound is a side that the data leave open.
     """
 
     value: float
@@ -119,7 +120,8 @@ def cluster_woodruff(launches: Sequence[Floats], p: float, confidence: float) ->
     open_ended = math.isinf(low) or math.isinf(high)
     if k >= LEAST_LAUNCHES and not open_ended and tail.n_eff * min(p, 1.0 - p) >= BEYOND:
         return tail
-    return _refused(tail, *_needed(spread, n, k, p, confidence, tau))
+    launches_needed, trials_needed = _needed(spread, n, k, p, confidence, tau)
+    return _refused(tail, launches_needed, None if k < LEAST_LAUNCHES or _differ(above, spread, p) else trials_needed)
 
 
 def _spread(above: Sequence[Array]) -> float:
@@ -169,7 +171,14 @@ def _needed(spread: float, n: int, k: int, p: float, confidence: float, tau: flo
     return launches, math.ceil(max(trials, narrow) / k)
 
 
-def _refused(tail: Tail, launches: int, trials: int) -> Tail:
+def _differ(above: Sequence[Array], spread: float, p: float) -> bool:
+    """Do the launches differ by more than their own trials' dependence explains?  Then longer ones would differ as much."""
+    inside = integrated_time([flags - flags.mean() for flags in above])
+    by_chance = math.sqrt(inside * p * (1.0 - p) * len(above) / sum(map(len, above)))
+    return spread > 2.0 * by_chance
+
+
+def _refused(tail: Tail, launches: int, trials: int | None) -> Tail:
     """The same tail with the reason why it is no finding, and what would be enough."""
     name, beyond = f"p{100 * tail.p:g}", math.floor(tail.n_eff * min(tail.p, 1.0 - tail.p))
     more = f"about {launches} launches of this length"
@@ -182,7 +191,7 @@ def _refused(tail: Tail, launches: int, trials: int) -> Tail:
         )
     else:
         why = f"the {tail.k} launches differ so much beyond {name} that its interval has an open end"
-    if tail.k >= LEAST_LAUNCHES:
+    if trials is not None:
         more += f", or {trials} trials in each of the {tail.k},"
     return replace(tail, insufficient=f"{why}; {more} would do", launches_needed=launches, trials_needed=trials)
 
