@@ -19,8 +19,10 @@ from assay.exit_codes import EXIT_CODES
 from assay.instruments import meter
 from assay.record import environment, tables
 from assay.reports import json as json_report
+from assay.reports.comparisons import json as comparison_json
 from assay.spec import schema
 from assay.stats import means
+from assay.verdict import comparability, conditions
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "reference"
 DIMENSIONS = {
@@ -132,6 +134,8 @@ def plug_ins() -> str:
 PAGES: dict[str, Callable[[], str]] = {
     "claim.md": claim,
     "command-line.md": command_line,
+    "comparison.md": comparison_json.reference,
+    "conditions.md": lambda: conditions.reference(comparability.ALIASES),
     "environment.md": environment.reference,
     "exit-codes.md": exit_codes,
     "experiment.md": experiment,
