@@ -143,4 +143,5 @@ def _sentence(blocks: int, confidence: float, precision: float, widths: Mapping[
     )
     asked = f"{reading(precision, FRACTION)} asked for"
     sure = f"at {reading(confidence, FRACTION)} confidence"
-    return f"{after} the widest of {count(len(widths), 'intervals')} is {widest}, {wide} {sure}; {asked}: {'enough' if enough else 'not yet'}"
+    which = f"the widest of {count(len(widths), 'intervals')}" if len(widths) > 1 else "the only interval"
+    return f"{after} {which} is {widest}, {wide} {sure}; {asked}: {'enough' if enough else 'not yet'}"
