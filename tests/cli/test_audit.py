@@ -10,7 +10,9 @@ import pytest
 from assay.cli import main
 from tests.records.make import HERE
 
-CLAIMS = {"eight_times.toml": 1, "two_methods.toml": 1, "tokens_per_second.toml": 1, "sound.toml": 0}
+CLAIMS = {
+    "claims/eight_times.toml": 1, "claims/two_methods.toml": 1, "claims/tokens_per_second.toml": 1, "claims/sound.toml": 0,
+}  # fmt: skip
 
 
 def audit(capsys: pytest.CaptureFixture[str], *words: str, code: int) -> str:
@@ -22,7 +24,7 @@ def audit(capsys: pytest.CaptureFixture[str], *words: str, code: int) -> str:
 def test_every_example_has_its_exit_code(
     repository: Path, capsys: pytest.CaptureFixture[str], name: str, code: int
 ) -> None:
-    text = audit(capsys, str(repository / "examples" / "claims" / name), code=code)
+    text = audit(capsys, str(repository / "examples" / name), code=code)
     assert ("Sound as stated" in text) is (code == 0)
 
 

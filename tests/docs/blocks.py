@@ -4,7 +4,7 @@ A page is one session in one empty folder: its files are saved, then its blocks 
 
     ```python   runs in a fresh interpreter
     ```sh       runs in bash and must exit with 0; "# exit 1: why" above a command: 1 is meant; "# exit 0 or 4: why"
-    ```toml     a whole experiment, or some sections of one: it is validated
+    ```toml     a whole experiment or claim, or some sections of an experiment: it is validated
     ```text     output, a formula or a picture in letters: nothing to run
 
 `<!-- file: train.py -->` on the line before a block saves the block under that name: python is then only compiled, toml

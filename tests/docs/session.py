@@ -13,6 +13,7 @@ from typing import Any
 
 import tomli_w
 
+from assay.spec.claim import Claim, load_claim
 from assay.spec.experiment import Experiment
 from assay.spec.load import load
 from tests.docs.blocks import Block
@@ -67,7 +68,10 @@ def assert_installable(words: list[str]) -> None:
 
 
 def validate(block: Block, folder: Path) -> None:
-    """A whole experiment loads from its file; some sections are put into the smallest complete one."""
+    """A whole experiment or claim loads from its file; some sections are put into the smallest complete experiment."""
+    if block.file and "claim" in tomllib.loads(block.text):
+        assert isinstance(load_claim(folder / block.file), Claim)
+        return
     if block.file:
         assert isinstance(load(folder / block.file), Experiment)
         return

@@ -11,6 +11,7 @@ from assay import catalog
 from assay.reports.view import build
 from assay.spec.experiment import Energy, Gates, Quality, Scaling
 from assay.verdict.judge import judge
+from assay.verdict.pitfalls import of_record
 from assay.verdict.types import DIMENSIONS
 from tests.handmade import Handmade
 from tests.verdict.making import MARGIN
@@ -104,6 +105,7 @@ def test_any_record_is_judged_and_shown(made: Handmade, state: str, sealed: bool
     assert judgement.verdict.sentence
     assert list(judgement.verdict.dimensions) == list(measured.configurations)
     assert all(tuple(row) == DIMENSIONS for row in judgement.verdict.dimensions.values())
+    assert all(bool(p.reason) is (p.state == "not examined") for p in of_record(measured, judgement.results))
     view = build(measured, judgement)
     for name in ("terminal", "json", "markdown"):
         assert catalog.load("reports", name).render(view)
