@@ -119,3 +119,23 @@ assert not set(sys.modules) & {{"torch", "scipy", "polars", "pandas", "altair", 
 
 def _complete(root: Path) -> str:
     return next(path.name for path in root.iterdir() if path.name.startswith("complete"))
+
+
+def test_a_store_is_listed_from_its_manifests(root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from assay.record.store import Store
+
+    store = tmp_path / "store"
+    Store(str(store)).push(root / _complete(root))
+    assert main(["list", "--store", str(store)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split() == ["NAME", "ID", "DATE", "(UTC)", "STATE", "PLAN", "FOLDER"]
+    assert lines[1].split()[0] == "complete"
+    assert main(["list", "--store", str(store), "--json"]) == 0
+    assert [one["state"] for one in json.loads(capsys.readouterr().out)] == ["complete"]
+    assert main(["list", "--store", str(tmp_path / "nothing")]) == 0
+    assert "no records in" in capsys.readouterr().out
+
+
+def test_an_address_with_a_password_is_refused_and_not_repeated(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list", "--store", "ftp://me:hunter22@host/records"]) == 2
+    assert "hunter22" not in capsys.readouterr().err

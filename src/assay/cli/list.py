@@ -23,6 +23,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="ROOT",
         help="the folder that holds the records (default: records)",
     )
+    parser.add_argument("--store", metavar="PLACE", help="list the records of a store instead: a folder or an address")
     parser.add_argument("--json", action="store_true", help="print a JSON array instead of a table")
 
 
@@ -32,6 +33,8 @@ def _run(arguments: argparse.Namespace) -> int:
     from assay.errors import RecordError
     from assay.record.reader import record_folders
 
+    if arguments.store:
+        return _list_store(arguments.store, as_json=arguments.json)
     if not arguments.root.exists() and arguments.root != Path("records"):
         raise RecordError(f"{arguments.root} does not exist. Give the folder that holds the records.")
     found = [_describe(path) for path in record_folders(arguments.root)]
@@ -43,6 +46,33 @@ def _run(arguments: argparse.Namespace) -> int:
     else:
         print(_table(found))
     return 0
+
+
+def _list_store(url: str, *, as_json: bool) -> int:
+    """A store is told by its manifests alone: no table is read, and nothing is copied."""
+    import json
+    from dataclasses import asdict
+
+    from assay.record.store import Store
+
+    store = Store(url)
+    found = [asdict(entry) for entry in reversed(store.entries())]
+    if as_json:
+        print(json.dumps(found, indent=2, ensure_ascii=False))
+    elif not found:
+        print(f"no records in {store.shown}; `assay check --push` puts them there")
+    else:
+        rows = [("NAME", "ID", "DATE (UTC)", "STATE", "PLAN", "FOLDER"), *(_store_row(one) for one in found)]
+        widths = [max(len(row[column]) for row in rows) for column in range(6)]
+        print("\n".join("  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows))
+    return 0
+
+
+def _store_row(one: dict[str, str]) -> tuple[str, ...]:
+    """What stands in a manifest was written by others: only printable characters are shown."""
+    date = one["created_utc"][:19].replace("T", " ")
+    cells = (one["name"], one["id"], date, one["state"], one["plan_signature"], one["folder"])
+    return tuple("".join(sign for sign in cell if sign.isprintable()) or "-" for cell in cells)
 
 
 def _describe(path: Path) -> dict[str, Any]:
@@ -124,6 +154,7 @@ VERB = Verb(
 
     assay list                        # the records below ./records
     assay list /data/records --json   # for other programs
+    assay list --store s3://bucket/records
 
 States: running, complete, failed, interrupted (assay resume goes on), damaged (cannot be opened; the reason follows).
 The id, the beginning of a folder's name, or the word latest names a record in the other verbs.""",

@@ -1,0 +1,238 @@
+"""Does a second run of the same experiment give the same numbers?
+
+Metric by metric, on launch level, at the confidence and margin of the first record's experiment:
+
+    agrees      the interval of the difference lies inside the equivalence margin, and holds no effect (or one so small that
+                the experiment calls it of no interest, `comparison.smallest_effect`)
+    differs     it excludes no effect, and the effect is of interest
+    undecided   else, with the launches that would decide; absence of a difference is not agreement
+
+The primary metric and quality decide, other metrics are listed with corrected p-values.  Losses and hashes are exact
+quantities: where software and hardware are the same they must be equal bit for bit, elsewhere they are only told.
+A condition of class identity that differs makes it another experiment; differing hardware is what reproducing is about.
+Cannot tell: whether a difference comes from the day.  Two runs at two times hold one day each; their intervals do not hold
+the variation between days (`assay check --history` does).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import polars as pl
+
+from assay.metrics.base import Better
+from assay.metrics.estimate import Absent, Value
+from assay.metrics.format import count
+from assay.metrics.measured import Measured
+from assay.stats.comparison import Difference, decide
+from assay.verdict.arms import Arm, difference, launch_values
+from assay.verdict.check import change_text
+from assay.verdict.compared import Change, Comparison, Mismatch, Side
+
+State = Literal["reproduced", "differs", "undecided", "not_comparable", "nothing_measured"]
+Agreement = Literal["agrees", "differs", "undecided", "not_measured"]
+STATES: Final[dict[State, tuple[int, str]]] = {
+    "reproduced": (0, "the primary metric, quality and exact quantities agree"),
+    "differs": (1, "at least one of them differs"),
+    "not_comparable": (3, "it is another experiment, or a record is inadmissible"),
+    "undecided": (4, "the evidence shows neither agreement nor a difference"),
+    "nothing_measured": (5, "the primary metric has no value"),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One metric of one configuration in both records."""
+
+    metric: str
+    title: str
+    configuration: str
+    agreement: Agreement
+    decides: bool
+    first: Value | None
+    second: Value | None
+    difference: Difference | None
+    launches_needed: int | None
+    sentence: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reproduction:
+    """What came of running it again."""
+
+    state: State
+    first: str  # labels
+    second: str
+    rows: tuple[Row, ...]  # those that decide first
+    mismatches: tuple[Mismatch, ...]  # all conditions that differ
+    notes: tuple[str, ...]
+    sentence: str
+
+
+def reproduction(comparison: Comparison, first: Side, second: Side, *, force: bool = False) -> Reproduction:
+    """The second record against the first; `comparison` is of the two, forced, with nothing declared.
+
+    `force`: judge although a condition of class identity differs.
+    """
+    mismatches = comparison.mismatches
+    identity = [m for m in comparison.refused if m.kind == "identity" and not (force and m.override)]
+    if identity:
+        shown = "; ".join(f"{m.field} ({' against '.join(m.values)})" for m in identity)
+        told = f"NOT COMPARABLE: this is not the same experiment: {shown}."
+        return _without(comparison, first, second, "not_comparable", told)
+    empty = [side.label for side in (first, second) if side.measured.timed.height == 0]
+    if empty or comparison.state == "nothing_measured":
+        told = f"NOTHING MEASURED: {', '.join(empty) or comparison.sentence} holds no successful timed launch."
+        return _without(comparison, first, second, "nothing_measured", told if empty else comparison.sentence)
+    rows = [*_quality(comparison, first, second), *_exact(comparison, first, second)]
+    numbers = [_row(comparison, change, first, second) for change in comparison.changes]
+    rows += sorted(numbers, key=lambda row: not row.decides)
+    state = _state([row for row in rows if row.decides])
+    return Reproduction(
+        state=state, first=first.label, second=second.label, rows=tuple(rows), mismatches=mismatches,
+        notes=_notes(comparison), sentence=_sentence(state, rows, first, mismatches),
+    )  # fmt: skip
+
+
+# ---- numbers ---------------------------------------------------------------------------------------------------------
+
+
+def _row(comparison: Comparison, change: Change, first: Side, second: Side) -> Row:
+    metric = first.judgement.metrics[change.metric]
+    a, b = (Arm(label=side.label, side=side, configuration=change.configuration) for side in (first, second))
+    asked = first.measured
+    finite = all(math.isfinite(x) for arm in (a, b) for x in launch_values(arm.value(change.metric)))
+    found = (
+        difference(a, b, change.metric, asked.confidence, asked.experiment.comparison.smallest_effect)
+        if finite
+        else None
+    )
+    where = f"{metric.title} at {change.configuration}"
+    agreement, needed, told = _judged(found, change, asked)
+    return Row(
+        metric=change.metric, title=metric.title, configuration=change.configuration, agreement=agreement,
+        decides=change.primary, first=change.baseline, second=change.value, difference=found, launches_needed=needed,
+        sentence=f"{where}: {told}",
+    )  # fmt: skip
+
+
+def _judged(found: Difference | None, change: Change, asked: Measured) -> tuple[Agreement, int | None, str]:
+    if found is None:
+        absent = next((v for v in (change.value, change.baseline) if isinstance(v, Absent)), None)
+        return "not_measured", None, absent.detail if absent is not None else "no value per launch on one side"
+    wanted, ratio = asked.experiment.comparison, found.scale == "ratio"
+    better: Better = "neither"
+    decision = decide(
+        found, better=better, margin=wanted.equivalence if ratio else None, p_adjusted=change.p_adjusted,
+        smallest_effect=wanted.smallest_effect if ratio else None,
+    )  # fmt: skip
+    shown = change_text(found)
+    same = found.low == found.high and found.value == (1.0 if ratio else 0.0)
+    if decision.verdict in ("higher", "lower"):
+        return "differs", None, f"differs, {shown}"
+    if decision.verdict == "equivalent" or (same and decision.verdict != "insufficient"):
+        return "agrees", None, f"agrees, {shown}"
+    needed = decision.launches_needed
+    more = f"; {count(needed, 'launches')} in each record would decide" if needed else ""
+    return "undecided", needed, f"undecided, {shown}{more}"
+
+
+# ---- what is exact ---------------------------------------------------------------------------------------------------
+
+
+def _quality(comparison: Comparison, first: Side, second: Side) -> list[Row]:
+    """Held is agreement for people; a degraded or undecided one is not."""
+    if first.measured.experiment.quality is None:
+        return []
+    held = comparison.quality.get(second.label, "NOT_MEASURED")
+    agreement: Agreement = "agrees" if held == "HELD" else "differs" if held == "DEGRADED" else "undecided"
+    return [
+        _plain(
+            "quality", "Quality", comparison.configuration, agreement, f"quality is {held.lower().replace('_', ' ')}"
+        )
+    ]
+
+
+def _exact(comparison: Comparison, first: Side, second: Side) -> list[Row]:
+    """Losses and hashes, slot by slot; they decide only where software and hardware are the same."""
+    same = not any(m.kind == "hardware" or m.field.startswith("software.") for m in comparison.mismatches)
+    rows = []
+    for what in ("loss", "parameter_hash", "gradient_norm"):
+        ours, theirs = (_fingerprints(side.measured, what) for side in (first, second))
+        pairs = ours.join(theirs, on=["slot", "rank", "step"], suffix="_again")
+        if pairs.height == 0:
+            continue
+        unlike = pairs.filter(~_same_number("value") | ~pl.col("text").eq_missing(pl.col("text_again")))
+        where = f"in all {pairs.height:,} places" if unlike.height == 0 else _first_place(unlike, pairs.height)
+        agreement: Agreement = "agrees" if unlike.height == 0 else "differs" if same else "undecided"
+        why = "" if same or unlike.height == 0 else "; with other software or hardware that is no contradiction"
+        title = what.replace("_", " ")
+        told = f"{title}: {'equal' if unlike.height == 0 else 'not equal'} bit for bit {where}{why}"
+        rows.append(_plain(what, title.capitalize(), "all", agreement, told, decides=same))
+    return rows
+
+
+def _fingerprints(measured: Measured, what: str) -> pl.DataFrame:
+    """(slot, rank, step, value, text) of the timed launches, as they finally counted."""
+    timed = measured.timed.select("launch", "slot")
+    rows = measured.table("fingerprints").filter(pl.col("what") == what).join(timed, on="launch")
+    ordered = rows.sort("incarnation", maintain_order=True)
+    return ordered.group_by("slot", "rank", "step").agg(pl.col("value").last(), pl.col("text").last())
+
+
+def _same_number(column: str) -> pl.Expr:
+    """Equal bit for bit; two NaN are the same result."""
+    return pl.col(column).eq_missing(pl.col(f"{column}_again"))
+
+
+def _first_place(unlike: pl.DataFrame, places: int) -> str:
+    row = unlike.sort("step", "slot", "rank").row(0, named=True)
+    return f"in {unlike.height:,} of {places:,} places, first at step {row['step']} on rank {row['rank']} of launch slot {row['slot']}"
+
+
+def _plain(metric: str, title: str, at: str, agreement: Agreement, told: str, *, decides: bool = True) -> Row:
+    return Row(
+        metric=metric, title=title, configuration=at, agreement=agreement, decides=decides, first=None, second=None,
+        difference=None, launches_needed=None, sentence=told,
+    )  # fmt: skip
+
+
+# ---- the end ---------------------------------------------------------------------------------------------------------
+
+
+def _state(rows: Sequence[Row]) -> State:
+    found = {row.agreement for row in rows}
+    if "differs" in found:
+        return "differs"
+    if not rows or "not_measured" in found:
+        return "nothing_measured"
+    return "undecided" if "undecided" in found else "reproduced"
+
+
+def _sentence(state: State, rows: Sequence[Row], first: Side, mismatches: Sequence[Mismatch]) -> str:
+    wanted = {
+        "reproduced": "agrees",
+        "differs": "differs",
+        "undecided": "undecided",
+        "nothing_measured": "not_measured",
+    }
+    chosen = [row for row in rows if row.decides and row.agreement == wanted.get(state)]
+    told = "; ".join(row.sentence for row in chosen[:3])
+    weighty = [m for m in mismatches if m.kind in ("identity", "hardware")]
+    under = f" {count(len(weighty), 'conditions')} of identity or hardware differ." if weighty else ""
+    return f"{state.replace('_', ' ').upper()}: {first.label}: {told}.{under}"
+
+
+def _notes(comparison: Comparison) -> tuple[str, ...]:
+    kept = [note for note in comparison.notes if not note.startswith("Declared as")]
+    return tuple(kept)
+
+
+def _without(comparison: Comparison, first: Side, second: Side, state: State, told: str) -> Reproduction:
+    return Reproduction(
+        state=state, first=first.label, second=second.label, rows=(), mismatches=comparison.mismatches, notes=(),
+        sentence=told,
+    )  # fmt: skip
