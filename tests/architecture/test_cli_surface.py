@@ -9,9 +9,15 @@ from assay import catalog, cli
 # verb -> its positional words in capitals and its flags, in the order of its help
 SURFACE = {
     "audit": "TARGET --json --markdown --output --root",
+    "check": (
+        "RECORD --against --history --root --varying --force --primary --at --margin --day-to-day --all --accept --confirm "
+        "--baseline-folder --folder --blocks --show --output --json --junit --markdown --push --quiet"
+    ),
     "compare": "RECORDS --varying --force --primary --at --json --markdown --html --output --root",
-    "list": "ROOT --json",
+    "doctor": "SUBJECT --seconds --show --quiet --json",
+    "list": "ROOT --store --json",
     "report": "RECORD --format --output --root",  # and one flag for each report
+    "reproduce": "RECORD --against --folder --root --force --dry-run --json --quiet",
     "resume": "RECORD --root --force --quiet --json",
     "rubric": "TABLE --tolerance --efficiency --deadline --budget --work --predict --json",
     "run": (

@@ -522,6 +522,13 @@ def capture(
     return captured
 
 
+def capture_keys(keys: Iterable[str], machine: Machine | None = None) -> dict[str, Any]:
+    """Some keys of the environment now, in the order asked for: key -> value or `{"absent": reason}`. Never raises."""
+    machine = machine or Machine()
+    fields = {item.key: item for item in FIELDS}
+    return {key: _or_absent(partial(fields[key].read, machine)) for key in keys}
+
+
 def _put(captured: dict[str, Any], key: str, value: Any) -> None:
     group, name = key.split(".", 1)
     captured.setdefault(group, {})[name] = value

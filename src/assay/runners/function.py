@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -80,7 +81,7 @@ def _request(context: RunContext, job: Job, lines: Path) -> tuple[Request, list[
     own = context.experiment.workload.environment.get("PYTHONPATH", os.environ.get("PYTHONPATH", ""))
     searched = os.pathsep.join(part for part in (str(context.folder), own) if part)
     environment = {**request.environment, "PYTHONPATH": searched}
-    return command.replace(request, environment=environment), [
+    return replace(request, environment=environment), [
         sys.executable, "-c", _START, json.dumps(asked),
     ]  # fmt: skip
 

@@ -50,3 +50,13 @@ def test_weak_scaling_is_efficient_where_the_time_stays_the_same(basis: str) -> 
     judgement = judged(made)
     assert estimate(judgement, "efficiency", 2).value == pytest.approx(0.9, rel=2e-3)
     assert estimate(judgement, "speedup", 2).value == pytest.approx(1.8, rel=2e-3)
+
+
+@pytest.mark.parametrize(("floor", "status"), [(0.05, "PASS"), (0.2, "INCONCLUSIVE")])
+def test_an_efficiency_that_is_closer_than_the_noise_floor_is_not_decided(floor: float, status: str) -> None:
+    """0.8 is above 0.7 by 14 %: more than a floor of 5 %, less than one of 20 %."""
+    made = good(efficiency={2: 0.8})
+    made.manifest["environment"]["before"]["doctor"] = {"noise_floor": floor}
+    result = gate(judged(made), "efficiency", 2)
+    assert result.status == status
+    assert ("noise floor of this machine, 20 %" in result.sentence) == (status == "INCONCLUSIVE")

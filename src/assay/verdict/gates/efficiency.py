@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+
 from assay.metrics.base import Results
+from assay.metrics.estimate import Absent, Value
 from assay.metrics.measured import Measured
 from assay.metrics.per_launch import exact
 from assay.units import FRACTION
+from assay.verdict.fitness import percent
 from assay.verdict.gates.base import Gate, threshold
 from assay.verdict.types import GateResult
 
@@ -18,9 +23,22 @@ def check(measured: Measured, results: Results) -> tuple[GateResult, ...]:
     bound = exact(least, unit=FRACTION, name="gate", n_launches=0, n_trials=0, how="threshold")
     efficiency = results["efficiency"]
     return tuple(
-        threshold("efficiency", name, "efficiency", efficiency[name], bound, "at least")
+        above_floor(
+            threshold("efficiency", name, "efficiency", efficiency[name], bound, "at least"),
+            efficiency[name], least, measured.noise_floor,
+        )
         for name in measured.configurations
-    )
+    )  # fmt: skip
+
+
+def above_floor(result: GateResult, value: Value, least: float, floor: float | None) -> GateResult:
+    """INCONCLUSIVE where the efficiency is closer to the threshold than the machine's noise floor (`assay doctor`) allows to say."""
+    if floor is None or isinstance(value, Absent) or value.value <= 0.0 or result.status not in ("PASS", "FAIL"):
+        return result
+    if value.confidence == 1.0 or abs(math.log(value.value / least)) >= math.log1p(floor):
+        return result  # exact: the base against itself
+    sentence = f"{result.sentence}; it is closer to the gate than the noise floor of this machine, {percent(floor)} by assay doctor"
+    return replace(result, status="INCONCLUSIVE", sentence=sentence)
 
 
 GATE = Gate(name="efficiency", question="Is the parallel efficiency high enough?", check=check)

@@ -1,0 +1,160 @@
+"""`assay doctor`: is this machine fit to measure, and how small a difference can it show?"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from assay.cli.base import Verb
+
+if TYPE_CHECKING:
+    from assay.runners.doctor import Seen
+
+SECONDS = 180.0
+MOST_SECONDS = 300.0
+SUBJECTS = ("machine",)
+EXIT_OF = {"fit": 0, "unknown": 4, "noisy": 4, "unfit": 1}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What to examine, for how long."""
+    parser.add_argument("subject", nargs="?", choices=SUBJECTS, default="machine", help="what to examine (machine)")
+    parser.add_argument(
+        "--seconds", type=float, default=SECONDS, metavar="S", help="how long it may take (180, at most 300)"
+    )
+    parser.add_argument("--show", action="store_true", help="show what the last examination of this machine found")
+    parser.add_argument("--quiet", action="store_true", help="show no progress")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON on stdout")
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from assay.record import doctor
+
+    if arguments.show:
+        return _show(doctor.read(), json_=arguments.json)
+    result, stopped = examined(_seconds(arguments.seconds), quiet=arguments.quiet)
+    if result["launches"] < _enough() and stopped:
+        print(f"assay: {stopped}; too little was measured to be kept", file=sys.stderr)
+        return 130
+    path = doctor.write(result)
+    print(json.dumps(result, indent=2) if arguments.json else text(result))
+    print(f"kept for later records: {path}", file=sys.stderr if arguments.json else sys.stdout)
+    return 130 if stopped else EXIT_OF[result["fitness"]]
+
+
+def _enough() -> int:
+    from assay.stats.alike import LEAST
+
+    return LEAST
+
+
+def _seconds(asked: float) -> float:
+    from assay.errors import Problem, SpecError
+
+    if not 0.0 < asked <= MOST_SECONDS:
+        raise SpecError((Problem(
+            where="--seconds", found=f"{asked:g}", allowed=f"above 0 and at most {MOST_SECONDS:g}", mend="Write --seconds 180.",
+        ),), "the flags")  # fmt: skip
+    return asked
+
+
+def examined(seconds: float, *, quiet: bool, launches: int | None = None) -> tuple[dict[str, Any], str]:
+    """Measure, then judge: the result as it is stored, and why it ended early (empty if it did not)."""
+    from assay.cli.live import display
+    from assay.runners import doctor
+
+    with tempfile.TemporaryDirectory(prefix="assay-doctor-") as scratch, display(sys.stderr, quiet=quiet) as show:
+        seen = doctor.examine(Path(scratch), seconds, launches=launches or doctor.LAUNCHES, on_progress=show)
+        begins, values = launch_values(seen.record)
+    return result_of(seen, begins, values), seen.stopped
+
+
+def launch_values(record: Path | None) -> tuple[list[float], list[float]]:
+    """Begin (seconds) and median time of a call (seconds) of every launch that ended well, in order."""
+    from assay.errors import RecordError
+    from assay.metrics.measured import from_record
+    from assay.metrics.trials import counted, per_launch
+    from assay.record.reader import open_record
+
+    if record is None:
+        return [], []
+    try:
+        measured = from_record(open_record(record))
+    except RecordError:  # stopped before anything was written
+        return [], []
+    medians = per_launch(counted(measured), "seconds", "median")
+    rows = measured.timed.join(medians, on="launch").sort("begin_ns")
+    return [begin / 1e9 for begin in rows["begin_ns"].to_list()], rows["value"].to_list()
+
+
+def result_of(seen: Seen, begins: Sequence[float], values: Sequence[float]) -> dict[str, Any]:
+    """Everything that is stored: the numbers, and each check with its verdict."""
+    from dataclasses import asdict
+
+    from assay import __version__
+    from assay.clock import SystemClock
+    from assay.stats.alike import alike
+    from assay.stats.drift import drift, lag_one
+    from assay.verdict.fitness import examine, whole
+
+    found, trend, memory = alike(values), drift(begins, values), lag_one(values)
+    checks = examine(found, trend, memory, len(values), seen.clock, seen.context, seen.shares)
+    aa = {} if found is None else {
+        "noise_floor": found.noise_floor, "noise_floor_apart": found.noise_floor_apart,
+        "minimum_detectable_effect_k5": found.minimum_detectable_effect, "spread": found.spread,
+        "false_alarm_rate": asdict(found.false_alarms), "false_alarm_rate_apart": asdict(found.false_alarms_apart),
+    }  # fmt: skip
+    return {
+        "utc": SystemClock().utc().isoformat(timespec="seconds"), "assay_version": __version__, "fitness": whole(checks),
+        "launches": len(values), "seconds": seen.seconds, **aa,
+        "drift_per_hour": None if trend is None else {"value": trend.per_hour, "low": trend.low, "high": trend.high},
+        "autocorrelation": memory, "clock": dict(seen.clock), "shares": dict(seen.shares), "context": dict(seen.context),
+        "checks": [asdict(check) for check in checks], "launch_values_s": list(values),
+    }  # fmt: skip
+
+
+def _show(found: Mapping[str, Any], *, json_: bool) -> int:
+    from assay.clock import SystemClock
+    from assay.errors import RecordError
+    from assay.record.doctor import stale
+
+    if "absent" in found:
+        raise RecordError(f"{found['absent']}. Run it: assay doctor")
+    print(json.dumps(found, indent=2) if json_ else text(found))
+    if why := stale(found, SystemClock().utc()):
+        print(f"note: this result is {why}", file=sys.stderr)
+    return EXIT_OF.get(str(found.get("fitness")), 4)
+
+
+def text(result: Mapping[str, Any]) -> str:
+    """The result for people: the verdict, every check, then what to do."""
+    checks = result["checks"]
+    width = max(len(check["name"]) for check in checks)
+    rows = [f"  {check['fitness']:<8} {check['name']:<{width}}  {check['evidence']}" for check in checks]
+    mends = [f"  {check['name']}: {check['mend']}" for check in checks if check["mend"]]
+    head = f"this machine is {result['fitness']} ({result['launches']} launches of fixed work, {result['utc']})"
+    if result["fitness"] == "unknown":
+        head = f"nothing is known about this machine ({result['launches']} launches of fixed work)"
+    return "\n".join([head, "", *rows, *(["", "what would help", *mends] if mends else [])])
+
+
+VERB = Verb(
+    name="doctor",
+    group="instrument",
+    summary="examine this machine: noise floor, drift, clock, contention; at most 5 minutes",
+    description="""Examine whether this machine is fit to measure: many launches of the same work through assay itself, compared with each other.
+
+    assay doctor                   about three minutes; nothing on the machine is changed
+    assay doctor --seconds 60      shorter, and less sure
+    assay doctor --show            what the last examination found
+
+The result is kept in $XDG_STATE_HOME/assay/doctor (else ~/.local/state) and goes into every later record; differences
+below its noise floor are then called inconclusive. Exit codes: 0 fit, 4 noisy or unknown, 1 unfit.""",
+    add_arguments=add_arguments,
+    run=_run,
+)

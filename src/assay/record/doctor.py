@@ -1,0 +1,109 @@
+"""What did `assay doctor` find on this machine, and does every record carry it?
+
+One file per machine in the user's state folder (XDG Base Directory Specification: $XDG_STATE_HOME, else ~/.local/state):
+
+    assay/doctor/<machine key>.json
+
+The key is made from what the machine is, in buckets (processor model, processors, gigabytes of memory, architecture), never from
+a reading: a new kernel or another host name is the same machine, and a home folder shared by several machines holds one
+file for each.  Written at once (temporary file, rename), with a version; a file of a newer version, a damaged one and one
+that cannot be read are all the same as none, with the reason.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final
+
+from assay import __version__
+from assay.record import files
+from assay.record.environment import Machine, absent, capture_keys
+
+VERSION: Final = 1
+STALE_DAYS: Final = 30
+NEVER: Final = "assay doctor was never run on this machine"
+GIB: Final = 1024**3
+# What a record carries of the result; the rest stays in the file.
+CARRIED: Final = (
+    "utc", "assay_version", "fitness", "noise_floor", "noise_floor_apart", "minimum_detectable_effect_k5",
+    "false_alarm_rate", "false_alarm_rate_apart", "drift_per_hour", "autocorrelation", "clock", "launches", "seconds",
+)  # fmt: skip
+
+
+def folder(environ: Mapping[str, str] | None = None) -> Path:
+    """Where results are kept. A relative XDG_STATE_HOME is ignored, as the specification asks."""
+    environ = os.environ if environ is None else environ
+    asked = Path(environ.get("XDG_STATE_HOME", ""))
+    home = Path(environ.get("HOME", "~")).expanduser()
+    return (asked if asked.is_absolute() else home / ".local" / "state") / "assay" / "doctor"
+
+
+def machine_key(machine: Machine | None = None) -> str:
+    """Names the machine by what it is: 12 hexadecimal digits, the same after a restart."""
+    seen = capture_keys(("cpu.model", "cpu.logical", "cpu.physical", "memory.total_bytes"), machine)
+    total = seen["memory.total_bytes"]
+    memory = round(total / GIB) if isinstance(total, int) else None
+    known = [
+        platform.machine(),
+        *(seen[name] if isinstance(seen[name], str | int) else None for name in list(seen)[:3]),
+        memory,
+    ]
+    return hashlib.sha256(json.dumps(known).encode()).hexdigest()[:12]
+
+
+def write(result: Mapping[str, Any], *, machine: Machine | None = None, at: Path | None = None) -> Path:
+    """Keep a result for later records. Gives its path.
+
+    Raises:
+        RecordError: the state folder cannot be written.
+    """
+    path = (at or folder()) / f"{machine_key(machine)}.json"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        files.replace(path, json.dumps({"version": VERSION, **result}, indent=2).encode())
+    except OSError as error:
+        raise files.explain(error, path, "keep the result of assay doctor in") from error
+    return path
+
+
+def read(*, machine: Machine | None = None, at: Path | None = None) -> dict[str, Any]:
+    """The stored result, or `{"absent": reason}`. Never raises."""
+    try:
+        path = (at or folder()) / f"{machine_key(machine)}.json"
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return absent(NEVER)
+    except (OSError, ValueError, RuntimeError) as error:
+        return absent(f"the result of assay doctor cannot be read: {error}")
+    if not isinstance(found, dict) or not isinstance(found.get("version"), int):
+        return absent(f"{path.name} holds no result of assay doctor")
+    if found["version"] > VERSION:
+        return absent(f"the result of assay doctor was written by a newer assay ({found.get('assay_version')})")
+    return found
+
+
+def carried(now: datetime, *, machine: Machine | None = None, at: Path | None = None) -> dict[str, Any]:
+    """What a record says about its machine under `environment.before.doctor`; marked where it is stale. Never raises."""
+    found = read(machine=machine, at=at)
+    if "absent" in found:
+        return found
+    kept = {name: found.get(name) for name in CARRIED}
+    why = stale(found, now)
+    return {**kept, "stale": why} if why else kept
+
+
+def stale(found: Mapping[str, Any], now: datetime) -> str:
+    """Why a result should be made anew; empty if it need not."""
+    if found.get("assay_version") != __version__:
+        return f"made by assay {found.get('assay_version')}, this is {__version__}: run assay doctor again"
+    try:
+        days = (now - datetime.fromisoformat(str(found.get("utc")))).days
+    except (ValueError, TypeError):
+        return "without a date that can be read: run assay doctor again"
+    return f"{days} days old: run assay doctor again" if days > STALE_DAYS else ""
