@@ -70,7 +70,7 @@ def test_a_wrong_value_is_told_with_what_is_allowed(number: dict[str, Any], wher
 def test_a_condition_is_one_plain_value(value: object) -> None:
     problem = only(conditions={"baseline": {"batch": value}})
     assert problem.where == "conditions.baseline.batch"
-    assert problem.allowed == "text, a number, true or false"
+    assert problem.allowed == "text, a number or true/false"
 
 
 def test_conditions_keep_their_types() -> None:

@@ -18,8 +18,6 @@ from pydantic import (
     Field,
     ModelWrapValidatorHandler,
     ValidationError,
-    ValidatorFunctionWrapHandler,
-    WrapValidator,
     model_validator,
 )
 
@@ -27,18 +25,7 @@ from assay.errors import Problem, SpecError
 from assay.spec.experiment import Model, Words, _iso_date, _listed
 from assay.spec.explain import explain
 
-FACT = "text, a number, true or false"
-
-
-def _fact(value: object, handler: ValidatorFunctionWrapHandler) -> object:
-    """One problem for a wrong value, not one for each type that it is not."""
-    try:
-        return handler(value)
-    except ValidationError:
-        raise ValueError(FACT) from None
-
-
-Fact = Annotated[str | int | float | bool, WrapValidator(_fact)]
+Fact = str | int | float | bool
 Count = Annotated[int, Field(ge=1)]
 Statistic = Literal["mean", "median", "best", "min", "max", "p50", "p90", "p95", "p99", "p999", "ratio", "single"]
 
@@ -248,11 +235,8 @@ def claim_from(data: Mapping[str, Any]) -> Claim:
 
 
 def _worded(problem: Problem) -> Problem:
-    """A condition may be any plain value, for which the table of keys has no words."""
-    free = "conditions." in problem.where and not problem.where.endswith(("baseline", "candidate"))
-    if problem.where == "the experiment":
-        return replace(problem, where="the claim")
-    return replace(problem, allowed=FACT, mend="Write lists as one text.") if free else problem
+    """The same problem, of a claim."""
+    return replace(problem, where="the claim") if problem.where == "the experiment" else problem
 
 
 def _contradictions(claim: Claim) -> list[Problem]:

@@ -54,4 +54,9 @@ def _finding(rule: str, evidence: str, remedy: str) -> Finding:
     return Finding(rule=rule, severity="warning", configuration=None, evidence=evidence, remedy=remedy)
 
 
-AUDIT = Audit(name="energy_readings", question="Are the joules what they seem?", examine=examine)
+AUDIT = Audit(
+    name="energy_readings",
+    title="joules that are not what they seem",
+    question="Are the joules what they seem?",
+    examine=examine,
+)

@@ -61,4 +61,9 @@ def _where(events: pl.DataFrame) -> str:
     return f"in launch {events['launch'][0]}" + ("" if rank is None else f" on rank {rank}")
 
 
-AUDIT = Audit(name="instrument_errors", question="Did the instrument itself lose anything?", examine=examine)
+AUDIT = Audit(
+    name="instrument_errors",
+    title="measurements lost by the instrument",
+    question="Did the instrument itself lose anything?",
+    examine=examine,
+)

@@ -26,4 +26,9 @@ def examine(measured: Measured, results: Results) -> tuple[Finding, ...]:
     return tuple(found)
 
 
-AUDIT = Audit(name="overhead", question="Did the instrument disturb what it measured?", examine=examine)
+AUDIT = Audit(
+    name="overhead",
+    title="the instrument in the way",
+    question="Did the instrument disturb what it measured?",
+    examine=examine,
+)

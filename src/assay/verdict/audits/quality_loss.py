@@ -28,4 +28,6 @@ def examine(measured: Measured, results: Results) -> tuple[Finding, ...]:
     )
 
 
-AUDIT = Audit(name="quality_loss", question="Which configurations gave a worse model?", examine=examine)
+AUDIT = Audit(
+    name="quality_loss", title="worse model", question="Which configurations gave a worse model?", examine=examine
+)

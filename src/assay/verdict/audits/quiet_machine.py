@@ -26,7 +26,7 @@ def claim(said: Claim) -> tuple[Finding, ...]:
 
 AUDIT = Audit(
     name="quiet_machine",
-    title="contaminated machine",
+    title="disturbed machine",
     question="Was the machine the experiment's own?",
     examine=claims_only,
     claim=claim,

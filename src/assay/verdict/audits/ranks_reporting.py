@@ -35,4 +35,9 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
     return tuple(found)
 
 
-AUDIT = Audit(name="ranks_reporting", question="Did every rank report its steps?", examine=examine)
+AUDIT = Audit(
+    name="ranks_reporting",
+    title="ranks that did not report",
+    question="Did every rank report its steps?",
+    examine=examine,
+)

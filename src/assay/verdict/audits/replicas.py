@@ -50,4 +50,9 @@ def _finding(configuration: str, apart: pl.DataFrame) -> Finding:
     )  # fmt: skip
 
 
-AUDIT = Audit(name="replicas", question="Did all replicas hold the same parameters?", examine=examine)
+AUDIT = Audit(
+    name="replicas",
+    title="replicas that differ",
+    question="Did all replicas hold the same parameters?",
+    examine=examine,
+)

@@ -41,4 +41,9 @@ def _evidence(measured: Measured, value: Value) -> str | None:
     return None
 
 
-AUDIT = Audit(name="same_loss", question="Does distribution compute the same first loss?", examine=examine)
+AUDIT = Audit(
+    name="same_loss",
+    title="another first loss",
+    question="Does distribution compute the same first loss?",
+    examine=examine,
+)

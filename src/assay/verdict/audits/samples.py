@@ -68,4 +68,9 @@ def _duplicated(configuration: str, worst: Epoch, bad: int, total: int) -> Findi
     )  # fmt: skip
 
 
-AUDIT = Audit(name="samples", question="Was every sample used exactly once per epoch?", examine=examine)
+AUDIT = Audit(
+    name="samples",
+    title="samples lost or used twice",
+    question="Was every sample used exactly once per epoch?",
+    examine=examine,
+)

@@ -65,8 +65,8 @@ def _other_work(measured: Measured, results: Results, name: str) -> bool:
 
 
 def blind(measured: Measured, _: Results) -> str | None:
-    """A record times the same script on fewer workers, not another program."""
-    if str(measured.experiment.conditions.get(BASE, "")) == "best_serial":
+    """A record times the same script on fewer workers, not another program; of one configuration nothing is relative to it."""
+    if len(measured.levels) == 1 or str(measured.experiment.conditions.get(BASE, "")) == "best_serial":
         return None
     return (
         f"the base is this script on {count(measured.experiment.base_level, 'workers')}; whether another program is faster on one worker "
