@@ -65,8 +65,8 @@ def test_without_a_ratio_the_difference_is_said_in_the_metrics_unit(change: Chan
 
 
 def test_what_could_have_been_found_is_always_said(change: Change) -> None:
-    assert detectable_text(change) == "a change of 3 % would have been found"
-    assert "no change could have been found" in detectable_text(replace(change, minimum_detectable_effect=None))
+    assert detectable_text(change) == "could have found 3 %"
+    assert "could have found nothing" in detectable_text(replace(change, minimum_detectable_effect=None))
 
 
 def test_needed_launches_and_probabilities(change: Change) -> None:

@@ -164,10 +164,10 @@ VERB = Verb(
     description="""Compare records with the first one, metric by metric, at launch level. Refused unless they were made under the
 same conditions, but for what is studied; the refusal names the field, both values and the way on.
 
-    assay compare before after                     the same program on the same machine, before and after a change
-    assay compare a b --varying engine             what may differ is named, and what follows from it may differ too
+    assay compare before after                     the same program, before and after a change
+    assay compare a b --varying engine             what is studied may differ, and what follows
     assay compare a b c --markdown                 a table of many, each against the first
-    assay compare a --at workers=1 --at workers=4  configurations of one record, paired by block
+    assay compare a --at workers=1 --at workers=4  two configurations of one record
     assay compare a b --force --html               all the same: every verdict says EXPLORATORY
 
 The exit code: 0 decided, whatever the direction; 1 quality was lost; 3 not comparable or inadmissible; 4 undecided;

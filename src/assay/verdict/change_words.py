@@ -36,7 +36,9 @@ def change_text(change: Change) -> str:
     if change.low is None or change.high is None:
         return ""
     if change.ratio is None:
-        return f"difference {_signed(change.difference or 0.0, change.low, change.high, _unit(change), _launches(change))}"
+        return (
+            f"difference {_signed(change.difference or 0.0, change.low, change.high, _unit(change), _launches(change))}"
+        )
     if 0.5 < change.ratio < 2.0:
         low = change.low - 1.0 if change.low > 0.0 else -math.inf  # a ratio of 0 at the lower end bounds nothing
         return _signed(change.ratio - 1.0, low, change.high - 1.0, FRACTION, _launches(change))
@@ -48,10 +50,8 @@ def detectable_text(change: Change) -> str:
     """The smallest change that this comparison would have found in 80 % of cases; said always."""
     effect = change.minimum_detectable_effect
     if effect is None or not math.isfinite(effect):
-        return "no change could have been found with so few launches"
-    return (
-        f"a change of {reading(effect, FRACTION if change.ratio is not None else _unit(change))} would have been found"
-    )
+        return "could have found nothing with so few launches"
+    return f"could have found {reading(effect, FRACTION if change.ratio is not None else _unit(change))}"
 
 
 def needed_text(change: Change) -> str:
