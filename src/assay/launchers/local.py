@@ -14,7 +14,7 @@ import platform
 import sys
 
 from assay.errors import EnvironmentLacks, Problem, SpecError
-from assay.launchers import guarded
+from assay.launchers import guarded, processors
 from assay.launchers.base import Handle, Launcher, Request
 from assay.spec.experiment import Experiment
 
@@ -28,8 +28,8 @@ def check(experiment: Experiment) -> None:
     """Whether this machine can start what is asked.
 
     Raises:
-        EnvironmentLacks: several workers are asked for and torch is not installed.
-        SpecError: a worker count cannot be spread over the nodes.
+        EnvironmentLacks: several workers are asked for and torch is not installed, or nothing can be pinned here.
+        SpecError: a worker count cannot be spread over the nodes, or the workers cannot be pinned.
     """
     nodes = experiment.launcher.nodes
     uneven = [level for level in experiment.factor.levels if level % nodes]
@@ -43,13 +43,16 @@ def check(experiment: Experiment) -> None:
             f'torch is not installed for {sys.executable}, and launcher.kind = "local" starts several workers with torchrun. '
             'Install it: pip install torch. For a script that needs no torch, set launcher.kind = "plain".'
         )
+    processors.check(experiment)
 
 
 def command(request: Request, *, with_torch: bool) -> list[str]:
     """The engine's command line."""
-    script = [str(request.script), *request.arguments]
+    own, entry = [str(request.script), *request.arguments], processors.entry(request)
     if not with_torch:
-        return [sys.executable, "-u", *script]
+        binding = [sys.executable, "-I", "-S", *entry] if entry else []
+        return [*binding, sys.executable, "-u", *own]
+    script = [*entry, sys.executable, "-u", *own] if entry else own
     nodes = request.settings.nodes
     return [
         sys.executable, "-m", "torch.distributed.run", *_rendezvous(request),
@@ -80,7 +83,7 @@ def describe(request: Request) -> dict[str, object]:
     """The launch's placement."""
     return {
         "launcher": "local", "engine": "torchrun" if torch_is_installed() else "python", "host": platform.node(),
-        "nodes": request.settings.nodes, "node_rank": request.settings.node_rank,
+        "nodes": request.settings.nodes, "node_rank": request.settings.node_rank, **processors.placed(request),
     }  # fmt: skip
 
 

@@ -10,7 +10,7 @@ import platform
 import sys
 
 from assay.errors import Problem, SpecError
-from assay.launchers import engine, guarded
+from assay.launchers import engine, guarded, processors
 from assay.launchers.base import Handle, Launcher, Request
 from assay.spec.experiment import Experiment
 
@@ -19,37 +19,32 @@ def check(experiment: Experiment) -> None:
     """Whether this launcher can do what is asked.
 
     Raises:
-        SpecError: several nodes.
+        SpecError: several nodes, or the workers cannot be pinned.
+        EnvironmentLacks: nothing can be pinned here.
     """
     if experiment.launcher.nodes > 1:
         raise SpecError((Problem(
             where="launcher.nodes", found=str(experiment.launcher.nodes), allowed='1 with launcher.kind = "plain"',
             mend='Use launcher.kind = "local" (torchrun) for several nodes.',
         ),))  # fmt: skip
+    processors.check(experiment)
 
 
 def start(request: Request) -> Handle:
     """Start the workers."""
     words = [str(request.workers), str(request.max_restarts), str(request.grace_s)]
-    return guarded.start(
-        request,
-        [
-            sys.executable,
-            "-I",
-            "-S",
-            engine.__file__,
-            *words,
-            sys.executable,
-            "-u",
-            str(request.script),
-            *request.arguments,
-        ],
-    )
+    entry = processors.entry(request)
+    binding = [sys.executable, "-I", "-S", *entry] if entry else []
+    command = [*binding, sys.executable, "-u", str(request.script), *request.arguments]
+    return guarded.start(request, [sys.executable, "-I", "-S", engine.__file__, *words, *command])
 
 
 def describe(request: Request) -> dict[str, object]:
     """The launch's placement."""
-    return {"launcher": "plain", "engine": "assay", "host": platform.node(), "nodes": 1, "node_rank": 0}
+    return {
+        "launcher": "plain", "engine": "assay", "host": platform.node(), "nodes": 1, "node_rank": 0,
+        **processors.placed(request),
+    }  # fmt: skip
 
 
 LAUNCHER = Launcher(name="plain", check=check, start=start, describe=describe)

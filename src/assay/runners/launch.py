@@ -57,6 +57,7 @@ def request_for(context: RunContext, job: Job, environment: dict[str, str]) -> R
         max_restarts=experiment.launcher.max_restarts if planned.role == "fault" else 0,
         grace_s=experiment.limits.grace_s,
         settings=experiment.launcher,
+        most_workers=max(experiment.factor.levels),
     )
 
 

@@ -1,0 +1,71 @@
+"""How is a worker bound to its processors without a change of its script?  By this small entry, started in its place.
+
+    python pinned.py '{"processors": [[0, 1], [2, 3]], "memory": [[0], [0]]}' python -u script.py ARGUMENT...
+
+It looks up its LOCAL_RANK, binds itself to the processors of that rank and, if asked, prefers the memory of their NUMA
+nodes, and then becomes the real command (exec): both are kept across exec and inherited by every thread and child.
+Standard library only.  Sources: sched_setaffinity(2), set_mempolicy(2).  The memory policy is a preference: where a node
+is full, the kernel takes memory elsewhere, and says so only in numastat.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import platform
+import sys
+
+PREFERRED, PREFERRED_MANY = 1, 5  # linux/mempolicy.h; the second since Linux 5.15
+# asm/unistd.h: (set_mempolicy, get_mempolicy)
+SYSTEM_CALLS = {"x86_64": (238, 239), "aarch64": (237, 236), "riscv64": (237, 236), "ppc64le": (261, 260), "s390x": (270, 269)}  # fmt: skip
+WORD_BITS = 8 * ctypes.sizeof(ctypes.c_ulong)
+
+
+def nodemask(nodes: list[int]) -> ctypes.Array[ctypes.c_ulong]:
+    """The nodes as the bits of unsigned longs."""
+    words = (ctypes.c_ulong * (max(nodes) // WORD_BITS + 1))()
+    for node in nodes:
+        words[node // WORD_BITS] |= 1 << (node % WORD_BITS)
+    return words
+
+
+def prefer_memory(nodes: list[int]) -> None:
+    """Take this process's memory from these NUMA nodes first. Raises OSError where the kernel refuses."""
+    number = SYSTEM_CALLS[platform.machine()][0]
+    libc = ctypes.CDLL(None, use_errno=True)
+    for mode, chosen in ((PREFERRED_MANY, nodes), (PREFERRED, nodes[:1])):
+        mask = nodemask(chosen)
+        bits = ctypes.c_ulong(len(mask) * WORD_BITS + 1)  # the kernel looks at one bit less than it is told
+        if libc.syscall(ctypes.c_long(number), ctypes.c_long(mode), mask, bits) == 0:
+            return
+    error = ctypes.get_errno()
+    raise OSError(error, os.strerror(error))
+
+
+def may_prefer_memory() -> str:
+    """Why memory cannot be preferred here; "" if it can. Nothing is changed: it is asked for the policy as it is."""
+    calls = SYSTEM_CALLS.get(platform.machine())
+    if calls is None or sys.platform != "linux":
+        return f"the system calls of {platform.system()} on {platform.machine()} are not known"
+    libc = ctypes.CDLL(None, use_errno=True)
+    mode = ctypes.c_int()
+    if libc.syscall(ctypes.c_long(calls[1]), ctypes.byref(mode), None, ctypes.c_ulong(0), None, ctypes.c_ulong(0)) == 0:
+        return ""
+    return (
+        f"get_mempolicy: {os.strerror(ctypes.get_errno())}; containers often forbid it (docker run --cap-add SYS_NICE)"
+    )
+
+
+def main(words: list[str]) -> None:
+    """Bind this process and become the command. Does not return."""
+    asked, command = json.loads(words[0]), words[1:]
+    rank = int(os.environ.get("LOCAL_RANK", "0"))
+    os.sched_setaffinity(0, asked["processors"][rank])
+    if asked.get("memory"):
+        prefer_memory(asked["memory"][rank])
+    os.execv(command[0], command)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
