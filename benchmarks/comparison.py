@@ -164,16 +164,17 @@ def drift(scale: float) -> Iterator[str]:
 
 
 def held(scale: float) -> Iterator[str]:
-    """(f) The grid of coverage.py, with seeds of its own."""
+    """(f) The grid of coverage.py, with seeds of its own; what comes out above 5.5 % is simulated again, ten times as long."""
     title("(f) False HELD at the margin, seeds of no setting's tuning", "scores|k|settings|mean %|largest %|at")
     n = max(50, int(600 * scale))
     for name, settings in (("flips", simulated.flip_settings()), ("graded", simulated.graded_settings())):
         shares: dict[int, list[tuple[float, str]]] = {}
         for setting in settings:
-            rng = np.random.default_rng([6, *setting.seed])
-            share = float(np.mean([crossed(setting.draw(rng), setting.margin).verdict == "HELD" for _ in range(n)]))
+            share, runs = share_held(setting, 6, n), n
+            if share > simulated.HELD_LIMIT:  # the largest of many shares lies above its truth
+                share, runs = share_held(setting, 7, 10 * n), 10 * n
             shares.setdefault(setting.k, []).append((share, setting.name))
-            yield from simulated.held_too_often(share, n, f"(f) {setting.name}")
+            yield from simulated.held_too_often(share, runs, f"(f) {setting.name}")
         for k, found in shares.items():
             worst, where = max(found)
             row(name, k, len(found), percent(float(np.mean([share for share, _ in found]))), percent(worst), where)
@@ -211,10 +212,16 @@ def unequal(rng: np.random.Generator, k: int, cv: float, effect: float) -> Diffe
     return compare_welch(np.exp(rng.normal(0, cv / 2, 2 * k)), np.exp(effect + rng.normal(0, cv, k)))
 
 
+def noisier(rng: np.random.Generator, k: int, cv: float, effect: float) -> Difference:
+    """Equally many launches, which vary three times as much on one side."""
+    return compare_welch(np.exp(rng.normal(0, cv, k)), np.exp(effect + rng.normal(0, cv / 3, k)))
+
+
 DESIGNS: dict[str, Callable[[np.random.Generator, int, float, float], Difference]] = {
     "blocks": paired,
     "Welch": welch,
     "Welch, 2k : k": unequal,
+    "Welch, noise 3 : 1": noisier,
 }
 
 
@@ -313,6 +320,11 @@ def pooled_rate(k: int, trials: int, icc: float) -> float:
     """Its false alarms without drift, in closed form."""
     z = t_quantile(0.975, 2 * k * trials - 2) / math.sqrt(1 + (trials - 1) * icc)
     return math.erfc(z / math.sqrt(2))
+
+
+def share_held(setting: simulated.Setting, seed: int, n: int) -> float:
+    rng = np.random.default_rng([seed, *setting.seed])
+    return float(np.mean([crossed(setting.draw(rng), setting.margin).verdict == "HELD" for _ in range(n)]))
 
 
 def says_higher(difference: Difference) -> bool:
