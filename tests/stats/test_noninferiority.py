@@ -373,3 +373,11 @@ def test_no_failure_in_three_hundred_bounds_their_share_at_1_2221_percent() -> N
     """methodology T16: the upper end of the two-sided 95 % Clopper-Pearson interval of 0/300."""
     exact = stats.binomtest(0, 300).proportion_ci(0.95, method="exact").high
     assert zero_flip_bound(300, 0.975) == pytest.approx(exact) == pytest.approx(0.012221, abs=5e-7)
+
+
+@pytest.mark.parametrize("margin", [0.01, 0.05, 0.25])
+def test_ten_identical_items_are_not_held(margin: float) -> None:
+    """Ten answers that are all the same rule out no more than 1 - .05^(1/10) = 26 % of flips (quality.md 3.2: a Wald test holds)."""
+    assert flips(0, 0, 10, margin).verdict == "INCONCLUSIVE"
+    assert crossed(np.zeros((5, 10)), margin).verdict == "INCONCLUSIVE"
+    assert crossed(np.zeros((5, 10)), 0.26).verdict == "HELD"
