@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from assay.cli.live import Grid, PlainLines, display, duration, picture, status_line
-from assay.runners.base import LaunchProgress, RunProgress
+from assay.runners.base import LaunchProgress, Look, RunProgress
 from tests.runners.making import kill_fault, planned, row
 
 PLAN = (
@@ -53,6 +54,46 @@ def test_a_pipe_gets_one_line_when_a_launch_starts_and_one_when_it_ends() -> Non
         "[2/3] workers=2 block 0 failed after 1.0 s: exit 3",
         "[3/3] workers=2 with fault kill started",
     ]
+
+
+def test_the_arms_of_a_session_are_told_apart() -> None:
+    stream = io.StringIO()
+    tell = PlainLines(stream)
+    for label in ("base", "new"):
+        for one in (progress(running=0), progress(DONE)):
+            tell(replace(one, record=Path(f"records/{label}"), label=label))
+    assert stream.getvalue().splitlines() == [
+        "base: record records/base: 3 launches",
+        "base: [1/3] workers=1 block 0 started",
+        "base: [1/3] workers=1 block 0 ok after 12.3 s",
+        "new: record records/new: 3 launches",
+        "new: [1/3] workers=1 block 0 started",
+        "new: [1/3] workers=1 block 0 ok after 12.3 s",
+    ]
+    assert status_line(replace(progress(), label="new")).startswith("new  ·  0/3 launches")
+
+
+def test_with_looks_the_plan_is_a_bound_and_every_look_is_told_once() -> None:
+    stream = io.StringIO()
+    tell = PlainLines(stream)
+    seen = Look(blocks=5, confidence=0.975, enough=False, widths={}, sentence="after 5 blocks: not yet")
+    for one in (progress(), progress(DONE, left=9.0), progress(DONE)):
+        tell(replace(one, adaptive=True, looks=(seen,) if one.rows else ()))
+    assert stream.getvalue().splitlines() == [
+        "record records/made: at most 3 launches",
+        "[1/3] workers=1 block 0 ok after 12.3 s, about 9 s to the next look",
+        "look: after 5 blocks: not yet",
+    ]
+    assert "1/at most 3 launches" in status_line(replace(progress(DONE), adaptive=True))
+
+
+def test_a_launch_that_was_disturbed_is_told_with_the_reason_and_its_place_stays_open() -> None:
+    stream = io.StringIO()
+    tell = PlainLines(stream)
+    tell(progress())
+    tell(progress(row("contaminated", slot=0, workers=1, end_ns=1_000_000_000, reason="others used 40 %")))
+    assert stream.getvalue().splitlines()[1] == "[1/3] workers=1 block 0 contaminated after 1.0 s: others used 40 %"
+    assert status_line(progress(row("contaminated", slot=0, workers=1))).startswith("0/3 launches")
 
 
 def test_a_resumed_experiment_says_how_much_was_done_before() -> None:

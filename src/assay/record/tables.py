@@ -212,9 +212,10 @@ Arrow IPC streams, one per table and process, each readable up to the last batch
 | `plan_signature` | names the ordered launches that the experiment asked for |
 | `coordinator` | `pid`, `create_time` (seconds since the epoch), `host`, `boot_id` of the process that writes the record |
 | `environment` | `before` and `after`: the machine before the first and after the last launch |
-| `session` | only if launches were made in turn with other records: `id`, the same in all; `arm`, this one's number from 0; `arms`; `label` |
+| `session` | only if launches were made in turn with other records: `id`, the same in all; `arm` from 0; `arms`; `label`; `seed`; `alone`: blocks made without the others |
 | `looks` | only with `launches.precision`: one entry per look at the intervals: `blocks`, `confidence`, `widths`, `enough`, `sentence` |
-| `looks_ended` | why no further blocks were made: precision, at_most or budget |
+| `looks_ended` | why no further blocks were made: precision, at_most, budget or failed |
+| `sentinel` | `rounds` of the sentinel's fixed work: the same in all launches of the record |
 | `nulls` | keys of experiment.toml that were set to nothing although their default is something (TOML has no null) |
 | `sealed.files` | relative path -> `sha256`, `bytes` and, for tables, `rows` of every file under the seal |
 | `sealed.salvaged` | one sentence per stream whose end could not be read when the record was sealed |
