@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import tempfile
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -16,6 +17,9 @@ from hypothesis import settings
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 CI = os.environ.get("CI") == "true"
+
+# What `assay doctor` found on this machine is no business of a test; nothing is written there.
+os.environ["XDG_STATE_HOME"] = os.path.join(tempfile.gettempdir(), f"assay-tests-without-state-{os.getpid()}")
 
 # A deadline per example would be an assertion about wall time; in CI the same examples are drawn every time.
 settings.register_profile("assay", deadline=None, derandomize=CI, print_blob=True)
