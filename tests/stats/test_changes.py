@@ -132,6 +132,16 @@ def test_several_changes_are_found_where_they_are_with_their_levels() -> None:
     assert "fell by" in found[1].sentence
 
 
+def test_a_regression_that_was_mended_is_two_changes() -> None:
+    # one split sees as much of it as of noise that depends on itself, so the windows round the proposals decide
+    t = np.arange(100)
+    data = np.random.default_rng(6).normal(size=100) + 3.0 * ((t >= 33) & (t < 66))
+    found = changes_in_history(data, 1)
+    assert [change.kind for change in found] == ["change", "change"]
+    assert [abs((change.index or 0) - at) <= 2 for change, at in zip(found, (33, 66), strict=True)] == [True, True]
+    assert [change.after is not None and change.before is not None for change in found] == [True, True]
+
+
 @pytest.mark.parametrize("last", [1, 2])
 def test_a_step_of_the_last_one_or_two_values_is_suspected_and_no_finding(last: int) -> None:
     data = np.r_[10 + 0.1 * np.sin(np.arange(40.0)), np.full(last, 11.0)]
