@@ -212,7 +212,7 @@ Arrow IPC streams, one per table and process, each readable up to the last batch
 | `plan_signature` | names the ordered launches that the experiment asked for |
 | `coordinator` | `pid`, `create_time` (seconds since the epoch), `host`, `boot_id` of the process that writes the record |
 | `environment` | `before` and `after`: the machine before the first and after the last launch |
-| `session` | only if launches were made in turn with other records: `id`, the same in all; `arm` from 0; `arms`; `label`; `seed`; `alone`: blocks made without the others |
+| `session` | only if made in turn with other records: `id`, the same in all; `arm` from 0; `arms`; `label`; `seed`; `alone`: blocks made apart |
 | `looks` | only with `launches.precision`: one entry per look at the intervals: `blocks`, `confidence`, `widths`, `enough`, `sentence` |
 | `looks_ended` | why no further blocks were made: precision, at_most, budget or failed |
 | `sentinel` | `rounds` of the sentinel's fixed work: the same in all launches of the record |
