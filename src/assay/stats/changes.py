@@ -46,7 +46,7 @@ LEAST_WINDOW: Final = 20  # values round a proposal, below which dependence cann
 MOST_LEFT_OVER: Final = 0.2  # simulated: what came and went leaves less in 9 of 10, AR(0.5) more in 95 of 100 or more
 WINDOW_PRICE: Final = 2.0
 MOST_LAG_ONE: Final = 0.9
-FEWER: Final = 1.25  # the share of the scatter that one or two values at an end must explain beyond what a change does
+FEWER: Final = 1.3  # the share of the scatter that one or two values at an end must explain beyond what a change does
 SAME: Final = 1e-12  # sums of the same numbers in another order
 
 
@@ -75,6 +75,8 @@ def change_in_history(
 ) -> Change:
     """Whether one series of comparable values (shape [n], finite, oldest first) holds a change, and the clearest one.
 
+    Of what came and went it is the later change.
+
     Raises:
         ValueError: values that are not finite, a level outside 0..1, or too few permutations for the level.
     """
@@ -85,6 +87,11 @@ def change_in_history(
     if found.p_value is not None and found.p_value <= alpha and found.index is not None:
         edge = _edge(data, found.index)
         return _named(found, data, 0, len(data)) if edge is None else _doubtful(data, 0, edge, found)
+    passing = _windows(data, alpha, rng, permutations)
+    if passing:
+        edges = [0, *(place for place, _ in passing), len(data)]
+        place, clearest = passing[-1]  # the one that holds now
+        return _named(clearest, data, edges[-3], edges[-1], shift=place - (clearest.index or 0))
     return _suspected(data, 0, alpha, found) or found
 
 
@@ -255,9 +262,10 @@ def _windows(data: Array, alpha: float, rng: np.random.Generator, permutations: 
         if end - begin < LEAST_WINDOW or level < 1.0 / (1 + permutations):
             continue
         looked = _test(data[begin:end], rng, permutations)
-        if looked.p_value is not None and looked.p_value <= level and looked.index is not None:
-            if _edge(data[begin:end], looked.index) is None:
-                found.append((place, looked))
+        if looked.p_value is None or looked.p_value > level or looked.index is None:
+            continue
+        if _edge(data[begin:end], looked.index) is None:
+            found.append((place, looked))
     return found
 
 
