@@ -200,7 +200,7 @@ VERB = Verb(
     description="""Time a command honestly: rounds of fresh starts, an interval over the rounds, and what the instrument itself takes.
 
     assay time -- ./my-command --fast             one command; everything after -- is its own
-    assay time -- sort data.txt --- sort -n data.txt   two in turn, compared: faster, slower, equivalent
+    assay time -- sort data.txt --- sort -n data.txt  two in turn, compared
     assay time --shell -- 'zcat log.gz | wc -l'   a line for the shell
     assay time --precision 0.02 -- ./my-command   as many rounds as it takes for 2 %
 

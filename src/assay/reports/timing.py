@@ -154,7 +154,7 @@ def _time(made: Summary) -> str:
 def _spread(made: Summary, what: str) -> str:
     if isinstance(made.time, Absent) or made.fastest is None:
         return ""
-    launches = made.time.launch_values
+    launches = made.time.launch_values or (made.time.value,)  # equal whole numbers have no values of their own
     ends = (reading(end, SECONDS) for end in (min(launches), max(launches), made.fastest, made.slowest))
     low, high, fastest, slowest = ends
     each = f"{made.per_launch:,} in each launch" if made.per_launch is not None else "in all"

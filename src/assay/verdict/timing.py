@@ -6,7 +6,7 @@ nothing.  PASS: there is an interval over launches.  INCONCLUSIVE: fewer than 3 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
 from assay.metrics.base import Results
 from assay.metrics.estimate import Absent, Estimate, Value
@@ -14,7 +14,7 @@ from assay.metrics.format import count, show
 from assay.metrics.measured import Measured
 from assay.metrics.trials import is_timing as is_timing
 from assay.verdict.gates.base import FEWEST_LAUNCHES, too_few
-from assay.verdict.types import Finding, Status
+from assay.verdict.types import Finding, Severity, Status
 
 
 def the_time(results: Results) -> Value:
@@ -22,7 +22,7 @@ def the_time(results: Results) -> Value:
     return next(iter(results["trial_time"].values()))
 
 
-def status(results: Results, severities: set[str]) -> Status:
+def status(results: Results, severities: Set[Severity]) -> Status:
     """One status for a record that only times."""
     if "invalid" in severities:
         return "INVALID"
