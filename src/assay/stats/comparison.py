@@ -13,8 +13,8 @@ The decision (`decide`), on launch level, with alpha = 1 - confidence:
 
 Minimum detectable effect: the true effect that a repetition of this comparison would call higher or lower in 80 % of cases.
 The spread is itself an estimate from few launches, so the power is averaged over what the true spread may be (sigma^2 =
-s^2 df/chi^2[df]) and over the spread of the repetition; the textbook's (t[.975] + t[.8]) SE takes s for sigma and reaches
-70 to 76 % only.  Ratio thresholds are symmetric: 3 % allows 1/1.03 to 1.03, so exchanging the sides changes nothing.
+s^2 df/chi^2[df]) and over the spread of the repetition; the textbook's (t[.975] + t[.8]) SE takes s for sigma and finds
+the effect in 39 to 76 % only.  Ratio thresholds are symmetric: 3 % allows 1/1.03 to 1.03, so exchanging the sides changes nothing.
 Sources: Student (1908); Welch, Biometrika 34, 1947; Schuirmann, J. Pharmacokin. Biopharm. 15, 1987 (two one-sided tests);
 Hoefler & Belli, SC'15, rule 7.  Cannot tell: why two sides differ, or about a bias that all launches of one side share.
 """
