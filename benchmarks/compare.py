@@ -78,7 +78,8 @@ def measure(root: Path, words: list[str]) -> dict[str, Any]:
     seconds = time.perf_counter() - begin
     shape = words[-1].lstrip("-") if words[-1].startswith("--") else "terminal"
     return {
-        "shape": shape, "seconds": round(seconds, 2), "cpu_s": round(usage.ru_utime + usage.ru_stime, 2), "exit_code": process.returncode, "said_bytes": len(said),
+        "shape": shape, "seconds": round(seconds, 2), "cpu_s": round(usage.ru_utime + usage.ru_stime, 2),
+        "exit_code": process.returncode, "said_bytes": len(said),
         "peak_mb": round(usage.ru_maxrss / 1e3),
     }  # fmt: skip
 
