@@ -188,7 +188,10 @@ def main() -> int:
     numbers = random.Random(arguments.seed)
     tools = [name for name in TOOLS if name != "hyperfine" or shutil.which("hyperfine")]
     load = os.getloadavg()
-    times = {name: one_command(words, tools, arguments.rounds, numbers) for name, words in COMMANDS.items()}
+    times = {}
+    for name, words in COMMANDS.items():
+        times[name] = one_command(words, tools, arguments.rounds, numbers)
+        print(f"{name}: {json.dumps(times[name])}", file=sys.stderr, flush=True)
     hits = false_alarms(tools[1:], arguments.repeats, numbers) if arguments.repeats else {}
     broken = [
         name for name, found in times.items()
