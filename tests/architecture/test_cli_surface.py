@@ -21,11 +21,11 @@ SURFACE = {
     "resume": "RECORD --root --force --quiet --json",
     "rubric": "TABLE --tolerance --efficiency --deadline --budget --work --predict --json",
     "run": (
-        "EXPERIMENT --workers --launches --seed --confidence --name "
+        "EXPERIMENT --workers --launches --seed --confidence --precision --at-most --repeat --name "
         "--runner --work --env --scaling --base --time "
         "--quality-metric --quality-direction --margin --efficiency --deadline --budget "
         "--required-workers --price --price-date --price-source --energy --watts "
-        "--fault --launcher --max-restarts --threads --nodes --node-rank "
+        "--fault --launcher --max-restarts --threads --pin --nodes --node-rank "
         "--rendezvous-endpoint --rendezvous-id --timeout --total-timeout --root --dry-run "
         "--quiet --json"
     ),

@@ -84,11 +84,19 @@ def test_a_dry_run_shows_the_plan_in_order_and_starts_nothing(capsys: pytest.Cap
     assert rows[0][5] == rows[1][5]  # one seed for a block
     assert rows[4][3:5] == ["workers=2", "fault"]
     assert rows[4][6] == "kill"
-    assert (
-        lines[-1]
-        == "5 launches; expected time: unknown: no complete record in records ran this workload at all of these levels"
+    assert lines[8] == (
+        "5 launches; expected time: unknown: no complete record in records ran this workload at all of these levels"
     )
+    assert lines[10] == "What it will be able to show:"
+    assert lines[12].startswith("  verdict: 2 launches per configuration decide nothing")
     assert not Path("records").exists()
+
+
+def test_a_dry_run_of_adaptive_launches_gives_a_bound(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["run", "--workers", "1", "--precision", "0.02", "--at-most", "7", "--dry-run", "--", "train.py"]
+    assert main(words) == 0
+    assert "\nat most 7 launches; expected time: at most unknown" not in (shown := capsys.readouterr().out)
+    assert "\nat most 7 launches; expected time: unknown" in shown
 
 
 def test_a_dry_run_as_json_holds_the_same_plan(capsys: pytest.CaptureFixture[str]) -> None:
@@ -101,6 +109,8 @@ def test_a_dry_run_as_json_holds_the_same_plan(capsys: pytest.CaptureFixture[str
     assert [launch["slot"] for launch in shown["launches"]] == [0, 1, 2, 3, 4]
     assert [launch["workers"] for launch in shown["launches"]][-1] == 2
     assert shown["launches"][-1]["fault"]["kind"] == "kill"
+    assert shown["able_to_show"][0]["subject"] == "verdict"
+    assert shown["able_to_show"][0]["possible"] is False
 
 
 def test_a_dry_run_expects_the_time_that_the_same_workload_took_before(capsys: pytest.CaptureFixture[str]) -> None:
@@ -108,6 +118,7 @@ def test_a_dry_run_expects_the_time_that_the_same_workload_took_before(capsys: p
     Path("records/no record").mkdir()
     capsys.readouterr()
     main([*WORDS, "--dry-run", "--", "train.py"])
-    assert "2 launches; expected time: about " in capsys.readouterr().out
+    assert "2 launches; expected time: about " in (shown := capsys.readouterr().out)
+    assert "What it will be able to show:" in shown
     main([*WORDS, "--dry-run", "--", "train.py", "--epochs", "9"])
     assert "expected time: unknown" in capsys.readouterr().out

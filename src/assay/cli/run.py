@@ -11,7 +11,11 @@ from assay.cli.base import Verb
 from assay.units import NS_PER_S
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from assay.metrics.measured import Measured
     from assay.spec.experiment import Experiment
+    from assay.verdict.foresight import Expectation
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -22,7 +26,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--root", type=Path, default=Path("records"), metavar="DIR", help="where the record is made (default: records)"
     )
-    parser.add_argument("--dry-run", action="store_true", help="show the plan and the expected time; run nothing")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="show the plan, its time and what it will be able to show; run nothing"
+    )
     add_display_flags(parser)
 
 
@@ -52,52 +58,79 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def dry_run(experiment: Experiment, root: Path) -> str:
-    """The plan in order, with seeds and the expected time, as plain text."""
+    """The plan in order with seeds, the expected time, and what it will be able to show, as plain text."""
     from assay.cli.live import duration
-    from assay.spec.plan import PLAN_COLUMNS, expected_seconds, plan_table
+    from assay.metrics.format import count
+    from assay.spec.plan import PLAN_COLUMNS, plan_table
 
     rows = [PLAN_COLUMNS, *plan_table(experiment)]
     widths = [max(len(row[place]) for row in rows) for place in range(len(PLAN_COLUMNS))]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-    expected = expected_seconds(experiment, known_seconds(experiment, root))
+    earlier = earlier_record(experiment, root)
+    expected = _expected_seconds(experiment, earlier)
+    most = "at most " if experiment.launches.precision is not None else ""
     told = (
-        f"about {duration(expected)}, as in an earlier record"
+        f"{most}about {duration(expected)}, as in an earlier record"
         if expected is not None
         else f"unknown: no complete record in {root} ran this workload at all of these levels"
     )
-    return "\n".join([lines[0], "", *lines[1:], "", f"{len(rows) - 1} launches; expected time: {told}"])
+    shows = [f"  {one.subject}: {one.sentence}" for one in _foreseen(experiment, earlier)]
+    plan = f"{most}{count(len(rows) - 1, 'launches')}; expected time: {told}"
+    return "\n".join([lines[0], "", *lines[1:], "", plan, "", "What it will be able to show:", "", *shows])
 
 
 def dry_run_json(experiment: Experiment, root: Path) -> str:
-    """The plan in order and the expected seconds (null where unknown), for other programs."""
+    """The plan in order, the expected seconds (null where unknown) and what it will be able to show, for other programs."""
     import json
     from dataclasses import asdict
 
-    from assay.spec.plan import expected_seconds, plan
+    from assay.spec.plan import plan
 
     launches = [asdict(launch) for launch in plan(experiment)]
-    expected = expected_seconds(experiment, known_seconds(experiment, root))
-    return json.dumps({"launches": launches, "expected_s": expected}, indent=2)
+    earlier = earlier_record(experiment, root)
+    shows = [asdict(one) for one in _foreseen(experiment, earlier)]
+    return json.dumps(
+        {"launches": launches, "expected_s": _expected_seconds(experiment, earlier), "able_to_show": shows}, indent=2
+    )
 
 
-def known_seconds(experiment: Experiment, root: Path) -> dict[str, float]:
-    """Median seconds of a launch by configuration, from the newest complete record that ran the same workload."""
-    import polars as pl
-
+def earlier_record(experiment: Experiment, root: Path) -> Measured | None:
+    """The newest complete record that ran the same workload."""
     from assay.errors import RecordError
+    from assay.metrics.measured import from_record
     from assay.record.reader import open_record, record_folders
 
     for path in sorted(record_folders(root), key=lambda path: path.stat().st_mtime, reverse=True):
         try:
             record = open_record(path)
-            if record.state != "complete" or record.experiment.workload != experiment.workload:
-                continue
-            seconds = (pl.col("end_ns") - pl.col("begin_ns")) / NS_PER_S
-            ended = record.table("launches").filter(pl.col("status") == "ok")
+            if record.state == "complete" and record.experiment.workload == experiment.workload:
+                return from_record(record)
         except RecordError:
             continue
-        return dict(ended.group_by("configuration").agg(seconds.median()).iter_rows())
-    return {}
+    return None
+
+
+def _expected_seconds(experiment: Experiment, earlier: Measured | None) -> float | None:
+    """From the median seconds of a launch by configuration."""
+    import polars as pl
+
+    from assay.spec.plan import expected_seconds
+
+    if earlier is None:
+        return None
+    seconds = (pl.col("end_ns") - pl.col("begin_ns")) / NS_PER_S
+    ended = earlier.table("launches").filter(pl.col("status") == "ok")
+    return expected_seconds(experiment, dict(ended.group_by("configuration").agg(seconds.median()).iter_rows()))
+
+
+def _foreseen(experiment: Experiment, earlier: Measured | None) -> Sequence[Expectation]:
+    from assay import catalog
+    from assay.verdict.foresight import foresee
+    from assay.verdict.judge import compute
+
+    if earlier is None:
+        return foresee(experiment)
+    return foresee(experiment, earlier, compute(earlier, catalog.load_all("metrics")), earlier.noise_floor)
 
 
 def _notes(experiment: Experiment) -> None:
