@@ -18,6 +18,7 @@ from assay import catalog, cli
 from assay.exit_codes import EXIT_CODES
 from assay.instruments import meter
 from assay.record import environment, tables
+from assay.reports import check as check_report
 from assay.reports import json as json_report
 from assay.reports.comparisons import json as comparison_json
 from assay.spec import schema
@@ -132,6 +133,7 @@ def plug_ins() -> str:
 
 
 PAGES: dict[str, Callable[[], str]] = {
+    "check.md": check_report.reference,
     "claim.md": claim,
     "command-line.md": command_line,
     "comparison.md": comparison_json.reference,

@@ -310,7 +310,7 @@ VERB = Verb(
 how much days differ. Only the primary metric and quality decide, unless --all is given.
 
     assay check latest --against main-baseline
-    assay check latest --against s3://bucket/records/digits-20260101T000000Z-a1b2c3 --history s3://bucket/records
+    assay check latest --against base --history s3://bucket/records --push s3://bucket/records
     assay check --history records --show
     assay check latest --against base --accept improvement,inconclusive --junit check.xml
 

@@ -14,7 +14,7 @@ confirm it.  Against a history alone: a change of level that is supported by 3 r
 the prediction interval of one more record, which makes a suspicion and no finding.
 Only the primary metric and quality decide, unless everything is asked for; the other p-values are corrected (Benjamini and
 Hochberg).  Nothing is a pass that was not measured, failed, or is missing from the plan.
-Sources: methodology 3.4 and 3.6; docs/decisions/0014-check.md.  Cannot tell: why something changed.
+Sources: methodology 3.4 and 3.6; docs/decisions/0015-check.md.  Cannot tell: why something changed.
 """
 
 from __future__ import annotations

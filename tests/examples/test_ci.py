@@ -1,0 +1,56 @@
+"""Does the workflow for GitHub Actions parse, and do its commands exist and run on stored records?"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from assay import catalog, cli
+from tests.cli.test_check import stored
+from tests.verdict.checking import made
+
+
+@pytest.fixture
+def steps(repository: Path) -> list[dict[str, Any]]:
+    content = yaml.safe_load((repository / "examples" / "ci" / "github-actions.yml").read_text())
+    found: list[dict[str, Any]] = content["jobs"]["check"]["steps"]
+    return found
+
+
+def commands(steps: list[dict[str, Any]]) -> list[list[str]]:
+    """The words of every `assay` command of the workflow."""
+    lines = [line for step in steps for line in step.get("run", "").splitlines()]
+    return [shlex.split(line.partition(" || ")[0])[1:] for line in lines if line.startswith("assay ")]
+
+
+def test_every_assay_command_of_the_workflow_exists_with_its_flags(steps: list[dict[str, Any]]) -> None:
+    found = commands(steps)
+    assert {words[0] for words in found} == {"run", "check"}
+    for words in found:
+        cli.parser(catalog.load("cli", words[0])).parse_args(words[1:])
+
+
+def test_the_check_and_the_keeping_run_on_records_of_many_builds(steps: list[dict[str, Any]], tmp_path: Path) -> None:
+    """The steps after the measuring, as the shell of a runner executes them, build after build."""
+    scripts = [step["run"] for step in steps if step.get("name") in ("Check", "Keep the record")]
+    assert len(scripts) == 2
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    summary = tmp_path / "summary.md"
+    for day, factor in enumerate((1.0, 1.01, 1.002), start=1):
+        stored(made(10.0 * factor, day=day), tmp_path / "records")
+        for script in scripts:
+            done = subprocess.run(
+                ["bash", "-eo", "pipefail", "-c", script], cwd=tmp_path, text=True, capture_output=True, timeout=120,
+                env=os.environ | {"PATH": path, "GITHUB_STEP_SUMMARY": str(summary)}, check=False,
+            )  # fmt: skip
+            assert done.returncode == 0, done.stdout + done.stderr
+    assert len(list((tmp_path / "history").iterdir())) == 3
+    assert summary.read_text().count("## assay check: inconclusive") == 3
+    assert (tmp_path / "assay.xml").read_text().startswith("<?xml")
