@@ -45,7 +45,7 @@ for _ in range(starts):
 """
 COMMANDS = {
     "/bin/true": ["/bin/true"],
-    "5 ms of work": [sys.executable, "-I", "-S", "-c", "sum(range(300_000))"],
+    "python, 300,000 sums": [sys.executable, "-I", "-S", "-c", "sum(range(300_000))"],
     "python -c pass": [sys.executable, "-c", "pass"],
 }
 Tool = Callable[[list[str], Path], float]  # the median seconds that it reports
@@ -174,7 +174,7 @@ def false_alarms(tools: list[str], repeats: int, numbers: random.Random) -> dict
     with tempfile.TemporaryDirectory() as folder:
         for _ in range(repeats):
             for name in numbers.sample(tools, len(tools)):
-                hits[name] += ALARMS[name](COMMANDS["5 ms of work"], Path(folder))
+                hits[name] += ALARMS[name](COMMANDS["python, 300,000 sums"], Path(folder))
     return hits
 
 
