@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -74,3 +76,15 @@ def test_a_record_of_another_plan_is_refused_with_its_plan(source: Path, tmp_pat
 def test_a_folder_that_is_no_record_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RecordError):
         run(experiment(workload={"runner": "replay", "script": str(tmp_path)}), root=tmp_path / "records")
+
+
+def test_the_looks_of_an_adaptive_record_go_with_its_rows(source: Path, tmp_path: Path) -> None:
+    """They give the confidence of every interval: without them the replay would be judged at another one."""
+    copy = tmp_path / "source"
+    shutil.copytree(source, copy)
+    manifest = json.loads((copy / "manifest.json").read_text())
+    looks = [{"blocks": 5, "confidence": 0.975, "enough": True, "widths": {}, "sentence": ""}]
+    (copy / "manifest.json").write_text(json.dumps({**manifest, "looks": looks, "looks_ended": "precision"}))
+    again = open_record(run(replay_of(copy), root=tmp_path / "again"))
+    assert (again.manifest["looks"], again.manifest["looks_ended"]) == (looks, "precision")
+    assert again.manifest["sentinel"] == manifest["sentinel"]

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from assay.record.reader import Record
 
 
+OF_THE_LAUNCHES = ("looks", "looks_ended", "sentinel")  # entries of the manifest that go with the rows
+
+
 def replayed(experiment: Experiment, path: Path) -> Experiment:
     """The experiment of a stored record, as one that replays it from `path`."""
     workload = experiment.workload.model_copy(update={"runner": "replay", "script": str(path)})
@@ -50,6 +53,7 @@ def check(experiment: Experiment, folder: Path) -> None:
 def run(context: RunContext) -> Outcome:
     """Write every launch of the source that is not written yet."""
     source = open_record(script_path(context.experiment, context.folder))
+    context.record.note(**{key: source.manifest[key] for key in OF_THE_LAUNCHES if key in source.manifest})
     tables = {name: source.table(name) for name in TABLES}
     done = {(row["slot"], row["attempt"]) for row in context.rows if row["status"] != "aborted"}
     waiting = [row for row in tables["launches"].to_dicts() if (row["slot"], row["attempt"]) not in done]
