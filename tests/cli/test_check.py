@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -164,7 +165,8 @@ def test_the_summary_is_appended_for_the_job(tmp_path: Path, capsys: pytest.Capt
     base = stored(made(10.0, day=1, session="s"), tmp_path)
     summary = tmp_path / "summary.md"
     summary.write_text("# Job\n")
-    check(tmp_path, capsys, str(base), "--against", str(base), "--markdown", str(summary))
+    new = stored(made(10.0, day=2, session="s"), tmp_path)
+    check(tmp_path, capsys, str(new), "--against", str(base), "--markdown", str(summary))
     assert summary.read_text().startswith("# Job\n## assay check: ")
 
 
@@ -173,6 +175,28 @@ def test_writing_into_a_file_instead_of_a_folder_is_explained(
 ) -> None:
     base = stored(made(10.0, day=1, session="s"), tmp_path)
     files.replace(tmp_path / "file", b"")
-    code = main(["check", str(base), "--against", str(base), "--junit", str(tmp_path / "file" / "x.xml")])
+    new = stored(made(10.0, day=2, session="s"), tmp_path)
+    code = main(["check", str(new), "--against", str(base), "--junit", str(tmp_path / "file" / "x.xml")])
     assert code == 6
     assert "cannot write" in capsys.readouterr().err
+
+
+def test_a_record_against_itself_or_its_copy_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its difference is 0 in every block: that would be a pass of nothing."""
+    base = stored(made(10.0, day=1, session="s"), tmp_path / "a")
+    copy = Path(shutil.copytree(base, tmp_path / "b" / base.name))
+    for other in (base, copy):
+        assert main(["check", str(base), "--against", str(other)]) == 2
+        assert "the record itself" in capsys.readouterr().err
+
+
+def test_a_history_of_other_experiments_is_said_to_be_that(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    other = made(10.0, day=1)
+    workload = other.experiment.workload.model_copy(update={"arguments": ("--epochs", "9")})
+    other.experiment = other.experiment.model_copy(update={"workload": workload})
+    stored(other, tmp_path)
+    stored(made(10.0, day=2), tmp_path)
+    code, out = check(tmp_path, capsys, "--history", str(tmp_path))
+    assert code == 4
+    assert "no earlier record that is comparable" in out
+    assert "1 earlier record there is not" in out

@@ -80,7 +80,7 @@ def checked(root: Path, capsys: pytest.CaptureFixture[str], *words: str) -> tupl
     return code, document
 
 
-@pytest.mark.survival
+@pytest.mark.slow
 def test_four_times_the_work_is_confirmed_against_the_commit_of_the_baseline(
     repository: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -98,7 +98,7 @@ def test_four_times_the_work_is_confirmed_against_the_commit_of_the_baseline(
     assert git(repository, "worktree", "list").count("\n") == 0, "the temporary checkout must be gone"
 
 
-@pytest.mark.survival
+@pytest.mark.slow
 def test_a_slow_day_is_suspected_and_not_confirmed(
     repository: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -135,17 +135,30 @@ def _checked(arguments: argparse.Namespace) -> tuple[Check, Path, list[Path]]:
     path = _record_path(arguments, folders)
     record = judging.side(path)
     others = [judging.side(folder) for folder in folders if folder.resolve() != path.resolve()]
-    past = judging.comparable(record, [one for one in others if _is_earlier(one, record)], _varying(arguments))
+    earlier = [one for one in others if _is_earlier(one, record)]
+    past = judging.comparable(record, earlier, _varying(arguments))
     baseline: Side | None
     if arguments.against is not None:
         baseline = judging.side(found_at := judging.find(arguments.against, arguments.root))
+        _refuse_itself(baseline, record)
         if baseline.label == record.label:
             baseline = judging.side(found_at, f"{baseline.label} (baseline)")
         found = _against(arguments, baseline, record, past)
     else:
-        found, baseline = _along(arguments, past, record)
+        found, baseline = _along(arguments, past, record, left_out=len(earlier) - len(past))
     found, fresh = _confirmed(arguments, found, baseline, record)
     return found, path, fresh
+
+
+def _refuse_itself(baseline: Side, record: Side) -> None:
+    """A record against itself, or a copy of itself, would pass whatever it holds."""
+    from assay.errors import Problem, SpecError
+
+    if baseline.measured.manifest.get("id") == record.measured.manifest.get("id"):
+        raise SpecError((Problem(
+            where="--against", found=f"{baseline.label}, which is the record itself", allowed="another record",
+            mend="`assay list` shows those that exist.",
+        ),), "the command line")  # fmt: skip
 
 
 def _record_path(arguments: argparse.Namespace, folders: Sequence[Path]) -> Path:
@@ -190,13 +203,16 @@ def _against(arguments: argparse.Namespace, baseline: Side, record: Side, past: 
     )  # fmt: skip
 
 
-def _along(arguments: argparse.Namespace, past: Sequence[Side], record: Side) -> tuple[Check, Side | None]:
+def _along(
+    arguments: argparse.Namespace, past: Sequence[Side], record: Side, *, left_out: int
+) -> tuple[Check, Side | None]:
     """Against the history alone; the side that a fresh measurement would be made against."""
+    from assay.record.store import shown_url
     from assay.verdict.check import alone, check_history
     from assay.verdict.history import in_order
 
     if not past:
-        return alone(record, arguments.history), None
+        return alone(record, shown_url(arguments.history), left_out), None
     ordered = in_order(past)
     comparison = _comparison(arguments, ordered[-1], record)
     found = check_history(

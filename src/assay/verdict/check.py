@@ -158,9 +158,11 @@ def check_history(
     ))  # fmt: skip
 
 
-def alone(record: Side, place: str) -> Check:
-    """A record whose history holds no comparable record: nothing can be said."""
-    told = f"INCONCLUSIVE: {place} holds no earlier record that is comparable with {record.label}."
+def alone(record: Side, place: str, left_out: int = 0) -> Check:
+    """A record whose history holds no comparable record: nothing can be said. `left_out`: earlier ones that are not."""
+    are = "is" if left_out == 1 else "are"
+    more = f"; {count(left_out, 'earlier records')} there {are} not (see `assay compare`)" if left_out else ""
+    told = f"INCONCLUSIVE: {place} holds no earlier record that is comparable with {record.label}{more}."
     return Check(
         state="inconclusive", design="none", baseline="", record=record.label, rows=(), confirmation="not needed",
         mismatches=(), refused=(), gaps=_gaps(record), notes=(), exploratory=False, sentence=told,
