@@ -84,6 +84,9 @@ class History:
         return f"{word} {by} (p = {given(change.p_value or 0.0, 2)})"
 
     def _mean(self, first: int, end: int) -> float:
+        """A level does not hold what is only suspected to have left it."""
+        suspected = [c.index for c in self.changes if c.kind == "suspected" and c.index is not None and c.index > first]
+        end = min([end, *suspected])
         mean = math.fsum(point.level.mean for point in self.points[first:end]) / (end - first)
         return math.exp(mean) if self.scale == "ratio" else mean
 
