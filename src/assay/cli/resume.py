@@ -42,7 +42,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 VERB = Verb(
     name="resume",
-    group="measure",
+    group="records",
     summary="go on with an interrupted record without repeating a finished launch",
     description="""Go on with an interrupted record: every launch that is not finished is made, then the record is sealed and judged.
 

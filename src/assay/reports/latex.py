@@ -1,7 +1,7 @@
-r"""What goes into a LaTeX paper?  The results section as \paragraph blocks and one table; needs no package.
+"""What goes into a LaTeX paper?  The results section as paragraphs and one table; needs no package.
 
-Everything from the record is untrusted text: every character that TeX interprets is escaped, so that a name such as
-`\input{...}` stays a name.
+Everything from the record is untrusted text: every character that TeX interprets is escaped, so that a name that looks
+like a command stays a name.
 """
 
 from __future__ import annotations
