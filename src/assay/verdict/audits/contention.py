@@ -166,10 +166,10 @@ def _heat(measured: Measured) -> str:
 def _made_again(measured: Measured) -> Iterable[Finding]:
     rows = measured.table("launches").filter(pl.col("status") == "contaminated").sort("launch")
     if rows.height:
+        made = f"{count(rows.height, 'launches')} {'was' if rows.height == 1 else 'were'} disturbed and made again"
         yield Finding(
             rule="contaminated", severity="note", configuration=None,
-            evidence=f"{count(rows.height, 'launches')} {'was' if rows.height == 1 else 'were'} disturbed and made again ({_launches(rows['launch'].to_list())}); "
-            f"the first: {rows['reason'][0]}",
+            evidence=f"{made} ({_launches(rows['launch'].to_list())}); the first: {rows['reason'][0]}",
             remedy="nothing, if they are few; they stay in the record and in its cost, and carry no timing",
         )  # fmt: skip
 
