@@ -14,10 +14,10 @@ TYPE_CHECKING = False  # read by type checkers as true; `typing` itself takes a 
 if TYPE_CHECKING:
     from typing import Any
 
+    from assay.cli.running import run as run
     from assay.cli.timing import time as time
     from assay.instruments import probe as probe
     from assay.record.reader import open_record as open_record
-    from assay.cli.running import run as run
     from assay.spec.experiment import Experiment as Experiment
     from assay.spec.load import load as load
     from assay.verdict.judge import judge as judge
