@@ -155,6 +155,15 @@ def test_a_change_below_the_noise_floor_of_either_machine_is_inconclusive(plain:
         assert "noise floor" in only(made).sentence
 
 
+def test_records_made_apart_are_held_to_the_floor_of_launches_made_apart(plain: Side, better: Side) -> None:
+    doctor = {"noise_floor": 0.01, "noise_floor_apart": 0.15}
+    apart = with_manifest(better, "B", "environment/before/doctor", doctor)
+    assert compare([plain, apart]).floor == 0.15
+    session = {"id": "0123456789ab", "arms": 2}
+    sides = [with_manifest(one, one.label, "session", session) for one in (plain, apart)]
+    assert compare(sides).floor == max(0.01, plain.measured.noise_floor or 0.0)
+
+
 def test_a_machine_that_was_never_examined_is_said(plain: Side, better: Side) -> None:
     unknown = [with_manifest(one, one.label, "environment/before/doctor", None) for one in (plain, better)]
     assert any("assay doctor" in note for note in compare(unknown).notes)

@@ -128,9 +128,19 @@ def _foreseen(experiment: Experiment, earlier: Measured | None) -> Sequence[Expe
     from assay.verdict.foresight import foresee
     from assay.verdict.judge import compute
 
-    if earlier is None:
-        return foresee(experiment)
-    return foresee(experiment, earlier, compute(earlier, catalog.load_all("metrics")), earlier.noise_floor)
+    results = None if earlier is None else compute(earlier, catalog.load_all("metrics"))
+    return foresee(experiment, earlier, results, _noise_floor())
+
+
+def _noise_floor() -> float | None:
+    """What this machine can show between records made apart, by its last `assay doctor`."""
+    from datetime import UTC, datetime
+
+    from assay.record.doctor import carried
+
+    found = carried(datetime.now(UTC))
+    floor = found.get("noise_floor_apart", found.get("noise_floor"))
+    return float(floor) if isinstance(floor, int | float) else None
 
 
 def _notes(experiment: Experiment) -> None:

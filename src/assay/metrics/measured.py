@@ -58,10 +58,18 @@ class Measured:
 
     @property
     def noise_floor(self) -> float | None:
-        """The smallest relative difference that this machine can show, by its last `assay doctor`; None: never asked."""
+        """The smallest relative difference that this machine can show between launches made in turn; None: not known."""
+        return self._doctors("noise_floor")
+
+    @property
+    def noise_floor_apart(self) -> float | None:
+        """The same between records made one after the other, by the machine's last `assay doctor`."""
+        return self._doctors("noise_floor_apart") or self.noise_floor
+
+    def _doctors(self, name: str) -> float | None:
         before = (self.manifest.get("environment") or {}).get("before") or {}
         doctor = before.get("doctor")
-        found = doctor.get("noise_floor") if isinstance(doctor, Mapping) else None
+        found = doctor.get(name) if isinstance(doctor, Mapping) else None
         return float(found) if isinstance(found, int | float) else None
 
     @property

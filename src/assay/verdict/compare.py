@@ -7,7 +7,8 @@ each side against the first:
                 performance and cost are struck out
     primary     one metric, named before anything ran, decides at alpha = 1 - confidence; several sides: Holm over them
     others      Benjamini-Hochberg over all other metrics and configurations of the side
-    floor       the larger of what `assay doctor` found on the sides; a smaller change is inconclusive
+    floor       the larger of what `assay doctor` found on the sides, for launches made in turn or apart; a smaller change
+                is inconclusive
 
 The unit is the launch: paired by block where both were made in turn, else Welch; fewer than 3 launches a side give no
 verdict (methodology 3.4, rule 7 of Hoefler & Belli).  The minimum detectable effect stands beside every verdict.
@@ -213,8 +214,14 @@ def _rules(deciding: Sequence[Arm], primary: str | None, *, exploratory: bool) -
     return _Rules(
         primary=_primary(primary or asked.primary, deciding), confidence=base.measured.confidence,
         equivalence=asked.equivalence, smallest_effect=asked.smallest_effect, exploratory=exploratory,
-        floor=max((arm.measured.noise_floor or 0.0) for arm in deciding),
+        floor=max(_floor(arm, base) for arm in deciding),
     )  # fmt: skip
+
+
+def _floor(arm: Arm, base: Arm) -> float:
+    """What the machine can show of records made apart is less than of launches made in turn."""
+    together = arm is base or in_turn(arm, base)
+    return (arm.measured.noise_floor if together else arm.measured.noise_floor_apart) or 0.0
 
 
 def _primary(name: str, deciding: Sequence[Arm]) -> str:

@@ -2,7 +2,7 @@
 
 Half-width of a mean over k launches: t[k-1] s / sqrt(k), s from the earlier record's launches (of its log values; of its
 log ratios inside blocks for a speedup).  Minimum detectable effect against a second record of as many launches: power
-80 % with the rule that `assay compare` uses.  Quality: without a single changed answer a margin m needs
+80 % with the rule and the cautious degrees of freedom (k - 1) that `assay compare` prints.  Quality: without a single changed answer a margin m needs
 ln(1 - confidence)/ln(1 - m) held-out examples; a share of changed answers psi needs (z + z)^2 psi / m^2 (quality.md 3.3).
 Without an earlier record the same is told for supposed spreads.
 Cannot tell: whether the machine will be as quiet as it was then.
@@ -94,7 +94,7 @@ def _performance(
 def _time(experiment: Experiment, subject: str, cv: float, floor: float | None) -> Expectation:
     k, confidence = _launches(experiment, cv), _confidence(experiment)
     error = cv * math.sqrt(2.0 / k)
-    effect = detectable_effect(error, 2 * (k - 1), confidence, least=math.log1p(experiment.comparison.smallest_effect))
+    effect = detectable_effect(error, k - 1, confidence, least=math.log1p(experiment.comparison.smallest_effect))
     told = (
         f"{_precision(experiment, cv)}interval about ±{_percent(_half(cv, k, confidence))}; against a second record of as many "
         f"launches a change of {_percent(math.expm1(effect))} is found in 4 of 5 cases (launches vary by {_percent(cv)})"
