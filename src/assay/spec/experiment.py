@@ -213,10 +213,14 @@ class Timing(Model):
         None, ge=1, le=100_000, description="Counted trials in each launch. Default: as many as round_s takes."
     )
     warm_up: int = Field(
-        1, ge=0, le=10_000, description="Trials before the counted ones in each launch. They are kept, and never counted."
+        1,
+        ge=0,
+        le=10_000,
+        description="Trials before the counted ones in each launch. They are kept, and never counted.",
     )
     ignore_failure: bool = Field(
-        False, description="Whether a command may end with an exit code other than 0. Otherwise the first one ends the run."
+        False,
+        description="Whether a command may end with an exit code other than 0. Otherwise the first one ends the run.",
     )
     keep_output: bool = Field(
         False,

@@ -52,7 +52,12 @@ FLAGS: tuple[Flag, ...] = (
     _flag("--launches", "launches.per_configuration", "N", "launches of each worker count (5)"),
     _flag("--seed", "launches.seed", "N", "fixes the order, the seeds and the fault times"),
     _flag("--confidence", "launches.confidence", "C", "confidence of every interval (0.95)"),
-    _flag("--precision", "launches.precision", "P", "add launches until intervals reach this fraction to either side (0.02)"),
+    _flag(
+        "--precision",
+        "launches.precision",
+        "P",
+        "add launches until intervals reach this fraction to either side (0.02)",
+    ),
     _flag("--at-most", "launches.at_most", "N", "with --precision: most launches of each worker count (60)"),
     _flag("--repeat", "noise.repeat", "N", "how often a launch that was disturbed is made again (0)"),
     _flag("--name", "name", "NAME", "names the record (the script's name)"),

@@ -138,7 +138,9 @@ def _allowed(kind: Any, bounds: Sequence[Any]) -> str:
         empty = " that is not empty" if any(isinstance(bound, annotated_types.MinLen) for bound in bounds) else ""
         return f"a list{empty}, each item {item}"
     if get_origin(kind) is dict:
-        return "a table of lines NAME = text, number or true/false" if _mixed(kind) else 'a table of lines NAME = "text"'
+        return (
+            "a table of lines NAME = text, number or true/false" if _mixed(kind) else 'a table of lines NAME = "text"'
+        )
     return " ".join([_SINGULAR[kind], *_bounds(bounds)])
 
 
