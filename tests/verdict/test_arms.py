@@ -57,6 +57,13 @@ def test_a_block_that_one_side_lacks_is_left_out_of_the_pairs(plain: Side) -> No
     assert (found.k_a, found.value, found.high - found.low < 1e-9) == (4, pytest.approx(1.0), True)
 
 
+def test_a_block_that_was_made_alone_after_an_interruption_is_left_out_of_the_pairs(plain: Side) -> None:
+    later = with_manifest(plain, "B", "session", {"id": "s", "alone": [3, 4]})
+    found = difference(arm(of_session(plain, "A", "s")), arm(later), "step_time", 0.95, 0.01)
+    assert found is not None
+    assert (found.design, found.k_a) == ("paired", 3)
+
+
 def test_a_value_whose_block_is_not_certain_is_not_paired(plain: Side) -> None:
     known = plain.judgement.results["throughput"]["workers=2"]
     assert isinstance(known, Estimate)

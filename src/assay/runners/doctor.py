@@ -23,9 +23,8 @@ from assay.spec.load import from_mapping
 
 LAUNCHES: Final = 60
 LEAST_LAUNCHES: Final = 40
-OVERHEAD_S: Final = (
-    0.6  # of a launch, besides its counted calls: a guess that only decides how long a round is asked to last
-)
+OVERHEAD_S: Final = 0.6  # of a launch, besides its counted calls: a guess that only decides how long a round is
+RESERVE: Final = 0.1  # of the time: the launch that is under way when it is over, the clock checks, the judging
 CLOCK_READS: Final = 100_000
 SLEEPS: Final = 50
 SLEEP_S: Final = 0.001
@@ -54,12 +53,13 @@ class Seen:
 
 def experiment(seconds: float, launches: int) -> Experiment:
     """The launches as an experiment that ends in time."""
+    seconds *= 1.0 - RESERVE
     each = max(0.02, seconds / launches - OVERHEAD_S)
     return from_mapping({
         "name": "doctor", "workload": {"runner": "function", "script": TARGET, "work": "calls"},
         "factor": {"levels": [1]}, "gates": {"efficiency": "none"}, "energy": {"source": "none"},
         "launches": {"per_configuration": launches}, "timing": {"round_s": min(each, 3600.0)},
-        "limits": {"experiment_timeout_s": seconds, "grace_s": 1.0},
+        "limits": {"experiment_timeout_s": seconds, "launch_timeout_s": max(10.0, 20.0 * each), "grace_s": 1.0},
     })  # fmt: skip
 
 

@@ -89,7 +89,13 @@ def difference(a: Arm, b: Arm, metric: str, confidence: float, smallest_effect: 
 def _pairs(a: Arm, b: Arm, ours: Sequence[float], theirs: Sequence[float]) -> list[tuple[float, float]]:
     """Values of common blocks; none where a value's block is not certain (a launch without a value, a block twice)."""
     first, second = _by_block(a.blocks(), ours), _by_block(b.blocks(), theirs)
-    return [(first[block], second[block]) for block in sorted(first.keys() & second.keys())]
+    apart = _made_alone(a) | _made_alone(b) if a.measured is not b.measured else set()
+    return [(first[block], second[block]) for block in sorted((first.keys() & second.keys()) - apart)]
+
+
+def _made_alone(arm: Arm) -> set[int]:
+    """Blocks that an interrupted session's arm made later, without the other arms: they share no hour with them."""
+    return set((arm.measured.session or {}).get("alone", ()))
 
 
 def _by_block(blocks: Sequence[int], values: Sequence[float]) -> dict[int, float]:
