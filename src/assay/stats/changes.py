@@ -7,13 +7,13 @@
 3  where p <= alpha: split at the change, and ask again on both sides at half the level.  The first question is asked
    at the whole level, so that the family's rate of false alarms is that level;
 4  where the whole shows none, what came and went may hide: between the neighbours of every proposal of PELT, if little
-   autocorrelation is left round the proposed levels, at the level alpha / (2 proposals);
+   autocorrelation is left round the proposed levels, at the level alpha / (20 proposals);
 5  of several changes the place is the nearest that PELT proposes (ruptures, l2, 3 sigma^2 ln n), if one is near, else
    that of V.
 
 The usual rule for dependent values, to permute blocks where the raw autocorrelation exceeds 0.2, was simulated and is
 not used: a real step is itself autocorrelation, so it switches the rule on and hides itself (a step of 3 sigma five
-values ago among 50 is found in 25 % of histories instead of 97 %; `benchmarks/results/history.md`).
+values ago among 50 is found in 20 % of histories instead of 97 %; `benchmarks/results/history.md`).
 A step within the last one or two values cannot be told from an outlier: it is "suspected", never a finding.
 Sources: the CUSUM test of Page (1954) in its permutation form, Antoch & Huskova (2001); bias of the autocorrelation, Kendall
 (1954); PELT, Killick et al. (2012).
@@ -44,7 +44,7 @@ LEVEL: Final = 0.01
 BIAS_OF_LAG_ONE: Final = (4.5, 8.0)  # of the residuals of the best split: simulated, n = 20 ... 200, phi = 0 ... 0.8
 LEAST_WINDOW: Final = 20  # values round a proposal, below which dependence cannot be told from a step
 MOST_LEFT_OVER: Final = 0.2  # simulated: what came and went leaves less in 9 of 10, AR(0.5) more in 95 of 100 or more
-WINDOW_PRICE: Final = 2.0
+WINDOW_PRICE: Final = 20  # simulated: with 2, skewed values without a change give one in 3 % of histories
 MOST_LAG_ONE: Final = 0.9
 FEWER: Final = 1.3  # the share of the scatter that one or two values at an end must explain beyond what a change does
 SAME: Final = 1e-12  # sums of the same numbers in another order
@@ -249,12 +249,12 @@ def _windows(data: Array, alpha: float, rng: np.random.Generator, permutations: 
     """Changes between the neighbours of each proposal, where the whole shows none: what came and went looks like noise.
 
     Asked only where little autocorrelation is left round all proposed levels: dependent values make up proposals, and
-    keep theirs.  Proposals were chosen by looking, so each window pays for the number of them, and twice.
+    keep theirs.  Proposals were chosen by looking, so each window pays for the number of them, twentyfold.
     """
     proposed = proposals(data)
     if not proposed or _left_over(data, proposed) > MOST_LEFT_OVER:
         return []
-    edges = (0, *proposed, len(data))
+    edges, permutations = (0, *proposed, len(data)), WINDOW_PRICE * permutations
     found = []
     for i, place in enumerate(proposed):
         begin, end = edges[i], edges[i + 2]
