@@ -8,8 +8,8 @@ Promises, at the level of 1 %: at most 1 % of histories of independent values ho
 ones at most 3 %), + 3 Monte Carlo standard errors; a step of 3 standard deviations is found in at least 80 % of histories of
 50 values or more once 3 values show it, and in 95 % once 5 do; two steps of which the second takes the first back are both
 found in at least 80 % of histories of 100 or more; at least 95 % of series of steps are put in the right class of steady
-state, with AR(0.5) noise from 100 steps on.  Rivals stand beside: single values permuted whatever their dependence, and the usual switch to blocks of
-max(5, n/8) values where the raw lag-1 autocorrelation exceeds 0.2.
+state, with AR(0.5) noise from 100 steps on.  Rivals stand beside: single values permuted whatever their dependence, and
+the usual switch to blocks of max(5, n/8) values where the raw lag-1 autocorrelation exceeds 0.2.
 """
 
 from __future__ import annotations

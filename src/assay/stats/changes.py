@@ -17,7 +17,8 @@ values ago among 50 is found in 20 % of histories instead of 97 %; `benchmarks/r
 A step within the last one or two values cannot be told from an outlier: it is "suspected", never a finding.
 Sources: the CUSUM test of Page (1954) in its permutation form, Antoch & Huskova (2001); bias of the autocorrelation, Kendall
 (1954); PELT, Killick et al. (2012).
-Cannot tell: what changed.  A slow drift looks like steps; a passing excursion of fewer than ten values is not seen.
+Cannot tell: what changed.  A slow drift looks like steps; a passing excursion is not seen if it is short, or the
+values depend on one another.
 """
 
 from __future__ import annotations
