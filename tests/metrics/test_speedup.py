@@ -77,3 +77,12 @@ def test_only_blocks_that_hold_both_configurations_are_compared() -> None:
     assert value.n_launches == 1
     apart = {(1, 0): 1.0, (2, 1): 0.5}
     assert isinstance(METRIC.compute(stepped(apart).measured(), {})["workers=2"], Absent)
+
+
+def test_steps_that_did_no_work_give_no_speedup() -> None:
+    made = Handmade(levels=(1, 2), blocks=1)
+    for workers in (1, 2):
+        made.steps(made.launch(workers=workers), seconds=[1.0, 1.0], items=0.0)
+    value = METRIC.compute(made.measured(), {})["workers=2"]
+    assert isinstance(value, Absent)
+    assert value.reason == "refused"

@@ -37,7 +37,7 @@ def test_every_round_has_the_trials_that_the_first_one_found(tmp_path: Path) -> 
     assert counted["len"].n_unique() == 1
     assert counted["len"][0] >= 1
     warm = record.table("trials").filter(pl.col("warm_up") == 1)
-    assert warm["launch"].to_list() == [0, 1, 2]
+    assert warm["launch"].unique().sort().to_list() == [0, 1, 2]  # the first round may warm up longer
 
 
 def test_the_record_is_sealed_judged_and_passes_without_a_quality(tmp_path: Path) -> None:

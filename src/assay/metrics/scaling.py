@@ -43,7 +43,7 @@ def throughputs(measured: Measured) -> Points | Absent:
         for level, name in zip(measured.levels, measured.configurations, strict=True)
     }
     whole = sorted(set.intersection(*(set(found) for found in times.values())))
-    blocks = [block for block in whole if all(found[block] > 0.0 for found in times.values())]
+    blocks = [block for block in whole if all(0.0 < found[block] < math.inf for found in times.values())]
     if not blocks:
         return Absent(reason="insufficient", detail="no block holds a launch of every configuration")
     rows = [(level, 1.0 / found[block], block) for block in blocks for level, found in times.items()]

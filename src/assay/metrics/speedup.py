@@ -9,6 +9,7 @@ workers.  The basis, the base and its absolute time are in the method and the si
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 import polars as pl
@@ -72,8 +73,9 @@ def paired_speedup(measured: Measured, values: pl.DataFrame, configuration: str,
         return Absent(
             reason="insufficient", detail=f"no block holds a launch of both {measured.base} and {configuration}"
         )
-    if min(*base.values(), *own.values()) <= 0.0:
-        return Absent(reason="refused", detail=f"a {basis} time of 0 or less, which cannot be; look at the rows")
+    if not all(0.0 < value < math.inf for value in (*base.values(), *own.values())):
+        detail = f"a {basis} time of 0 or less, or no work done in it, which cannot be; look at the rows"
+        return Absent(reason="refused", detail=detail)
     interval = paired_log_ratio([base[b] for b in blocks], [own[b] for b in blocks], measured.confidence)
     ratios = [base[b] / own[b] for b in blocks]
     return of_interval(
