@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from assay.spec.experiment import Gates, Launches
+from assay.verdict.sentence import launch_words
 from tests.handmade import Handmade
 from tests.verdict.making import change, good, judged
 
@@ -88,3 +89,20 @@ def test_inconclusive_says_what_is_lacking() -> None:
         "handmade: INCONCLUSIVE: quality was not measured in these launches, so no configuration can be recommended."
     )
     assert "no configuration was shown to hold quality" in said(good(blocks=2))
+
+
+def test_adaptive_launches_are_told_with_what_ended_them_and_what_the_looking_cost() -> None:
+    made = good()
+    made.experiment = made.experiment.model_copy(
+        update={"launches": made.experiment.launches.model_copy(update={"precision": 0.05})}
+    )
+    made.manifest |= {
+        "looks": [{"blocks": 5, "confidence": 0.975, "enough": True, "widths": {}}],
+        "looks_ended": "precision",
+    }
+    assert launch_words(made.measured()) == (
+        "5 launches per configuration in randomised blocks (until every primary interval was within ±5 %; 1 look, "
+        "paid for by intervals at 97.5 %)"
+    )
+    made.manifest["looks_ended"] = "at_most"
+    assert "±5 % was not reached everywhere" in judged(made).verdict.sentence

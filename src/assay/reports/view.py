@@ -22,6 +22,7 @@ from assay.reports import series
 from assay.spec.experiment import Experiment
 from assay.units import NS_PER_S
 from assay.verdict.methods import ArtifactField, Rule, artifact, checklist
+from assay.verdict.sentence import launch_words
 from assay.verdict.types import DIMENSIONS, Finding, GateResult, Recommendation, Status
 
 if TYPE_CHECKING:
@@ -467,7 +468,7 @@ def _conditions(experiment: Experiment, manifest: Mapping[str, Any], measured: M
         "Workload": " ".join((experiment.workload.script, *experiment.workload.arguments)),
         "Configurations": ", ".join(str(level) for level in measured.levels) + " workers",
         "Scaling": f"{experiment.scaling.mode}; relative to {base}",
-        "Launches": f"{launches.per_configuration} per configuration, in randomised blocks, seed {launches.seed}",
+        "Launches": f"{launch_words(measured)}, seed {launches.seed}",
         "Intervals": f"{_percent(launches.confidence)} confidence; the launch is the unit of analysis",
         "Quality": "not asked for" if quality is None else (
             f"{quality.metric}, {quality.direction} is better; held if it loses less than {given(quality.margin)}"

@@ -10,7 +10,7 @@ from typing import Any
 
 from assay.metrics.base import Results
 from assay.metrics.estimate import Absent, Estimate
-from assay.metrics.format import count, number, show
+from assay.metrics.format import count, given, number, show
 from assay.metrics.measured import Measured
 from assay.spec.plan import configuration_name
 from assay.verdict.types import DIMENSIONS, DimensionResult, Finding, GateResult, Recommendation, Status
@@ -143,8 +143,24 @@ def _conditions(measured: Measured) -> str:
     launches = measured.experiment.launches
     scaling = measured.experiment.scaling.mode
     machine = _machine(measured.manifest)
-    blocks = count(launches.per_configuration, "launches")
-    return f"Conditions: {scaling} scaling, {blocks} per configuration in randomised blocks, {number(launches.confidence * 100, 0)} % intervals{machine}."
+    confidence = f"{number(launches.confidence * 100, 0)} % intervals"
+    return f"Conditions: {scaling} scaling, {launch_words(measured)}, {confidence}{machine}."
+
+
+def launch_words(measured: Measured) -> str:
+    """How many launches were asked for or, of an adaptive run, made; and what ended it."""
+    launches = measured.experiment.launches
+    if launches.precision is None:
+        return f"{count(launches.per_configuration, 'launches')} per configuration in randomised blocks"
+    made = count(len(set(measured.timed["block"].to_list())), "launches")
+    wanted = f"±{given(100 * launches.precision)} %"
+    ended = {
+        "precision": f"until every primary interval was within {wanted}",
+        "at_most": f"the most that were allowed; {wanted} was not reached everywhere",
+        "budget": f"ended by limits.experiment_timeout_s; {wanted} was not reached everywhere",
+    }.get(str(measured.manifest.get("looks_ended", "")), f"to be added until every primary interval is within {wanted}")
+    looked = count(len(measured.looks), "looks")
+    return f"{made} per configuration in randomised blocks ({ended}; {looked}, paid for by intervals at {given(100 * measured.confidence)} %)"
 
 
 def _machine(manifest: Mapping[str, Any]) -> str:
