@@ -97,7 +97,7 @@ def test_adaptive_launches_are_told_with_what_ended_them_and_what_the_looking_co
         update={"launches": made.experiment.launches.model_copy(update={"precision": 0.05})}
     )
     made.manifest |= {
-        "looks": [{"blocks": 5, "confidence": 0.975, "enough": True, "widths": {}}],
+        "looks": [{"blocks": 5, "confidence": 0.975, "enough": True, "widths": {}, "sentence": "narrow"}],
         "looks_ended": "precision",
     }
     assert launch_words(made.measured()) == (
