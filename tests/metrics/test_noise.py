@@ -124,6 +124,8 @@ def test_clocks_are_told_against_the_median_launch() -> None:
         record.reading(launch, "cpu", "frequency", gigahertz * 1e9, unit="Hz")
         counted(record, launch, busy=1, idle=1, own=1)
     assert [found["clock_ratio"] for found in fold(record.measured()).to_dicts()] == [1.0, 1.0, 0.5]
+    assert [bool(disturbed(record.measured(), launch)) for launch in (0, 1, 2)] == [False, False, True]
+    assert disturbed(record.measured(), 2) == "a GPU's clock lay 50 % below that of the median launch (at most 25 %)"
     assert [found["frequency_ratio"] for found in fold(record.measured()).to_dicts()] == pytest.approx([1.0, 1.0, 0.8])
 
 

@@ -6,7 +6,7 @@ Shares are differences of counters between a launch's first and last reading.  O
 * throttled, psi_cpu, psi_io, psi_memory: seconds / seconds between the two readings;
 * switches_per_s: involuntary context switches of the launch's own threads;
 * gpu_throttled: the largest share of readings in which one GPU was held down for one reason (hardware, heat, power brake);
-* clock_ratio: its median GPU clock / the median over launches; frequency_ratio: the processors' likewise;
+* clock_ratio: its median GPU clock / the median over launches, clock_lost = 1 - that; frequency_ratio: the processors' likewise;
 * sentinel: the slower of the readings before and after it; sentinel_ratio: that / the median of all readings;
   deviations: (sentinel - median) / (1.4826 MAD), the robust standard deviations of methodology 1c.
 
@@ -39,7 +39,7 @@ _TOTALS: Final = {
 }  # fmt: skip
 COLUMNS: Final = (
     "foreign", "steal", "throttled", "psi_cpu", "psi_io", "psi_memory", "switches_per_s", "gpu_throttled",
-    "clock_ratio", "frequency_ratio", "sentinel", "sentinel_ratio", "deviations",
+    "clock_ratio", "clock_lost", "frequency_ratio", "sentinel", "sentinel_ratio", "deviations",
 )  # fmt: skip
 
 
@@ -71,6 +71,8 @@ def limits(noise: Noise) -> tuple[Limit, ...]:
               remedy="give the launch more memory; if the workload itself needs that much, raise noise.most_pressure"),
         Limit(rule="gpu_slowdown", column="gpu_throttled", most=noise.most_gpu_throttled,
               words="a GPU was slowed down for heat or power in {value} of the readings", remedy="cool the GPU, or set a clock that it can hold"),
+        Limit(rule="gpu_clock", column="clock_lost", most=noise.most_gpu_clock_lost,
+              words="a GPU's clock lay {value} below that of the median launch", remedy="set a clock that the GPU can hold"),
     )  # fmt: skip
 
 
@@ -144,7 +146,8 @@ def _gpu(rows: pl.DataFrame) -> pl.DataFrame:
     flags = rows.filter(pl.col("device").str.starts_with("gpu-") & pl.col("counter").str.starts_with("slowdown_"))
     shares = flags.group_by("launch", "device", "counter").agg(pl.col("value").mean())
     most = shares.group_by("launch").agg(pl.col("value").max().alias("gpu_throttled"))
-    return most.join(_relative(rows, "gpu-", "sm_clock", "clock_ratio"), on="launch", how="full", coalesce=True)
+    clocks = _relative(rows, "gpu-", "sm_clock", "clock_ratio").with_columns(clock_lost=1.0 - pl.col("clock_ratio"))
+    return most.join(clocks, on="launch", how="full", coalesce=True)
 
 
 def _relative(rows: pl.DataFrame, device: str, counter: str, name: str) -> pl.DataFrame:

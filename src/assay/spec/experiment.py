@@ -173,6 +173,12 @@ class Noise(Model):
     most_gpu_throttled: float = Field(
         0.01, gt=0.0, le=1.0, description="Share of a launch in which a GPU may be slowed for heat or power."
     )
+    most_gpu_clock_lost: float = Field(
+        0.25,
+        gt=0.0,
+        le=1.0,
+        description="How far a GPU's median clock during a launch may lie below that of the other launches, a share.",
+    )
     sentinel_deviations: float = Field(
         3.0,
         gt=0.0,
