@@ -75,3 +75,16 @@ def test_what_follows_from_a_declared_field_is_declared_with_it() -> None:
 
 def test_a_key_of_conditions_is_understood_by_its_own_name() -> None:
     assert declare(["precision"], (), ("precision",)) == {"conditions.precision"}
+
+
+def test_the_sentinel_is_the_median_of_its_readings_and_a_slower_one_is_told_without_refusing() -> None:
+    def timed(seconds: float) -> Handmade:
+        made = complete()
+        for launch in range(4):
+            for counter, at_s in (("before", -1.0), ("after", 11.0)):
+                made.reading(launch, "sentinel", counter, seconds, at_s=at_s, method="self")
+        return made
+
+    (found,) = [one for one in differences([side("a", timed(0.05)), side("b", timed(0.06))]) if "sentinel" in one.field]
+    assert (found.field, found.kind, found.refuses) == ("noise.sentinel_s", "condition", False)
+    assert differences([side("a", timed(0.05)), side("b", timed(0.051))]) == ()

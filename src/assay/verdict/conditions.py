@@ -305,7 +305,7 @@ def _definitions(_: Measured, results: Results) -> Any:
 
 def _sentinel(measured: Measured, _: Results) -> Any:
     """Median of the fixed work that the coordinator times around each launch, seconds."""
-    rows = measured.table("telemetry").filter(pl.col("counter") == "sentinel")
+    rows = measured.table("telemetry").filter(pl.col("device") == "sentinel")
     return rows["value"].median() if rows.height else None
 
 
