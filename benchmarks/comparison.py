@@ -8,7 +8,8 @@ Promises, each with 3 Monte Carlo standard errors of allowance: (a) 95 % interva
 (b) two equal sides are called different in at most 5 % of comparisons, blocked ones under a drift of 2 % too; (c) a repetition
 finds the printed minimum detectable effect in at least 80 %; (d) the interval at which adaptive launches stop covers at least
 93.5 %; (e) a drift alone does not make a blocked comparison speak; (f) a true loss of the margin is called HELD in at most
-5.5 %, with seeds that no setting was tuned on, and 10 identical items are not HELD.  Rivals stand beside them.
+5.5 %, with seeds that no setting was tuned on, and 10 identical items are not HELD; (g) two equal records of which one or both
+stopped when they were narrow are called different in at most 5 %.  Rivals stand beside them.
 """
 
 from __future__ import annotations
@@ -22,11 +23,12 @@ from collections.abc import Callable, Iterator
 import coverage as simulated  # benchmarks/coverage.py
 import numpy as np
 from coverage import Array, percent, row, title
+from scipy.special import stdtr
 
 from assay.stats.comparison import Difference, compare_paired, compare_welch, decide
 from assay.stats.intervals import Interval, log_t, mean_t, minimum_detectable_effect, t_quantile
 from assay.stats.noninferiority import crossed
-from assay.stats.sequential import look_confidence, next_look
+from assay.stats.sequential import comparison_confidence, look_confidence, next_look
 
 LEVEL = 0.05
 ICCS = (0.0, 0.1, 0.5)
@@ -37,9 +39,9 @@ DRIFT = 0.02
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--scale", type=float, default=1.0, help="share of the simulated experiments")
-    parser.add_argument("--only", default="abcdef", help="letters of the parts to run")
+    parser.add_argument("--only", default="abcdefg", help="letters of the parts to run")
     arguments = parser.parse_args()
-    parts = dict(zip("abcdef", (intervals, equal_sides, power, looks, drift, held), strict=True))
+    parts = dict(zip("abcdefg", (intervals, equal_sides, power, looks, drift, held, stopped_sides), strict=True))
     broken = [problem for letter in arguments.only for problem in parts[letter](arguments.scale)]
     print("\n".join(["", "## Broken promises", "", *(f"* {line}" for line in broken or ["none"])]))
     return 1 if broken else 0
@@ -182,6 +184,29 @@ def held(scale: float) -> Iterator[str]:
         yield "(f) 10 identical items are HELD at one point"
 
 
+def stopped_sides(scale: float) -> Iterator[str]:
+    """(g) Launches until the interval is within 2 %, at most 200; Welch's t on logs of two records made apart."""
+    title(
+        "(g) Equal records that stopped when they were narrow, called different",
+        "cv / precision|5 launches against adaptive: 95 % t %|at the confidence of a comparison %|"
+        "both adaptive: 95 % t %|at 97.5 % %|at the confidence of a comparison %",
+    )
+    n = max(400, int(20_000 * scale))
+    for ratio in (0.5, 0.8, 1.0, 1.3, 1.6, 2.0, 3.0, 5.0):
+        rng = np.random.default_rng([8, int(10 * ratio)])
+        a, b = (ratio * 0.02 * rng.normal(size=(2, n, 200))).astype(np.float64)
+        fixed = (np.full(n, 5.0), a[:, :5].mean(axis=1), a[:, :5].var(axis=1, ddof=1))
+        one, two = (welch_p(side, summary(b)) for side in (fixed, summary(a)))
+        rates = [
+            *(float(np.mean(one < 1 - confidence)) for confidence in (0.95, comparison_confidence(0.95, 1))),
+            *(float(np.mean(two < 1 - confidence)) for confidence in (0.95, 0.975, comparison_confidence(0.95, 2))),
+        ]
+        row(ratio, *map(percent, rates))
+        for name, rate in (("one adaptive side", rates[1]), ("two adaptive sides", rates[4])):
+            if rate > LEVEL + allowance(LEVEL, n):
+                yield f"(g) {rate:.3f} false with {name}, cv/precision={ratio}"
+
+
 # ------------------------------------------------------------------------------------------------------------ the data
 
 
@@ -281,6 +306,27 @@ def stopped(logs: Array, confidence: Callable[[int], float], precision: float = 
         covers[new] = (np.abs(logs[..., :k].mean(axis=2)) <= half)[new]
         launches[new], done = k, done | new
     return float(covers.mean()), float(launches.mean())
+
+
+def summary(logs: Array, precision: float = 0.02) -> tuple[Array, Array, Array]:
+    """(launches, mean, variance) of each record of [records, launches] where looking stops."""
+    records, most = logs.shape
+    done, found, k = np.zeros(records, bool), np.zeros((3, records)), 0
+    while not done.all():
+        k = min(next_look(k), most)
+        mean, variance = logs[:, :k].mean(axis=1), logs[:, :k].var(axis=1, ddof=1)
+        half = t_quantile((1 + look_confidence(0.95)) / 2, k - 1) * np.sqrt(variance / k)
+        new = ~done & ((half <= math.log1p(precision)) | (k == most))
+        found[:, new] = np.stack([np.full(records, k), mean, variance])[:, new]
+        done |= new
+    return found[0], found[1], found[2]
+
+
+def welch_p(a: tuple[Array, Array, Array], b: tuple[Array, Array, Array]) -> Array:
+    """Two-sided p of Welch's test, for each pair of records."""
+    part_a, part_b = a[2] / a[0], b[2] / b[0]
+    df = (part_a + part_b) ** 2 / (part_a**2 / (a[0] - 1) + part_b**2 / (b[0] - 1))
+    return np.asarray(2 * stdtr(df, -np.abs(a[1] - b[1]) / np.sqrt(part_a + part_b)), dtype=np.float64)
 
 
 RULES: tuple[Callable[[int], float], ...] = (

@@ -138,6 +138,17 @@ def test_margin_and_confidence_are_the_baselines(plain: Side, better: Side) -> N
     assert compare([wide, better]).equivalence == 0.2
 
 
+def test_a_side_that_stopped_when_it_was_narrow_costs_confidence_whichever_it_is(plain: Side, better: Side) -> None:
+    """alpha/2 for one such record, 0.4 alpha for two (docs/decisions/0011-sequential-looks.md)."""
+    looks = [{"confidence": 0.975, "blocks": 5, "enough": True, "widths": {}, "sentence": ""}]
+    looked_a, looked_b = (with_manifest(one, one.label, "looks", looks) for one in (plain, better))
+    assert compare([plain, better]).confidence == 0.95
+    assert compare([looked_a, better]).confidence == compare([plain, looked_b]).confidence == pytest.approx(0.975)
+    both = compare([looked_a, looked_b])
+    assert both.confidence == pytest.approx(0.98)
+    assert both.sentence.endswith("98 % confidence.")
+
+
 # ---- what is not decided ---------------------------------------------------------------------------------------------
 
 

@@ -6,6 +6,9 @@ looks: there are few of them (each has half as many launches again as the one be
 in the report, is made at confidence 1 - alpha/2 instead of 1 - alpha.  Then the reported interval covers at least 1 - alpha
 for normal and near 1 - alpha for skewed launch values, for any ratio of spread to precision and for several intervals that
 must all be narrow: benchmarks/comparison.py measures it, docs/decisions/0011-sequential-looks.md compares the rules.
+A comparison pays too: a side that stopped when its spread looked small has an error that is too small.  With one such side alpha/2
+is enough; where both stopped so, apart from one another, two equal ones are called different in up to 5.5 % at alpha/2, and in
+at most 5 % at 0.4 alpha (`comparison_confidence`).
 Sources: Stein, Annals of Mathematical Statistics 16, 1945 (why a data-dependent size needs care); Pocock, Biometrika 64, 1977.
 Cannot tell: about stopping for any other reason, such as a result that pleases.
 """
@@ -20,6 +23,9 @@ from assay.stats.intervals import MOST_REPETITIONS, Interval, t_quantile
 FIRST_LOOK: Final = 5  # fewer launches leave the spread all but unknown
 GROWTH: Final = 1.5  # 5, 8, 12, 18, 27, 41, 62, ...
 SHARE_OF_ALPHA: Final = 0.5  # of the allowed error, at every look
+SHARE_OF_TWO: Final = (
+    0.4  # of the allowed error, in a comparison of two records that both stopped when they were narrow
+)
 
 
 def next_look(k: int) -> int:
@@ -37,6 +43,14 @@ def look_confidence(confidence: float) -> float:
     if not 0.0 < confidence < 1.0:
         raise ValueError(f"the confidence must lie strictly between 0 and 1, not {confidence}")
     return 1.0 - SHARE_OF_ALPHA * (1.0 - confidence)
+
+
+def comparison_confidence(confidence: float, looked: int) -> float:
+    """Confidence at which records are compared of which `looked` stopped when they were narrow, so that it keeps `confidence`."""
+    if not 0.0 < confidence < 1.0:
+        raise ValueError(f"the confidence must lie strictly between 0 and 1, not {confidence}")
+    share = (1.0, SHARE_OF_ALPHA, SHARE_OF_TWO)[min(looked, 2)]
+    return 1.0 - share * (1.0 - confidence)
 
 
 def narrow_enough(interval: Interval, precision: float) -> bool:

@@ -344,7 +344,8 @@ def _raw(settings: _Settings, change: Change) -> Difference | None:
     asked = settings.baseline.measured
     if not all(math.isfinite(x) for arm in (a, b) for x in launch_values(arm.value(change.metric))):
         return None
-    return difference(a, b, change.metric, asked.confidence, asked.experiment.comparison.smallest_effect)
+    confidence = settings.comparison.confidence
+    return difference(a, b, change.metric, confidence, asked.experiment.comparison.smallest_effect)
 
 
 def _with_days(settings: _Settings, key: tuple[str, str], found: Difference) -> Difference:

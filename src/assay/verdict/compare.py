@@ -5,7 +5,8 @@ each side against the first:
 
     quality     first: examples paired by id, non-inferiority with the baseline's margin; not held, or a wrong result:
                 performance and cost are struck out
-    primary     one metric, named before anything ran, decides at alpha = 1 - confidence; several sides: Holm over them
+    primary     one metric, named before anything ran, decides at alpha = 1 - confidence; several sides: Holm over them;
+                less where launches were added until intervals were narrow (`assay.stats.sequential`)
     others      Benjamini-Hochberg over all other metrics and configurations of the side
     floor       the larger of what `assay doctor` found on the sides, for launches made in turn or apart; a smaller change
                 is inconclusive
@@ -29,6 +30,7 @@ from assay.metrics.estimate import Absent, Value
 from assay.metrics.format import count, given
 from assay.stats.comparison import REASONS, Decision, Difference, decide
 from assay.stats.multiplicity import benjamini_hochberg, holm
+from assay.stats.sequential import comparison_confidence
 from assay.verdict.arms import Arm, Quality, definition, difference, in_turn, launch_values, quality
 from assay.verdict.change_words import (
     EXPLORATORY,
@@ -212,10 +214,17 @@ def _rules(deciding: Sequence[Arm], primary: str | None, *, exploratory: bool) -
     base = deciding[0]
     asked = base.measured.experiment.comparison
     return _Rules(
-        primary=_primary(primary or asked.primary, deciding), confidence=base.measured.confidence,
+        primary=_primary(primary or asked.primary, deciding), confidence=_confidence(deciding),
         equivalence=asked.equivalence, smallest_effect=asked.smallest_effect, exploratory=exploratory,
         floor=max(_floor(arm, base) for arm in deciding),
     )  # fmt: skip
+
+
+def _confidence(deciding: Sequence[Arm]) -> float:
+    """The baseline's, raised where records stopped when their intervals were narrow: their spread is underestimated."""
+    base = deciding[0].measured
+    looked = {id(arm.measured) for arm in deciding if arm.measured.looks}
+    return max(base.confidence, comparison_confidence(base.experiment.launches.confidence, len(looked)))
 
 
 def _floor(arm: Arm, base: Arm) -> float:
