@@ -81,6 +81,15 @@ def test_a_margin_that_the_examples_cannot_carry_is_refused_before_the_run() -> 
     assert "needs 29 held-out examples" in wide.sentence
 
 
+def test_what_looking_costs_is_in_the_plan_of_quality_and_of_percentiles() -> None:
+    """Adaptive records are judged at 97.5 %: ln .025 / ln .99 = 367.04 items without a flip, ln .0125 / ln .99 = 436.0 steps."""
+    made = good()
+    adaptive = asked(quality=Quality(margin=0.01), precision=0.02)
+    found = by_subject(foresee(adaptive, made.measured(), judged(made).results))
+    assert "needs 368 held-out examples" in found["quality"].sentence
+    assert f"at least {math.ceil(math.log(0.0125) / math.log(0.99))} independent" in found["p99 of a step"].sentence
+
+
 def test_no_quality_is_told() -> None:
     assert not by_subject(foresee(asked(quality=None)))["quality"].possible
 

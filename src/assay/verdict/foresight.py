@@ -159,7 +159,10 @@ def _spread(values: tuple[float, ...]) -> float:
 
 
 def _quality(experiment: Experiment, earlier: Measured | None) -> Iterator[Expectation]:
-    quality, confidence = experiment.quality, experiment.launches.confidence
+    quality, confidence = (
+        experiment.quality,
+        _confidence(experiment),
+    )  # the test is made at the confidence of all intervals
     if quality is None:
         yield Expectation(
             subject="quality", possible=False, sentence="no [quality] is asked for, so nothing can be recommended"
@@ -193,7 +196,7 @@ def _examples(earlier: Measured) -> tuple[int | None, float | None]:
 
 
 def _tails(experiment: Experiment, earlier: Measured | None) -> Iterator[Expectation]:
-    needed = least_two_sided(0.99, experiment.launches.confidence)
+    needed = least_two_sided(0.99, _confidence(experiment))
     if earlier is None or earlier.steady_steps.height == 0:
         return
     per_launch: Mapping[str, float] = dict(
