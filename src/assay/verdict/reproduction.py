@@ -4,10 +4,10 @@ Metric by metric, on launch level, at the confidence and margin of the first rec
 
     agrees      the interval of the difference lies inside the equivalence margin, and holds no effect (or one so small that
                 the experiment calls it of no interest, `comparison.smallest_effect`)
-    differs     it excludes no effect, and the effect is of interest
+    differs     it excludes no effect, and the effect is of interest and above the machines' noise floor
     undecided   else, with the launches that would decide; absence of a difference is not agreement
 
-The primary metric and quality decide, other metrics are listed with corrected p-values.  Losses and hashes are exact
+The primary metric and quality (each record held against the other) decide, other metrics are listed with corrected p-values.  Losses and hashes are exact
 quantities: where software and hardware are the same they must be equal bit for bit, elsewhere they are only told.
 A condition of class identity that differs makes it another experiment; differing hardware is what reproducing is about.
 Cannot tell: whether a difference comes from the day.  Two runs at two times hold one day each; their intervals do not hold
@@ -27,8 +27,8 @@ from assay.metrics.base import Better
 from assay.metrics.estimate import Absent, Value
 from assay.metrics.format import count
 from assay.metrics.measured import Measured
-from assay.stats.comparison import Difference, decide
-from assay.verdict.arms import Arm, difference, launch_values
+from assay.stats.comparison import REASONS, Difference, decide
+from assay.verdict.arms import Arm, difference, launch_values, quality
 from assay.verdict.check import change_text
 from assay.verdict.compared import Change, Comparison, Mismatch, Side
 
@@ -106,12 +106,12 @@ def _row(comparison: Comparison, change: Change, first: Side, second: Side) -> R
     asked = first.measured
     finite = all(math.isfinite(x) for arm in (a, b) for x in launch_values(arm.value(change.metric)))
     found = (
-        difference(a, b, change.metric, asked.confidence, asked.experiment.comparison.smallest_effect)
+        difference(a, b, change.metric, comparison.confidence, asked.experiment.comparison.smallest_effect)
         if finite
         else None
     )
     where = f"{metric.title} at {change.configuration}"
-    agreement, needed, told = _judged(found, change, asked)
+    agreement, needed, told = _judged(found, change, asked, comparison.floor)
     return Row(
         metric=change.metric, title=metric.title, configuration=change.configuration, agreement=agreement,
         decides=change.primary, first=change.baseline, second=change.value, difference=found, launches_needed=needed,
@@ -119,7 +119,9 @@ def _row(comparison: Comparison, change: Change, first: Side, second: Side) -> R
     )  # fmt: skip
 
 
-def _judged(found: Difference | None, change: Change, asked: Measured) -> tuple[Agreement, int | None, str]:
+def _judged(
+    found: Difference | None, change: Change, asked: Measured, floor: float
+) -> tuple[Agreement, int | None, str]:
     if found is None:
         absent = next((v for v in (change.value, change.baseline) if isinstance(v, Absent)), None)
         return "not_measured", None, absent.detail if absent is not None else "no value per launch on one side"
@@ -127,7 +129,7 @@ def _judged(found: Difference | None, change: Change, asked: Measured) -> tuple[
     better: Better = "neither"
     decision = decide(
         found, better=better, margin=wanted.equivalence if ratio else None, p_adjusted=change.p_adjusted,
-        smallest_effect=wanted.smallest_effect if ratio else None,
+        smallest_effect=wanted.smallest_effect if ratio else None, floor=floor if ratio else 0.0,
     )  # fmt: skip
     shown = change_text(found)
     same = found.low == found.high and found.value == (1.0 if ratio else 0.0)
@@ -137,23 +139,32 @@ def _judged(found: Difference | None, change: Change, asked: Measured) -> tuple[
         return "agrees", None, f"agrees, {shown}"
     needed = decision.launches_needed
     more = f"; {count(needed, 'launches')} in each record would decide" if needed else ""
-    return "undecided", needed, f"undecided, {shown}{more}"
+    why = f"; {REASONS[decision.reason]}" if decision.reason in ("below_floor", "floor_above_margin") else ""
+    return "undecided", needed, f"undecided, {shown}{why}{more}"
 
 
 # ---- what is exact ---------------------------------------------------------------------------------------------------
 
 
 def _quality(comparison: Comparison, first: Side, second: Side) -> list[Row]:
-    """Held is agreement for people; a degraded or undecided one is not."""
+    """Agreement is equivalence: each of the two is held against the other (two one-sided tests)."""
     if first.measured.experiment.quality is None:
         return []
-    held = comparison.quality.get(second.label, "NOT_MEASURED")
-    agreement: Agreement = "agrees" if held == "HELD" else "differs" if held == "DEGRADED" else "undecided"
-    return [
-        _plain(
-            "quality", "Quality", comparison.configuration, agreement, f"quality is {held.lower().replace('_', ' ')}"
+    ours, theirs = (
+        Arm(label=side.label, side=side, configuration=comparison.configuration) for side in (first, second)
+    )
+    there, back = quality(ours, theirs), quality(theirs, ours)
+    if "DEGRADED" in (there.held, back.held):
+        agreement: Agreement = "differs"
+        told = there.sentence if there.held == "DEGRADED" else f"quality is better than that of {first.label}"
+    else:
+        agreement = "agrees" if there.held == back.held == "HELD" else "undecided"
+        told = (
+            there.sentence
+            if there.held != "HELD" or back.held == "HELD"
+            else f"held, but perhaps better than {first.label}"
         )
-    ]
+    return [_plain("quality", "Quality", comparison.configuration, agreement, told)]
 
 
 def _exact(comparison: Comparison, first: Side, second: Side) -> list[Row]:

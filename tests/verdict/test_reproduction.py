@@ -1,0 +1,41 @@
+"""Is agreement shown and not assumed, on both sides of no difference, and never below what the machine can show?"""
+
+from __future__ import annotations
+
+import pytest
+
+from assay.verdict.compare import compare
+from assay.verdict.compared import Side
+from assay.verdict.reproduction import Reproduction, reproduction
+from tests.verdict.checking import made, side
+from tests.verdict.comparing import with_manifest
+
+
+def again(first: Side, second: Side) -> Reproduction:
+    return reproduction(compare([first, second], force=True), first, second)
+
+
+def quality_of(found: Reproduction) -> tuple[str, str]:
+    row = next(row for row in found.rows if row.metric == "quality")
+    return row.agreement, row.sentence
+
+
+@pytest.mark.parametrize(
+    ("right", "agreement"), [(360, "agrees"), (320, "differs"), (400, "differs"), (366, "undecided")]
+)
+def test_quality_agrees_only_where_neither_is_worse_by_the_margin(right: int, agreement: str) -> None:
+    """360 of 400 right at first, margin 8 of 400.  320 and 400 are 40 away; 366 is 6, and -+ t SE of 6 flips (2.5 and
+    more widened) reaches beyond 8.  A second run that is better by more than the margin is no reproduction either."""
+    first, second = side("first", made(right=360, day=1)), side("again", made(right=right, day=2))
+    assert quality_of(again(first, second))[0] == agreement
+
+
+def test_a_difference_below_the_noise_floor_is_undecided() -> None:
+    """12 s for 10 s differ by 20 %; on a machine whose doctor found a floor of 30 % that says nothing."""
+    first, second = side("first", made(10.0, day=1)), side("again", made(12.0, day=2))
+    assert again(first, second).state == "differs"
+    doctor = {"before": {"doctor": {"noise_floor": 0.3}}}
+    noisy = with_manifest(second, "again", "environment", doctor)
+    found = again(first, noisy)
+    assert found.state == "undecided"
+    assert "noise floor of this machine" in found.sentence
