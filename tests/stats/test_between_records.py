@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from assay.stats.between_records import Level, against_history, assumed, between, level, widened
-from assay.stats.comparison import compare_welch
+from assay.stats.comparison import compare_welch, decide
 
 
 def test_a_record_s_level_is_the_mean_of_logs_with_its_variance() -> None:
@@ -78,6 +78,17 @@ def test_one_more_record_is_predicted_from_those_before() -> None:
     assert (found.value, found.low) == (pytest.approx(5.0), pytest.approx(5.0 - half, abs=1e-5))
     with pytest.raises(ValueError, match="at least 5"):
         against_history([7.0], levels[:4], 0.95, "difference")
+
+
+def test_a_single_launch_is_not_judged_by_records_of_several() -> None:
+    """Means of five launches scatter less than one launch does: 2/sqrt(5) against 2, where days are alike."""
+    rng = np.random.default_rng(3)
+    several = [level(list(map(float, rng.normal(10.0, 2.0, 5))), "difference") for _ in range(6)]
+    found = against_history([14.0], several, 0.95, "difference")
+    assert decide(found, better="lower").verdict == "insufficient"
+    singles = [level([float(x)], "difference") for x in range(6)]
+    assert decide(against_history([30.0], singles, 0.95, "difference"), better="lower").change == "worse"
+    assert against_history([9.0, 11.0], several, 0.95, "difference").k_b == 3
 
 
 @pytest.mark.parametrize("records", [0, 5, 10])

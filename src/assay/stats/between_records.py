@@ -8,7 +8,8 @@ Two records of different days then differ with the variance
 
 and (b - a)/sqrt(V) is Student t with n - 1 degrees of freedom: exactly where all records have equal s^2/k and tau^2 > 0,
 because V is then 2 S^2.  `widened` takes the wider of this and Welch's interval.  A new record against the mean of the n:
-V = S^2 (1 + 1/n) + max(0, s_a^2/k_a - mean(s_i^2/k_i)), the prediction interval.
+V = S^2 (1 + 1/n) + max(0, s_a^2/k_a - mean(s_i^2/k_i)), the prediction interval; a single launch beside records of several
+counts as too few (`k_b` is 1), for its own s^2 is not known.
 Without a history a day-to-day deviation can be assumed (`assumed`): V = 2 c^2 + s_a^2/k_a + s_b^2/k_b.
 Sources: Kalibera & Jones, ISMM 2013 (variation between runs decides); DerSimonian & Laird, 1986 (the moment estimator);
 Satterthwaite, 1946.  False alarms and power are simulated in benchmarks/check.py.
@@ -123,7 +124,9 @@ def against_history(values: Sequence[float], levels: Sequence[Level], confidence
     error = math.sqrt(days.total * (1.0 + 1.0 / n) + more)
     usual = math.exp(days.mean) if scale == "ratio" else days.mean
     start = compare_welch([usual] * 3, list(values), confidence, scale=scale)
-    moved = replace(start, k_a=n, k_b=max(3, len(values)), cv=math.sqrt(days.total))
+    # A single launch scatters more than the means of several that the history holds, and does not say by how much.
+    alike = new.variance is not None or days.within == 0.0
+    moved = replace(start, k_a=n, k_b=max(3, len(values)) if alike else 1, cv=math.sqrt(days.total))
     found = _restated(moved, new.mean - days.mean, error, n - 1.0)
     return replace(
         found, method=f"prediction interval of one more record, Student t on the means of {n} earlier records"

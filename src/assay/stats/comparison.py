@@ -359,7 +359,7 @@ def _cautious_df(difference: Difference) -> float:
     """
     if difference.design == "paired" or difference.df <= 0.0:
         return difference.df
-    least = min(difference.k_a, difference.k_b) - 1
+    least = max(1, min(difference.k_a, difference.k_b) - 1)  # a single launch beside a history: its own tells nothing
     return 1.0 / (0.4 / difference.df + 0.6 / least)
 
 
