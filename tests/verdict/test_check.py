@@ -174,3 +174,8 @@ def test_each_state_has_an_exit_code_of_its_own() -> None:
     codes = [code for code, _ in STATES.values()]
     assert len(set(codes)) == len(codes)
     assert [state for state, (code, _) in STATES.items() if code == 0] == ["pass"]
+
+
+def test_the_brackets_say_their_confidence() -> None:
+    found = in_turn(10.0)
+    assert any("intervals hold with 95 % confidence" in note and "at most 5 % of cases" in note for note in found.notes)

@@ -28,7 +28,7 @@ import polars as pl
 
 from assay.metrics.base import Better
 from assay.metrics.estimate import Absent, Value
-from assay.metrics.format import count, decimals_of, number
+from assay.metrics.format import count, decimals_of, given, number
 from assay.stats.between_records import LEAST_RECORDS, Between, against_history, assumed, level, widened
 from assay.stats.comparison import REASONS, Decision, Difference, decide
 from assay.stats.multiplicity import benjamini_hochberg
@@ -126,7 +126,7 @@ def check(
     )  # fmt: skip
     rows = _rows(settings)
     design = _design(settings)
-    notes = (*_own(comparison.notes), *_about_days(settings, design, rows))
+    notes = (*_own(comparison.notes), _sure(comparison.confidence), *_about_days(settings, design, rows))
     return _concluded(replace(start, rows=(*_correctness(settings), *rows), design=design, notes=notes))
 
 
@@ -154,7 +154,8 @@ def check_history(
     before = _before_change(decided) if decided is not None else ""
     return _concluded(replace(
         start, design="a history", rows=(*_correctness(settings), *ordered), histories=found, suspects_from=before,
-        baseline=f"{count(len(past), 'records')} of the history", notes=_own(comparison.notes),
+        baseline=f"{count(len(past), 'records')} of the history",
+        notes=(*_own(comparison.notes), _sure(record.measured.confidence)),
     ))  # fmt: skip
 
 
@@ -263,6 +264,12 @@ def _stopped(empty: Check, state: State, why: str) -> Check:
 def _own(notes: Sequence[str]) -> tuple[str, ...]:
     """The comparison's notes without what a check says better: days, and that code may differ but does not."""
     return tuple(note for note in notes if "were not run in turn" not in note and not note.startswith("Declared as"))
+
+
+def _sure(confidence: float) -> str:
+    """What the brackets behind a change mean, and how sure a pass is."""
+    error = f"{given(100.0 * (1.0 - confidence), 3)} %"
+    return f"intervals hold with {given(100.0 * confidence, 4)} % confidence; a pass is wrong about its margin in at most {error} of cases"
 
 
 def _refusal(comparison: Comparison) -> str:

@@ -25,7 +25,7 @@ import polars as pl
 
 from assay.metrics.base import Better
 from assay.metrics.estimate import Absent, Value
-from assay.metrics.format import count
+from assay.metrics.format import count, given
 from assay.metrics.measured import Measured
 from assay.stats.comparison import REASONS, Difference, decide
 from assay.verdict.arms import Arm, difference, launch_values, quality
@@ -239,7 +239,7 @@ def _sentence(state: State, rows: Sequence[Row], first: Side, mismatches: Sequen
 
 def _notes(comparison: Comparison) -> tuple[str, ...]:
     kept = [note for note in comparison.notes if not note.startswith("Declared as")]
-    return tuple(kept)
+    return (*kept, f"intervals hold with {given(100.0 * comparison.confidence, 4)} % confidence")
 
 
 def _without(comparison: Comparison, first: Side, second: Side, state: State, told: str) -> Reproduction:
