@@ -111,6 +111,41 @@ def test_items_needed_are_those_of_the_table(rate: float, sizes: tuple[int, ...]
     assert tuple(items_needed(rate, m) for m in (0.005, 0.01, 0.02, 0.03, 0.05)) == sizes
 
 
+# the same at 90 % power, where quality.md 3.3 prints it: (share of flips, margin) -> items
+SIZES_90 = {
+    (0.01, 0.005): 3426, (0.01, 0.01): 857, (0.01, 0.02): 215, (0.02, 0.01): 1713, (0.02, 0.02): 429,
+    (0.05, 0.01): 4282, (0.05, 0.02): 1071, (0.10, 0.01): 8564, (0.10, 0.02): 2141, (0.20, 0.02): 4282,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("case", "size"), SIZES_90.items())
+def test_items_needed_at_ninety_percent_are_those_of_the_table(case: tuple[float, float], size: int) -> None:
+    assert items_needed(*case, power=0.9) == size
+
+
+# (items, flips): points that can be supported at 80 % power (quality.md 3.3: 2.4865 sqrt(psi/n))
+SUPPORTED = {
+    (100, 2): 3.5, (500, 10): 1.6, (100, 5): 5.6, (500, 25): 2.5, (100, 10): 7.9, (500, 50): 3.5,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("case", "points"), SUPPORTED.items())
+def test_the_smallest_margin_of_a_benchmark_is_that_of_the_table(case: tuple[int, int], points: float) -> None:
+    n, moved = case
+    got = flips(moved // 2, moved - moved // 2, n, 0.5)
+    assert 100 * got.smallest_supported_margin == pytest.approx(points, abs=0.051)
+
+
+def test_where_the_usual_rules_say_held_ours_does_not() -> None:
+    """quality.md 3.4.  12 and 10 flips of 1000, one point: Wald p .0441.  40 and 25, two points: McNemar p .0817, not significant."""
+    b, c, n, margin = 12, 10, 1000, 0.01
+    spread = ((b + c) / n - ((c - b) / n) ** 2) / (n - 1)
+    assert stats.norm.sf(((c - b) / n + margin) / math.sqrt(spread)) == pytest.approx(0.0441, abs=5e-5)
+    assert stats.binomtest(10, 22).pvalue == pytest.approx(0.832, abs=5e-4)
+    assert stats.binomtest(25, 65).pvalue == pytest.approx(0.0817, abs=5e-5)
+    assert flips(b, c, n, margin).verdict == flips(40, 25, 1000, 0.02).verdict == "INCONCLUSIVE"
+
+
 def test_items_needed_grow_with_power_and_with_a_true_loss() -> None:
     assert items_needed(0.05, 0.01, power=0.9) == 4282
     # half of the margin lost: (2.4865)^2 (0.05 - 0.005^2)/0.005^2 = 12359.4

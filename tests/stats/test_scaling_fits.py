@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from assay.stats.scaling_fits import (
     Points,
     Prediction,
     Refused,
+    _prediction_interval,
     bootstrap,
     choose,
     fit,
@@ -91,6 +93,15 @@ def test_the_raytracer_trap() -> None:
         answer = predict(each, FIRST_SIX, 64)
         assert isinstance(answer, Refused)
         assert "beyond 40, twice the largest measured N = 20" in answer.sentence
+
+
+@pytest.mark.parametrize(("law_name", "expected"), [("usl", (147, 104, 190)), ("amdahl", (280, 241, 319))])
+def test_what_the_trap_would_have_promised_is_the_published_interval(
+    law_name: Literal["usl", "amdahl"], expected: tuple[int, int, int]
+) -> None:
+    """methodology F7 and 3.7: X(64) with its 95 % prediction interval, by the curve's own error and one launch's."""
+    interval = _prediction_interval(fit(law_name, FIRST_SIX), 64.0)
+    assert (interval.value, interval.low, interval.high) == pytest.approx(expected, abs=0.55)
 
 
 def test_a_fall_that_nobody_measured_is_not_predicted() -> None:

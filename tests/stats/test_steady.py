@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
-from assay.stats.steady import Kind, change_points, mser5, steady_state
+from assay.stats.steady import Kind, _noise, change_points, mser5, steady_state
 
 Array = NDArray[np.float64]
 
@@ -65,6 +65,11 @@ NOISES: dict[str, Callable[[np.random.Generator, int], Array]] = {
 
 def test_the_nile_fell_in_1899_and_nowhere_else() -> None:
     assert change_points(NILE) == (28,)
+
+
+def test_the_noise_of_the_nile_is_the_one_worked_out() -> None:
+    """methodology T6: 1.4826 MAD(differences)/sqrt(2) = 115.32."""
+    assert round(_noise(NILE), 2) == 115.32
 
 
 def test_the_nile_keeps_its_level_from_1899() -> None:
