@@ -38,14 +38,29 @@ def test_a_line_for_the_shell_is_one_word() -> None:
     ]
 
 
-@pytest.mark.parametrize("words", [[], ["---"], ["a", "---"], ["---", "a"]])
-def test_an_empty_command_is_refused_with_an_example(words: list[str]) -> None:
+@pytest.mark.parametrize("shell", [False, True])
+@pytest.mark.parametrize("words", [[], ["---"], ["a", "---"], ["---", "a"], [""], ["  "], ["a", "---", ""]])
+def test_an_empty_command_is_refused_with_an_example(words: list[str], shell: bool) -> None:
     with pytest.raises(SpecError, match="For example: assay time --"):
-        commands(words, shell=False)
+        commands(words, shell=shell)
 
 
 def test_the_same_command_twice_gets_numbers() -> None:
     assert labels([["true"], ["true"], ["ls", "a b"]], shell=False) == ["true (1)", "true (2)", "ls 'a b'"]
+
+
+def test_a_label_is_one_line_that_steers_no_terminal() -> None:
+    assert labels([["echo", "\x1b[31mred\nü\u202e"]], shell=False) == [r"echo '\x1b[31mred\nü\u202e'"]
+
+
+def test_a_command_of_bytes_that_are_no_text_is_refused(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "assay", "time", *QUICK, "--", sys.executable, b"\xff"],
+        cwd=tmp_path, capture_output=True, text=True, timeout=100, check=False,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert r"workload.arguments[0]: found '\udcff'; allowed: text in UTF-8" in done.stderr
+    assert not (tmp_path / "records").exists()
 
 
 def test_one_command_is_timed_and_the_record_named(tmp_path: Path) -> None:

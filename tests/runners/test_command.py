@@ -74,6 +74,27 @@ def test_a_round_that_fails_after_others_makes_the_whole_a_failure(tmp_path: Pat
         made(tmp_path, sys.executable, "-c", code, trials=1)
 
 
+def test_rounds_after_a_failed_one_say_only_which_it_was(tmp_path: Path) -> None:
+    with pytest.raises(WorkloadError):
+        made(tmp_path, sys.executable, "-c", "raise SystemExit(3)")
+    (path,) = record_folders(tmp_path / "records")
+    assert open_record(path).table("launches")["reason"].to_list()[1:] == ["round 1 failed"] * 2
+
+
+def test_a_round_that_takes_too_long_says_how_far_it_was(tmp_path: Path) -> None:
+    code = "import pathlib, time; p = pathlib.Path('seen'); n = int(p.read_text()) if p.exists() else 0; p.write_text(str(n + 1)); time.sleep(100 * (n == 2))"
+    asked_ = asked(sys.executable, "-c", code, trials=5)
+    limits = asked_.limits.model_copy(update={"launch_timeout_s": 3.0})
+    with pytest.raises(WorkloadError, match=r"after 3 s and was ended; \d trials? had ended, \d of them counted"):
+        run(asked_.model_copy(update={"limits": limits}), root=tmp_path / "records", folder=tmp_path)
+
+
+def test_what_a_command_says_has_no_file_of_its_own(tmp_path: Path) -> None:
+    # else a secret in it would stay in the record's folder when assay and the round are killed
+    code = "import os, sys; sys.exit(any('.errors' in name for _, _, names in os.walk('records') for name in names))"
+    assert made(tmp_path, sys.executable, "-c", code, trials=1).state == "complete"
+
+
 def test_a_failure_may_be_ignored(tmp_path: Path) -> None:
     record = made(tmp_path, sys.executable, "-c", "raise SystemExit(1)", trials=1, ignore_failure=True)
     assert record.state == "complete"
@@ -100,6 +121,7 @@ def test_a_relative_program_is_looked_for_in_the_folder(tmp_path: Path) -> None:
     [
         ("no-such-program-anywhere", "which is not on the PATH"),
         ("./absent", "which is not there"),
+        ("./folder", "which is a folder"),
         ("./plain", "which may not be executed"),
     ],
 )
@@ -107,6 +129,7 @@ def test_a_program_that_cannot_be_started_is_told_before_a_record_is_made(
     tmp_path: Path, script: str, found: str
 ) -> None:
     (tmp_path / "plain").touch()
+    (tmp_path / "folder").mkdir()
     with pytest.raises(SpecError, match=found):
         made(tmp_path, script)
     assert not (tmp_path / "records").exists()

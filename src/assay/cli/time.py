@@ -57,20 +57,29 @@ def commands(words: Sequence[str], *, shell: bool) -> list[list[str]]:
             found.append([])
         else:
             found[-1].append(word)
-    if not all(found):
+    if not all(found) or any(not command[0].strip() for command in found):
         raise SpecError((Problem(
-            where="assay time", found="no command" if not words else f"nothing beside {BETWEEN}",
+            where="assay time", found=_what_is_missing(words),
             allowed=f"a command after --, several with {BETWEEN} between them",
             mend=f"For example: assay time -- sort data.txt {BETWEEN} sort -n data.txt",
         ),), "the command line")  # fmt: skip
     return [[SHELL, "-c", " ".join(command)] for command in found] if shell else found
 
 
+def _what_is_missing(words: Sequence[str]) -> str:
+    if not words:
+        return "no command"
+    return f"nothing beside {BETWEEN}" if BETWEEN in words else "an empty command"
+
+
 def labels(asked: Sequence[Sequence[str]], *, shell: bool) -> list[str]:
-    """What each command is called: as it was written; the same twice gets a number."""
+    """What each command is called: as it was written, on one line; the same twice gets a number.
+
+    What would steer a terminal is spelled out: a label is shown to people, and a file's name may hold anything.
+    """
     import shlex
 
-    texts = [command[2] if shell else shlex.join(command) for command in asked]
+    texts = [_on_one_line(command[2] if shell else shlex.join(command)) for command in asked]
     seen: dict[str, int] = {}
     for text in texts:
         seen[text] = seen.get(text, 0) + 1
@@ -80,6 +89,10 @@ def labels(asked: Sequence[Sequence[str]], *, shell: bool) -> list[str]:
         numbers[text] += 1
         found.append(text if seen[text] == 1 else f"{text} ({numbers[text]})")
     return found
+
+
+def _on_one_line(text: str) -> str:
+    return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)
 
 
 def experiments(arguments: argparse.Namespace, asked: Sequence[Sequence[str]]) -> list[Experiment]:

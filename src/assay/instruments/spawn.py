@@ -34,7 +34,7 @@ LAST_WORDS = 8192  # bytes of a failed command's errors that go into the log
 def main(job: dict[str, Any]) -> int:
     """Measure the floor, warm up, then make the counted starts. Gives the exit code."""
     out = os.open(job["out"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
-    job["errors"] = os.open(f"{job['out']}.errors", os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_TRUNC, 0o600)
+    job["errors"] = _nameless(f"{job['out']}.errors")
     variables = dict(os.environ)
     _write(out, {"floor": floor(variables)})
     durations: list[int] = []
@@ -55,6 +55,13 @@ def main(job: dict[str, Any]) -> int:
         if not planned:
             planned = trials_for(spent // done, job["round_ns"])
     return 0
+
+
+def _nameless(path: str) -> int:
+    """A file without a name: what a command says may hold a secret, and must not stay if all of this is killed."""
+    errors = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_TRUNC, 0o600)
+    os.unlink(path)
+    return errors
 
 
 def _warming_up(job: dict[str, Any], durations: list[int]) -> bool:

@@ -1,4 +1,4 @@
-"""Do the script's arguments carry a secret?  Then nothing is started.
+"""Do the script's arguments carry a secret, or bytes that are no text?  Then nothing is started.
 
 Arguments stand in the process list of every machine of the job, in the record and in every report.  A secret belongs into
 an environment variable, which the record redacts.  A number is never a secret: `--token-dim 64` is a size.
@@ -31,6 +31,27 @@ def refuse_secrets(experiment: Experiment) -> None:
         for place, (asked, shown) in enumerate(zip(arguments, cleaned, strict=True))
         if asked != shown and not _harmless(asked.rpartition("=")[2])
     )
+    if problems:
+        raise SpecError(problems, "the script's arguments")
+
+
+def refuse_bytes(experiment: Experiment) -> None:
+    """A record holds text: an argument of other bytes could not be kept as it was, nor repeated.
+
+    Raises:
+        SpecError: one problem per word of the command that is not UTF-8.
+    """
+    words = {"workload.script": experiment.workload.script} | {
+        f"workload.arguments[{place}]": word for place, word in enumerate(experiment.workload.arguments)
+    }
+    problems = tuple(
+        Problem(
+            where=where, found=ascii(word), allowed="text in UTF-8, since the record keeps every word of the command",
+            mend="Let a script name these bytes itself, and time the script.",
+        )
+        for where, word in words.items()
+        if any("\ud800" <= letter <= "\udfff" for letter in word)  # how Python holds bytes that are no UTF-8
+    )  # fmt: skip
     if problems:
         raise SpecError(problems, "the script's arguments")
 

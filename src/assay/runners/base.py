@@ -27,7 +27,7 @@ from assay.record.folder import RecordFolder
 from assay.record.reader import open_record
 from assay.record.redact import REDACTED, redact_environment, secret_values
 from assay.runners import policy
-from assay.runners.arguments import refuse_secrets
+from assay.runners.arguments import refuse_bytes, refuse_secrets
 from assay.runners.signals import StopRequest, listening
 from assay.spec.experiment import Experiment
 from assay.spec.plan import PlannedLaunch, plan
@@ -259,6 +259,7 @@ def checked(experiment: Experiment, folder: Path, advice: Advice | None) -> Runn
     """
     runner: Runner = catalog.load("runners", experiment.workload.runner)
     runner.check(experiment, folder)
+    refuse_bytes(experiment)
     refuse_secrets(experiment)
     if runner.maker is not None and advice is None:
         _refuse_without_advice(experiment)

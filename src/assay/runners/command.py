@@ -65,6 +65,8 @@ def _program(experiment: Experiment, folder: Path) -> list[Problem]:
         return []
     if path.is_file():
         found, mend = f"{asked!r}, which may not be executed", f"chmod u+x {path}"
+    elif "/" in asked and path.is_dir():
+        found, mend = f"{asked!r}, which is a folder", f"Name the program inside of it: {path}/..."
     elif "/" in asked:
         found, mend = f"{asked!r}, which is not there", f"It was looked for at {path}."
     else:
@@ -84,7 +86,7 @@ class Rounds:
     def make(self, job: Job) -> Made:
         """One round, from its start to its last process's end."""
         if failed := [row for row in self.context.rows if row["status"] in policy.FAILED]:
-            return self._skipped(job, f"round {failed[0]['block'] + 1} failed: {failed[0]['reason']}")
+            return self._skipped(job, f"round {failed[0]['block'] + 1} failed")  # its own row says why
         lines = self.context.record.launch_folder(job.number).resolve() / LINES
         request, command = self.ask(self.context, job, lines)
         reader = TrialReader(lines, job.number, self.context.record.writer(job.number))
@@ -98,6 +100,8 @@ class Rounds:
         made = launch.run(self.meter)
         if made.row["status"] == "failed" and reader.badly:
             return replace(made, row={**made.row, "reason": last_words(reader.badly, request.log)})
+        if made.row["status"] == "timeout":
+            return replace(made, row={**made.row, "reason": too_long(self.context.experiment, reader, request.log)})
         return made
 
     def absences(self) -> Mapping[str, str]:
@@ -176,6 +180,17 @@ def last_words(code: int, log: Path) -> str:
     return f"the command {how}; {words}. Codes other than 0 are accepted with timing.ignore_failure (--ignore-failure)"
 
 
+def too_long(experiment: Experiment, reader: TrialReader, log: Path) -> str:
+    """Why a round was ended: its limit, how far it was, and what it said last."""
+    said = explain.telling_line(explain.tail(log))
+    return (
+        f"the round was still running after {experiment.limits.launch_timeout_s:g} s and was ended; "
+        f"{reader.ended} trial{'' if reader.ended == 1 else 's'} had ended, {reader.counted} of them counted; "
+        f"{f'its last output was: {said}' if said else 'nothing was printed into its log'}. "
+        "Raise limits.launch_timeout_s (--timeout), or ask for fewer trials in a round (--trials)"
+    )
+
+
 def bare_request(context: RunContext, job: Job) -> Request:
     """As for a training script, with the user's own environment: assay sets no threads and no launch folder."""
     request = request_for(context, job, dict(os.environ))
@@ -196,6 +211,11 @@ class TrialReader:
         self.badly: int | None = None  # how the last start ended, where that was not well
         self._lines, self._launch, self._writer = lines, launch, writer
         self._offset, self._trial = 0, 0
+
+    @property
+    def ended(self) -> int:
+        """How many trials have ended, those of the warm-up included."""
+        return self._trial
 
     def read(self) -> None:
         """Take every line that was written whole since the last call."""
