@@ -91,6 +91,12 @@ def test_a_failing_command_is_exit_5_with_its_last_words(tmp_path: Path) -> None
     assert "its last words: no such model" in done.stderr
 
 
+def test_a_command_before_the_dashes_is_told_where_it_belongs(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        cli.main(["time", "sort", "data.txt"])
+    assert "A command stands after --, as in: assay time -- sort data.txt." in capsys.readouterr().err
+
+
 def test_a_command_that_is_not_there_is_exit_2(tmp_path: Path) -> None:
     done = assay(tmp_path, *QUICK, "--", "no-such-program-anywhere")
     assert done.returncode == 2

@@ -43,6 +43,16 @@ def test_a_module_beside_the_script_is_found_wherever_the_work_is(
     assert isinstance(result.estimate, Estimate)
 
 
+class Machine:
+    def step(self) -> None:
+        """A method of an object, which no fresh process has."""
+
+
+def test_a_method_of_an_object_is_refused_before_anything_is_started() -> None:
+    with pytest.raises(SpecError, match="step of an object, which a fresh process does not have"):
+        assay.time(Machine().step)
+
+
 def test_a_lambda_is_refused() -> None:
     with pytest.raises(SpecError, match=r"Give it a name: def step"):
         assay.time(lambda: None)

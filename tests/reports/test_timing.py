@@ -56,6 +56,14 @@ def test_memory_that_is_the_starters_own_is_only_a_bound() -> None:
     assert "at most 10 MB, which is what assay's starter holds itself" in shown(made)[1]
 
 
+def test_kept_output_is_said_to_be_inside_of_the_time() -> None:
+    made = same(3, [1.0, 1.0])
+    kept = made.experiment.timing.model_copy(update={"keep_output": True})
+    assert not any("printed" in note for note in shown(made)[0].notes)
+    made.experiment = made.experiment.model_copy(update={"timing": kept})
+    assert any("the time includes that" in note for note in shown(made)[0].notes)
+
+
 def test_outliers_failures_and_drift_are_named_and_nothing_is_dropped() -> None:
     launches = [[1.0 + 0.1 * place] * 6 + [1.01 + 0.1 * place, 30.0] for place in range(8)]
     found, _ = shown(timing(*launches))

@@ -43,6 +43,10 @@ class Parser(argparse.ArgumentParser):
 
     def _closest(self, message: str) -> str:
         flags = [flag for flag in self._option_string_actions if flag.startswith("--")]
+        if "-- COMMAND" in (self.usage or "") and (
+            found := re.match(r"unrecognized arguments: (?:--- )?(?!-)(.+)", message)
+        ):
+            return f" A command stands after --, as in: {self.prog} -- {found[1]}."
         for word in re.findall(r"unrecognized arguments: (--[\w-]+)", message):
             close = difflib.get_close_matches(word, flags, n=1)
             return f" Did you mean {close[0]}?" if close else f" There are: {', '.join(flags)}."

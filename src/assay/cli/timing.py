@@ -91,6 +91,9 @@ def target_of(function: Callable[..., object] | str) -> tuple[str, Path | None]:
     module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", None)
     if module is None or name is None:
         raise _refused(repr(function), "It has no name of its own; give a function, or its name as a text.")
+    if inspect.ismethod(function) and not isinstance(function.__self__, type):
+        mend = f"Write a function that makes the {type(function.__self__).__name__} and calls {name}."
+        raise _refused(f"{name} of an object, which a fresh process does not have", mend)
     if module == "__main__":
         raise _refused(f"{name} of the main script", _mend_main(name))
     if not all(part.isidentifier() for part in name.split(".")):
@@ -100,6 +103,8 @@ def target_of(function: Callable[..., object] | str) -> tuple[str, Path | None]:
 
 
 def _mend_main(name: str) -> str:
+    if not name.isidentifier():  # a lambda, or a function inside of another
+        return "Write it as a function at the left margin of a module beside the script: def step(): ..."
     return f'Move it into a module beside the script, say work.py, and write assay.time("work:{name}").'
 
 

@@ -79,6 +79,8 @@ def _floor(measured: Measured, counter: str) -> float | None:
 def _notes(
     measured: Measured, judgement: Judgement, rows: pl.DataFrame, time: Value, floor: float | None
 ) -> Iterator[str]:
+    if measured.experiment.timing.keep_output:
+        yield "what it printed went through assay into the record, and the time includes that: leave --show-output off to time it alone"
     yield from _about_trials(measured, rows)
     if isinstance(time, Estimate):
         yield from _about_launches(measured, time)
@@ -171,7 +173,7 @@ def _memory(made: Summary) -> str:
         return ""
     if made.floor_memory is not None and made.memory.value <= NEAR_FLOOR * made.floor_memory:
         return f"at most {reading(made.floor_memory, BYTES)}, which is what assay's starter holds itself"
-    return f"{show(made.memory).full} at most"
+    return f"{show(made.memory).full}, at its largest"
 
 
 # ---- for programs --------------------------------------------------------------------------------------------------
