@@ -179,3 +179,11 @@ def test_each_state_has_an_exit_code_of_its_own() -> None:
 def test_the_brackets_say_their_confidence() -> None:
     found = in_turn(10.0)
     assert any("intervals hold with 95 % confidence" in note and "at most 5 % of cases" in note for note in found.notes)
+
+
+def test_a_certain_change_that_is_too_small_to_matter_fails_no_build() -> None:
+    """Days that differ by 0.02 % show a step of 0.5 %, and the smallest effect of interest is 1 %; one of 2 % is a regression."""
+    days = [10.0 * (1 + 0.0002 * (-1) ** day) for day in range(12)]
+    small, large = (along(*days, *(step * x for x in days[:5])) for step in (1.005, 1.02))
+    assert any(change.kind == "change" for one in small.histories for change in one.changes)
+    assert (small.state, large.state) == ("inconclusive", "regression")

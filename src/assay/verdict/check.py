@@ -10,7 +10,7 @@
 What a difference means depends on how the two were measured.  In turn (one session, common blocks): as it is.  On two days:
 with the variation between days in it, from a history of at least 5 comparable records, else with an assumed day-to-day
 deviation; a change that only the launches of one day carry is *suspected*, and stays inconclusive until launches in turn
-confirm it.  Against a history alone: a change of level that is supported by 3 records or more and not older than 10, else
+confirm it.  Against a history alone: a change of level of interest, supported by 3 records or more and not older than 10, else
 the prediction interval of one more record, which makes a suspicion and no finding.
 Only the primary metric and quality decide, unless everything is asked for; the other p-values are corrected (Benjamini and
 Hochberg).  Nothing is a pass that was not measured, failed, or is missing from the plan.
@@ -29,7 +29,7 @@ import polars as pl
 from assay.metrics.base import Better
 from assay.metrics.estimate import Absent, Value
 from assay.metrics.format import count, decimals_of, given, number
-from assay.stats.between_records import LEAST_RECORDS, Between, against_history, assumed, level, widened
+from assay.stats.between_records import LEAST_RECORDS, Between, Level, against_history, assumed, level, widened
 from assay.stats.comparison import REASONS, Decision, Difference, decide
 from assay.stats.multiplicity import benjamini_hochberg
 from assay.verdict.arms import Arm, difference, in_turn, launch_values
@@ -141,10 +141,14 @@ def check_history(
     asked = record.measured.experiment.comparison
     pairs = list(worth_showing(record, comparison.primary))
     found = histories([*past, record], pairs, seed)
-    rows = [
-        _row_of_history(one, comparison, asked.equivalence if margin is None else margin, everything, record)
-        for one in found
-    ]
+    foretold = {(one.metric, one.configuration): _foretold(one, record) for one in found}
+    others = {key: made.p_value for key, made in foretold.items() if made is not None and key != _at(comparison)}
+    adjusted = dict(zip(others, benjamini_hochberg(list(others.values())), strict=True))
+    limit = asked.equivalence if margin is None else margin
+    rows = []
+    for one in found:
+        key = (one.metric, one.configuration)
+        rows.append(_row_of_history(one, comparison, limit, everything, record, foretold[key], adjusted.get(key)))
     settings = _Settings(
         comparison=comparison, baseline=past[-1], record=record, days=0.0, everything=everything, past=tuple(past),
         margin=asked.equivalence,
@@ -449,42 +453,62 @@ def _about_days(settings: _Settings, design: Design, rows: Sequence[Row]) -> lis
 # ---- a history alone -------------------------------------------------------------------------------------------------
 
 
-def _row_of_history(one: History, comparison: Comparison, margin: float, everything: bool, record: Side) -> Row:
+def _row_of_history(
+    one: History, comparison: Comparison, margin: float, everything: bool, record: Side,
+    found: Difference | None, p_adjusted: float | None,
+) -> Row:  # fmt: skip
     primary = (one.metric, one.configuration) == _at(comparison)
-    last = one.points[-1]
+    last, asked = one.points[-1], record.measured.experiment.comparison
     base = Row(
         metric=one.metric, title=one.title, configuration=one.configuration, state="inconclusive",
         decides=primary or everything, primary=primary, suspected=False, better=one.better, baseline=None,
         value=last.value, difference=None, p_adjusted=one.p_adjusted, margin=margin, launches_needed=None, sentence="",
     )  # fmt: skip
-    where = f"{one.title} at {one.configuration}"
     recent = _recent_change(one)
-    if recent is not None:
-        support = len(one.points) - recent
-        worse = _is_worse(one, recent)
-        state: RowState = "regression" if worse else "improvement"
-        word = "worse" if worse else "better"
-        change = next(c for c in one.changes if c.index == recent)
-        told = f"{where}: {one.moved(change)}, which is {word}; {count(support, 'records')} carry it"
-        return replace(base, state=state, sentence=told)
-    start = one.levels[-1][0]
-    reference = [point.level for point in one.points[start:-1]]
-    if len(reference) < LEAST_RECORDS:
-        told = f"{where}: {count(len(reference), 'comparable records')} before this one; {LEAST_RECORDS} are needed"
+    if recent is not None and _is_of_interest(one, recent, max(asked.smallest_effect, comparison.floor)):
+        return _row_of_change(base, one, recent)
+    if found is None:
+        before = count(len(_reference(one)), "comparable records")
+        told = f"{one.title} at {one.configuration}: {before} before this one; {LEAST_RECORDS} are needed"
         return replace(base, sentence=told)
-    asked = record.measured
-    found = against_history(launch_values(last.value), reference, asked.confidence, one.scale)
     ratio = one.scale == "ratio"
     decision = decide(
         found, better=one.better, margin=margin if ratio else None, floor=comparison.floor if ratio else 0.0,
-        smallest_effect=asked.experiment.comparison.smallest_effect if ratio else None,
-        p_adjusted=None if primary else one.p_adjusted,
+        smallest_effect=asked.smallest_effect if ratio else None, p_adjusted=p_adjusted,
     )  # fmt: skip
     state = _state(found, decision, one.better)
     suspected = state == "regression"
     state = "inconclusive" if suspected else "pass" if state == "improvement" else state
     told = _said(one.title, one.configuration, found, decision, state, suspected=suspected, against="the history")
-    return replace(base, state=state, suspected=suspected, difference=found, sentence=told)
+    return replace(base, state=state, suspected=suspected, difference=found, p_adjusted=p_adjusted, sentence=told)
+
+
+def _row_of_change(base: Row, one: History, at: int) -> Row:
+    worse = _is_worse(one, at)
+    change = next(c for c in one.changes if c.index == at)
+    told = (
+        f"{one.title} at {one.configuration}: {one.moved(change)}, which is {'worse' if worse else 'better'}; "
+        f"{count(len(one.points) - at, 'records')} carry it"
+    )
+    return replace(base, state="regression" if worse else "improvement", sentence=told)
+
+
+def _foretold(one: History, record: Side) -> Difference | None:
+    """The newest record against the prediction interval of those before it on its level; None where they are too few."""
+    reference = _reference(one)
+    if len(reference) < LEAST_RECORDS:
+        return None
+    return against_history(launch_values(one.points[-1].value), reference, record.measured.confidence, one.scale)
+
+
+def _reference(one: History) -> list[Level]:
+    return [point.level for point in one.points[one.levels[-1][0] : -1]]
+
+
+def _is_of_interest(one: History, at: int, least: float) -> bool:
+    """A certain change may be too small to matter, or to be more than this machine's noise; scores have no such limit."""
+    before, after = one.around(at)
+    return one.scale != "ratio" or abs(math.log(after / before)) > math.log1p(least)
 
 
 def _recent_change(one: History) -> int | None:
