@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import polars as pl
@@ -11,10 +11,12 @@ import pytest
 
 from assay.metrics.base import ALL
 from assay.metrics.estimate import Absent
-from assay.reports import series
+from assay.reports import html, latex, markdown, results, series, terminal
 from assay.reports.view import View, build
+from assay.verdict.judge import judge
 from assay.verdict.types import DIMENSIONS
 from tests import builders
+from tests.metrics.trials_made import timing
 
 
 def test_every_judged_metric_is_in_the_view(view: View) -> None:
@@ -185,3 +187,38 @@ def test_an_empty_record_has_a_view() -> None:
     view = build(measured, judged)
     assert view.launches == ()
     assert view.series == series.Series(timelines=(), order=(), faults=())
+
+
+def timed() -> View:
+    """Five rounds of a command, whose memory is above that of assay's starter."""
+    made = timing(*[[2.0, v, v] for v in (1.0, 1.02, 0.98, 1.01, 0.99)], warm_up=1)
+    return build(made.measured(), judge(made.measured()))
+
+
+def test_a_timing_shows_its_time_and_nothing_that_it_is_not_about() -> None:
+    view = timed()
+    assert [row.name for row in view.primary] == ["trial_time", "trial_cpu_time", "trial_memory"]
+    assert view.metrics == view.primary
+    assert [column.label for column in view.columns] == ["a call"]
+    assert view.recommendations == ()
+    assert "gate" not in view.meaning  # it has none
+    assert {fact.name for fact in view.conditions} == {"Workload", "Launches", "Intervals", "Record", "Made"}
+    assert [fact.text for fact in view.timing if fact.name == "spread"] == [
+        "launches 980 ms to 1.02 s; 10 starts 980 ms to 1.02 s, 2 in each launch, after 5 to warm up"
+    ]
+
+
+@pytest.mark.parametrize("render", [terminal.render, markdown.render, html.render, results.render, latex.render])
+def test_every_report_of_a_timing_shows_its_time_and_no_scaling(render: Callable[[View], str]) -> None:
+    page = render(timed())
+    assert "Time of a call" in page
+    for word in ("Speedup", "Recommendation", "Four dimensions", "Cost of a run", "probe.steps", "1 workers"):
+        assert word not in page
+
+
+def test_the_rules_of_a_timing_speak_of_its_trials_and_of_no_scaling() -> None:
+    rules = {rule.number: rule for rule in timed().rules}
+    assert "trials" in rules[8].evidence
+    assert "speedup" not in rules[11].evidence
+    assert rules[5].evidence.startswith("2 numbers have an interval")  # this record holds no memory
+    assert "Seeds" not in {field.name for field in timed().artifact}

@@ -40,7 +40,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "--output",
         type=Path,
         metavar="PATH",
-        help="write to this file or folder, - for stdout (default: text to stdout, others into RECORD/reports)",
+        help="write to this file or folder, - for stdout (default: terminal, Markdown and JSON to stdout, others into RECORD/reports)",
     )
     parser.add_argument(
         "--root",

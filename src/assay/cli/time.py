@@ -217,9 +217,10 @@ VERB = Verb(
     assay time --shell -- 'zcat log.gz | wc -l'   a line for the shell
     assay time --precision 0.02 -- ./my-command   as many rounds as it takes for 2 %
 
-The commands read nothing and print nowhere. In their words {launch} and {seed} are replaced, as by assay run. The first starts of every round are warm-up: kept, never counted. Nothing is
-subtracted and no outlier is dropped. A start that fails ends it with exit code 5, unless --ignore-failure says otherwise.
-Every timing is a sealed record like any other.""",
+The commands read nothing and print nowhere; {launch} and {seed} in their words are replaced, as by assay run. The
+first starts of every round are warm-up: kept, never counted. Nothing is subtracted and no outlier is dropped. A start
+that fails ends it with exit code 5, unless --ignore-failure says otherwise. Every timing is a sealed record like any
+other.""",
     add_arguments=add_arguments,
     run=_run,
 )

@@ -40,7 +40,7 @@ def render(view: View) -> str:
     from assay.reports import charts
 
     return _template().render(
-        view=view, pictures=charts.draw(view), signs=SIGNS, dimensions=DIMENSIONS, titles=DIMENSION_TITLES,
+        view=view, pictures=() if view.timing else charts.draw(view), signs=SIGNS, dimensions=DIMENSIONS, titles=DIMENSION_TITLES,
         questions=DIMENSION_QUESTIONS, words=STATUS_WORDS, meanings=STATUS_MEANINGS, columns_of=columns_of, ALL=ALL,
         absent_everywhere=absent_everywhere, count=count,
     )  # fmt: skip

@@ -14,6 +14,9 @@ _SPECIAL = str.maketrans({mark: f"\\{mark}" for mark in "\\`*_[]<>|#~"} | {"\n":
 
 def render(view: View) -> str:
     """The whole report as Markdown."""
+    if view.timing:
+        parts = (_headline, _numbers, _facts, _findings, _launches, _environment, _conditions)
+        return "\n\n".join(part(view) for part in parts) + "\n"
     sections = (
         _headline(view), _vector(view), _numbers(view), _gates(view), _findings(view), _recommendations(view),
         *(_dimension(view, dimension) for dimension in DIMENSIONS),
@@ -44,6 +47,10 @@ def _vector(view: View) -> str:
         for row in view.vector
     ]
     return "## Four dimensions\n\n" + table(("Configuration", *titles), rows)
+
+
+def _facts(view: View) -> str:
+    return "## What they rest on\n\n" + table(("What", "Value"), [(fact.name, fact.text) for fact in view.timing])
 
 
 def _numbers(view: View) -> str:
@@ -116,7 +123,8 @@ def _environment(view: View) -> str:
 
 def _conditions(view: View) -> str:
     overhead = "; ".join(f"{label}: {shown.full}" for label, shown in view.overhead)
-    rows = [*((fact.name, fact.text) for fact in view.conditions), ("Instrument's own cost", overhead)]
+    rows = [(fact.name, fact.text) for fact in view.conditions]
+    rows += [] if view.timing else [("Instrument's own cost", overhead)]
     return "## Conditions\n\n" + table(("What", "Value"), rows)
 
 

@@ -33,7 +33,19 @@ class Section:
     table: Table | None = None
 
 
-TABLE_METRICS = ("step_time", "wall_time", "throughput", "speedup", "efficiency", "quality", "cost", "energy")
+TABLE_METRICS = (
+    "trial_time",
+    "trial_cpu_time",
+    "trial_memory",
+    "step_time",
+    "wall_time",
+    "throughput",
+    "speedup",
+    "efficiency",
+    "quality",
+    "cost",
+    "energy",
+)
 
 
 def results_section(view: View) -> tuple[Section, ...]:
@@ -43,6 +55,14 @@ def results_section(view: View) -> tuple[Section, ...]:
         return (Section(title="Results", sentences=(
             "No number of this record may be reported: an audit found it inadmissible.", *map(_sentence, reasons),
         )),)  # fmt: skip
+    if view.timing:
+        return (
+            Section(title="System", sentences=tuple(_system(view))),
+            Section(title="Workload", sentences=tuple(_workload(view))),
+            Section(title="Method", sentences=tuple(_method(view))),
+            Section(title="Results", sentences=(view.sentence,), table=_table(view)),
+            Section(title="Limits", sentences=tuple(_limits(view))),
+        )
     sections = (
         Section(title="System", sentences=tuple(_system(view))),
         Section(title="Workload", sentences=tuple(_workload(view))),
@@ -73,10 +93,8 @@ def _method(view: View) -> Iterator[str]:
     for fact in view.conditions:
         if fact.name in ("Launches", "Intervals"):
             yield _sentence(f"{fact.name}: {fact.text}")
-    yield (
-        "A launch's value is the median of its steady trials; intervals are Student t on the logarithms of the launch "
-        "values, and speedups are taken inside blocks."
-    )
+    value = "A launch's value is the median of its steady trials; intervals are Student t on the logarithms of the launch values"
+    yield f"{value}." if view.timing else f"{value}, and speedups are taken inside blocks."
     yield f"Record {view.record}, {view.state}{', sealed' if view.sealed else ', not sealed'}, assay {view.assay_version}."
 
 
@@ -116,6 +134,10 @@ def _limits(view: View) -> Iterator[str]:
     for rule in view.rules:
         if rule.answer in ("in part", "not kept"):
             yield _sentence(f"{rule.demand} ({rule.answer}): {rule.evidence}")
+    if view.timing:
+        yield from (_sentence(f"{fact.name}: {fact.text}") for fact in view.timing if fact.name != "spread")
+        yield "The numbers hold for this command or function on this system."
+        return
     missing = [d for d in DIMENSIONS if any(row.cells[d].status == "NOT_MEASURED" for row in view.vector)]
     if missing:
         names = ", ".join(DIMENSION_TITLES[dimension].lower() for dimension in missing)
@@ -133,8 +155,9 @@ def _table(view: View) -> Table | None:
         (column.label, *(row.cells[column.key].full if column.key in row.cells else "" for row in used))
         for column in columns
     )
+    of = "" if view.timing else f"{count(len(columns), 'configurations')}, "
     return Table(
-        caption=f"{view.name}: {count(len(columns), 'configurations')}, {view.confidence} intervals in brackets",
+        caption=f"{view.name}: {of}{view.confidence} intervals in brackets",
         head=("Configuration", *(row.title for row in used)),
         rows=body,
     )

@@ -49,6 +49,11 @@ def render(view: View, *, width: int = WIDTH, colour: bool = False) -> str:
 
 
 def _sections(view: View, width: int) -> list[RenderableType]:
+    if view.timing:
+        return [
+            *_headline(view), _title("Numbers"), *_numbers(view, width), _title("What they rest on"), _facts(view),
+            _title("Findings"), _findings(view), Text(), *_footer(view),
+        ]  # fmt: skip
     parts: list[RenderableType] = [*_headline(view), *_vector(view, width)]
     parts += [_title("Numbers"), *_numbers(view, width)]
     if view.gates:
@@ -190,6 +195,13 @@ def _findings(view: View) -> RenderableType:
     ))  # fmt: skip
 
 
+def _facts(view: View) -> Table:
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    for fact in view.timing:
+        grid.add_row(fact.name, fact.text)
+    return grid
+
+
 def _recommendations(view: View) -> Table:
     grid = Table.grid(padding=(0, 2, 0, 0))
     for pick in view.recommendations:
@@ -200,11 +212,9 @@ def _recommendations(view: View) -> Table:
 def _footer(view: View) -> list[RenderableType]:
     cost = "; ".join(f"{label} {shown.full}" for label, shown in view.overhead)
     seal = "sealed" if view.sealed else "not sealed"
+    own = "" if view.timing else f" Instrument's own cost: {cost}."  # of a timing the floor tells it
     return [
-        Text(
-            f"Intervals: {view.confidence} confidence, the launch is the unit. Instrument's own cost: {cost}.",
-            style="dim",
-        ),
+        Text(f"Intervals: {view.confidence} confidence, the launch is the unit.{own}", style="dim"),
         Text(f"Record {view.record}: {view.state}, {seal}.", style="dim"),
     ]
 

@@ -15,12 +15,12 @@ import polars as pl
 from assay.metrics.estimate import Absent, Estimate, Value
 from assay.metrics.format import count, reading, show
 from assay.metrics.measured import Measured
+from assay.metrics.trial_memory import starters_own
 from assay.metrics.trials import asked_to_count, counted, outliers, states
 from assay.stats.drift import drift, lag_one, lag_one_limit
-from assay.units import BYTES, SECONDS
+from assay.units import SECONDS
 from assay.verdict.judge import Judgement
 
-NEAR_FLOOR: Final = 1.02  # memory within 2 % of the starter's own cannot be told from it
 SHORT: Final = 10.0  # a command that takes less than so many empty starts is mostly start
 CERTAIN: Final = 0.01  # p of a drift worth naming
 NOISY: Final = 0.05  # spread between launches (sd of logs) that is named
@@ -54,7 +54,7 @@ def summary(measured: Measured, judgement: Judgement, label: str) -> Summary:
     )
     rows, every = counted(measured), measured.table("trials")
     sizes = rows.group_by("launch").len()["len"].unique().to_list()
-    floor, floor_memory = _floor(measured, "start"), _floor(measured, "start_rss")
+    floor, floor_memory = _floor(measured), starters_own(measured)
     return Summary(
         label=label, time=time, processor=processor, memory=memory, launches=measured.timed.height, trials=rows.height,
         per_launch=int(sizes[0]) if len(sizes) == 1 else None,
@@ -68,8 +68,8 @@ def _end(value: object) -> float | None:
     return float(value) if isinstance(value, int | float) else None
 
 
-def _floor(measured: Measured, counter: str) -> float | None:
-    rows = measured.table("telemetry").filter((pl.col("device") == "spawn") & (pl.col("counter") == counter))
+def _floor(measured: Measured) -> float | None:
+    rows = measured.table("telemetry").filter((pl.col("device") == "spawn") & (pl.col("counter") == "start"))
     return _end(rows["value"].median())
 
 
@@ -136,6 +136,11 @@ def _percent(share: float) -> str:
 
 def text(made: Summary, *, what: str) -> str:
     """Some lines for people; `what` names a trial: "starts" or "trials"."""
+    return "\n".join([made.label, *(f"  {name:<10}{words}" for name, words in lines(made, what=what))])
+
+
+def lines(made: Summary, *, what: str) -> list[tuple[str, str]]:
+    """The name and the words of each line."""
     rows = [("time", _time(made)), ("spread", _spread(made, what))]
     if isinstance(made.processor, Estimate):
         rows.append(("processor", f"{show(made.processor).full}, user and kernel time"))
@@ -144,7 +149,7 @@ def text(made: Summary, *, what: str) -> str:
         thing = "starting an empty command" if what == "starts" else "calling an empty function"
         rows.append(("floor", f"{reading(made.floor, SECONDS)} for {thing}; not subtracted"))
     rows += [("note", note) for note in made.notes]
-    return "\n".join([made.label, *(f"  {name:<10}{words}" for name, words in rows if words)])
+    return [(name, words) for name, words in rows if words]
 
 
 def _time(made: Summary) -> str:
@@ -170,9 +175,7 @@ def _spread(made: Summary, what: str) -> str:
 
 def _memory(made: Summary) -> str:
     if isinstance(made.memory, Absent):
-        return ""
-    if made.floor_memory is not None and made.memory.value <= NEAR_FLOOR * made.floor_memory:
-        return f"at most {reading(made.floor_memory, BYTES)}, which is what assay's starter holds itself"
+        return made.memory.detail if made.memory.reason == "insufficient" else ""
     return f"{show(made.memory).full}, at its largest"
 
 

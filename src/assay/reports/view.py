@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
@@ -23,6 +23,7 @@ from assay.spec.experiment import Experiment
 from assay.units import NS_PER_S
 from assay.verdict.methods import ArtifactField, Rule, artifact, checklist
 from assay.verdict.sentence import launch_words
+from assay.verdict.timing import is_timing, own
 from assay.verdict.types import DIMENSIONS, Finding, GateResult, Recommendation, Status
 
 if TYPE_CHECKING:
@@ -38,6 +39,12 @@ STATUS_MEANINGS: Final[Mapping[str, str]] = {
     "INVALID": "an audit found the record inadmissible; its numbers decide nothing",
     "NOT_MEASURED": "nothing was recorded that could answer",
 }
+TIMING_MEANINGS: Final[Mapping[str, str]] = {
+    **STATUS_MEANINGS,
+    "PASS": "the time has an interval over launches",
+    "INCONCLUSIVE": "too few launches for an interval that can be relied on",
+}
+TIMING_FACTS: Final = ("Workload", "Launches", "Intervals", "Record", "Made")  # the conditions that a timing has
 SEVERITIES: Final = ("invalid", "fail", "warning", "note")
 DIMENSION_TITLES: Final[Mapping[str, str]] = {
     "correctness": "Correctness", "performance": "Performance", "cost": "Cost and energy", "reliability": "Reliability",
@@ -240,6 +247,7 @@ class View:
     efficiency_gate: float | None
     quality_metric: str | None
     quality_margin: float | None
+    timing: tuple[Fact, ...] = ()  # of a record that times a command or a function: what the time rests on
 
     @property
     def primary(self) -> tuple[MetricRow, ...]:
@@ -280,9 +288,11 @@ def build(measured: Measured, judgement: Judgement) -> View:
         Column(key=key, label=_workers(level), workers=level)
         for key, level in zip(measured.configurations, measured.levels, strict=True)
     )
+    if is_timing(measured):
+        columns = tuple(replace(column, label="a call") for column in columns)
     labels = {column.key: column.label for column in columns}
     verdict, experiment, manifest = judgement.verdict, measured.experiment, measured.manifest
-    metrics = _metrics(judgement, experiment.workload.work)
+    metrics = _timing_metrics(judgement) if is_timing(measured) else _metrics(judgement, experiment.workload.work)
     return View(
         name=experiment.name,
         record=str(manifest.get("id", "")),
@@ -293,7 +303,7 @@ def build(measured: Measured, judgement: Judgement) -> View:
         confidence=_percent(measured.confidence),
         status=verdict.status,
         word=STATUS_WORDS[verdict.status],
-        meaning=STATUS_MEANINGS[verdict.status],
+        meaning=(TIMING_MEANINGS if is_timing(measured) else STATUS_MEANINGS)[verdict.status],
         sentence=verdict.sentence,
         columns=columns,
         base=measured.base,
@@ -301,7 +311,7 @@ def build(measured: Measured, judgement: Judgement) -> View:
         metrics=metrics,
         gates=_gate_rows(verdict.gates, labels),
         findings=_findings(verdict.findings, labels),
-        recommendations=_recommendation_rows(verdict.recommendations, labels),
+        recommendations=() if is_timing(measured) else _recommendation_rows(verdict.recommendations, labels),
         launches=_launches(measured, labels),
         environment=_environment(manifest.get("environment")),
         conditions=_conditions(experiment, manifest, measured, labels[measured.base]),
@@ -312,6 +322,7 @@ def build(measured: Measured, judgement: Judgement) -> View:
         efficiency_gate=experiment.gates.efficiency,
         quality_metric=experiment.quality.metric if experiment.quality else None,
         quality_margin=experiment.quality.margin if experiment.quality else None,
+        timing=_timing(measured, judgement) if is_timing(measured) else (),
     )  # fmt: skip
 
 
@@ -352,6 +363,26 @@ def _metrics(judgement: Judgement, work: str) -> tuple[MetricRow, ...]:
         return dimensions.get(row.dimension, len(dimensions)), not row.primary, known, row.name
 
     return tuple(sorted(rows, key=place))
+
+
+def _timing_metrics(judgement: Judgement) -> tuple[MetricRow, ...]:
+    """What a timing is about, all of it in the summary: no speedup of one command over itself, no wall time of a round."""
+    rows = (_metric_row(judgement.metrics[name], values, "calls") for name, values in own(judgement.results).items())
+    return tuple(replace(row, primary=True) for row in rows)
+
+
+def _timing(measured: Measured, judgement: Judgement) -> tuple[Fact, ...]:
+    """What the time rests on and what to beware of, besides the numbers and the findings, which stand elsewhere."""
+    from assay.reports.timing import lines, summary
+
+    made = summary(measured, judgement, measured.experiment.name)
+    found = {finding.evidence for finding in judgement.verdict.findings}
+    rows = lines(made, what="starts" if measured.experiment.workload.runner == "command" else "trials")
+    return tuple(
+        Fact(name=name, text=words)
+        for name, words in rows
+        if name in ("spread", "floor", "note") and words not in found
+    )
 
 
 def _metric_row(metric: Metric, values: Mapping[str, Value], work: str) -> MetricRow:
@@ -482,7 +513,18 @@ def _conditions(experiment: Experiment, manifest: Mapping[str, Any], measured: M
         "Record": f"{manifest.get('id', 'unnamed')}, {measured.state}, {'sealed' if measured.sealed else 'not sealed'}",
         "Made": f"{manifest.get('created_utc', 'unknown time')} by assay {manifest.get('assay_version', '?')}",
     }  # fmt: skip
-    return tuple(Fact(name=name, text=text) for name, text in facts.items())
+    if is_timing(measured):
+        facts = {**facts, "Launches": _rounds(experiment, measured)}
+    shown = TIMING_FACTS if is_timing(measured) else tuple(facts)
+    return tuple(Fact(name=name, text=facts[name]) for name in shown)
+
+
+def _rounds(experiment: Experiment, measured: Measured) -> str:
+    """A timing has no seeds and one configuration: how its launches were asked for."""
+    words = launch_words(measured).replace(" per configuration in randomised blocks", "")
+    timing = experiment.timing
+    each = f"{count(timing.trials, 'trials')} each" if timing.trials else f"of at least {given(timing.round_s)} s"
+    return f"{words}, {each}, after at least {timing.warm_up} to warm up"
 
 
 def _gates(experiment: Experiment) -> str:

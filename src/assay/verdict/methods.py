@@ -22,6 +22,7 @@ from assay.metrics.measured import Measured
 from assay.spec.plan import plan
 from assay.units import NS_PER_S
 from assay.verdict.judge import Judgement
+from assay.verdict.timing import is_timing, own
 
 Answer = Literal["kept", "in part", "not kept", "not applicable"]
 ENOUGH_LAUNCHES = 5  # as the audit `launches`
@@ -49,11 +50,11 @@ class ArtifactField:
 
 def checklist(measured: Measured, judgement: Judgement) -> tuple[Rule, ...]:
     """All twelve rules in order."""
-    results = judgement.results
+    results = own(judgement.results) if is_timing(measured) else judgement.results
     answered = (
         _base(measured, results), _subset(measured), _means(measured), _ratios(measured, results),
         _determinism(measured, results), _normality(measured, results), _comparison(measured, results),
-        _statistic(measured, results), _factors(measured), _parallel_timing(measured), _bounds(results),
+        _statistic(measured, results), _factors(measured), _parallel_timing(measured), _bounds(measured, results),
         _pictures(measured),
     )  # fmt: skip
     return tuple(
@@ -194,6 +195,12 @@ def _comparison(measured: Measured, results: Results) -> _Answered:
 
 
 def _statistic(measured: Measured, results: Results) -> _Answered:
+    if is_timing(measured):
+        return (
+            "kept",
+            "the median of a launch's trials stands beside the fastest and the slowest of all; outliers are counted",
+            "",
+        )
     tails = [results.get(name, {}) for name in ("step_time_p95", "step_time_p99")]
     shown = [value for row in tails for value in row.values() if isinstance(value, Estimate)]
     if any(isinstance(value, Estimate) for value in results.get("step_time", {}).values()):
@@ -214,6 +221,9 @@ def _factors(measured: Measured) -> _Answered:
         return "not kept", "the record holds no environment", "run with assay run, which captures it"
     told = f"{known} facts about machine and software are in the record, {missing} could not be read and say why"
     extra = len(measured.experiment.conditions)
+    if extra == 0 and is_timing(measured):
+        mend = "name them with --name, or time a script that holds them"
+        return "in part", f"{told}; what it read (files, settings) is known only through its words", mend
     if extra == 0:
         return (
             "in part",
@@ -246,7 +256,10 @@ def _parallel_timing(measured: Measured) -> _Answered:
     )
 
 
-def _bounds(results: Results) -> _Answered:
+def _bounds(measured: Measured, results: Results) -> _Answered:
+    if is_timing(measured):
+        mend = "a bound of the hardware needs FLOP counts or the bytes that are moved"
+        return "in part", "what an empty call or start takes is told beside it; no hardware bound was measured", mend
     ceiling = results.get("amdahl_ceiling", {}).get(ALL)
     if not isinstance(ceiling, Estimate):
         return (
@@ -299,17 +312,19 @@ def _fields(measured: Measured) -> Iterator[tuple[str, str, str]]:
         "Error bars",
         (
             f"{given(100 * measured.confidence, 4)} % Student t intervals on logarithms; the source of variation is the launch: "
-            "fresh processes, own place in a random order, seeds shared inside a block"
+            f"fresh processes{'' if is_timing(measured) else ', own place in a random order, seeds shared inside a block'}"
         ),
         "",
     )
-    yield "Seeds", f"launches.seed = {experiment.launches.seed} fixes order and training seeds", ""
+    if not is_timing(measured):
+        yield "Seeds", f"launches.seed = {experiment.launches.seed} fixes order and training seeds", ""
     yield "Settings", " ".join((experiment.workload.script, *experiment.workload.arguments)), ""
     yield "Code", _code(before), "no commit was recorded: the script is no part of a repository"
     yield "Processors", _text(before, "cpu", "model"), "not recorded"
     yield "Accelerators", _gpus(before), "none seen"
     yield "Memory", _bytes(before), "not recorded"
-    yield "Time of a run", _times(measured), "no launch ended well"
+    if not is_timing(measured):
+        yield "Time of a run", _times(measured), "no launch ended well"
     seconds = float(((launches["end_ns"] - launches["begin_ns"]) / NS_PER_S).sum()) if launches.height else 0.0
     yield (
         "Compute in total",
@@ -395,6 +410,8 @@ def _first(results: Results, names: tuple[str, ...], configuration: str) -> str 
 
 
 def _primary(measured: Measured, results: Results) -> Estimate | None:
-    """The base's time of a step, or of a launch."""
-    values: list[Value | None] = [results.get(name, {}).get(measured.base) for name in ("step_time", "wall_time")]
+    """The base's time of a call, of a step, or of a launch."""
+    values: list[Value | None] = [
+        results.get(name, {}).get(measured.base) for name in ("trial_time", "step_time", "wall_time")
+    ]
     return next((value for value in values if isinstance(value, Estimate)), None)

@@ -7,6 +7,7 @@ nothing.  PASS: there is an interval over launches.  INCONCLUSIVE: fewer than 3 
 from __future__ import annotations
 
 from collections.abc import Sequence, Set
+from typing import Final
 
 from assay.metrics.base import Results
 from assay.metrics.estimate import Absent, Estimate, Value
@@ -15,6 +16,17 @@ from assay.metrics.measured import Measured
 from assay.metrics.trials import is_timing as is_timing
 from assay.verdict.gates.base import FEWEST_LAUNCHES, too_few
 from assay.verdict.types import Finding, Severity, Status
+
+METRICS: Final = (
+    "trial_time",
+    "trial_cpu_time",
+    "trial_memory",
+)  # what such a record is about; the rest says nothing of it
+
+
+def own(results: Results) -> Results:
+    """The results that say something about a call."""
+    return {name: results[name] for name in METRICS if name in results}
 
 
 def the_time(results: Results) -> Value:
