@@ -83,3 +83,19 @@ def test_what_cannot_be_read_or_written_is_one_sentence(
 def test_an_experiment_is_no_claim(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["audit", str(repository / "examples" / "digits.toml")]) == 2
     assert "claim: found nothing" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("form", ["--json", "--markdown", None])
+def test_a_secret_in_a_claim_reaches_neither_the_answer_nor_an_error(
+    tmp_path: Path, repository: Path, capsys: pytest.CaptureFixture[str], form: str | None
+) -> None:
+    planted = "sk-planted0123456789ABCDEF"
+    unsound = (repository / "examples" / "claims" / "eight_times.toml").read_text()
+    claim, wrong = tmp_path / "claim.toml", tmp_path / "wrong.toml"
+    claim.write_text(unsound.replace('precision = "fp32"', f'precision = "{planted}"'))
+    wrong.write_text(f'no_such_key = "{planted}"\n{unsound}')
+    shown = audit(capsys, str(claim), *([form] if form else []), code=1)
+    assert "[redacted]" in shown
+    assert planted not in shown
+    assert main(["audit", str(wrong)]) == 2
+    assert planted not in capsys.readouterr().err

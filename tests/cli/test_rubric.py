@@ -82,7 +82,8 @@ def test_no_row_that_meets_everything_is_exit_code_1(scaling: str, capsys: pytes
         (["--tolerance", "-1"], "--tolerance: found -1; allowed: a number of at least 0"),
         (["--deadline", "nan"], "--deadline: found nan; allowed: a number above 0"),
         (["--work", "0"], "--work: found 0; allowed: a number above 0"),
-        (["--predict", "0.5"], "--predict: found 0.5; allowed: a number of at least 1"),
+        (["--predict", "0.5"], "--predict: found 0.5; allowed: a whole number of at least 1"),
+        (["--predict", "2.5"], "--predict: found 2.5; allowed: a whole number of at least 1"),
     ],
 )
 def test_a_wrong_flag_is_one_sentence_and_exit_code_2(
@@ -121,7 +122,7 @@ def test_the_laws_are_printed_and_a_prediction_within_twice_the_range(
     text = printed(capsys, scaling, "--predict", "64")
     for words in (
         "Universal Scalability Law: contention alpha = 0.02417, coherency beta =", "law: Amdahl's law, by AICc",
-        "peak: no peak up to N = 32", "largest row held out: p = 32", "predicted at p = 64: S = 18.31 relative to 1",
+        "peak: no peak up to N = 32", "largest row held out: p = 32", "measured 4800 work/s", "predicted at p = 64: S = 18.31 relative to 1",
     ):  # fmt: skip
         assert words in text
 

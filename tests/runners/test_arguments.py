@@ -29,3 +29,18 @@ def test_a_secret_is_refused_and_not_repeated(arguments: tuple[str, ...]) -> Non
 )
 def test_sizes_placeholders_and_switches_are_no_secrets(arguments: tuple[str, ...]) -> None:
     refuse_secrets(asked(*arguments))
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("api_key", "planted1"), ("note", "password=planted-99"), ("url", "https://me:planted1@host/x")],
+)
+def test_a_secret_among_the_conditions_is_refused_and_not_repeated(name: str, text: str) -> None:
+    with pytest.raises(SpecError, match=f"conditions.{name}: found what looks like a secret") as refusal:
+        refuse_secrets(asked().model_copy(update={"conditions": {name: text}}))
+    assert "planted" not in str(refusal.value)
+
+
+def test_conditions_without_secrets_are_taken() -> None:
+    conditions = {"token_length": 4096, "tokenizer": "bpe", "max_tokens": 64, "auth": "none", "precision": "bf16"}
+    refuse_secrets(asked().model_copy(update={"conditions": conditions}))

@@ -66,7 +66,9 @@ def test_each_reading_has_its_limit_and_its_mend(name: str, changes: dict[str, A
 def test_a_drift_counts_only_where_it_is_certain() -> None:
     drifting = {"per_hour": 3.0, "low": 1.0, "high": 5.0, "over_the_run": 0.05}
     assert checks(trend=Drift(p_value=0.2, **drifting))["drift"].fitness == "fit"
-    assert checks(trend=Drift(p_value=0.001, **drifting))["drift"].fitness == "noisy"
+    certain = checks(trend=Drift(p_value=0.001, **drifting))["drift"]
+    assert certain.fitness == "noisy"
+    assert certain.evidence.endswith("from the first launch to the last")  # no hour was looked at
 
 
 def test_false_alarms_count_only_where_chance_does_not_explain_them() -> None:

@@ -8,8 +8,9 @@ from assay import catalog
 from assay.metrics.measured import from_record
 from assay.record.reader import open_record
 from assay.verdict.judge import judge
-from assay.verdict.pitfalls import Pitfall, of_record
+from assay.verdict.pitfalls import OF_TIMINGS, Pitfall, of_record
 from tests.handmade import Handmade
+from tests.metrics.trials_made import timing
 from tests.records.make import HERE, TRAINERS
 from tests.verdict.making import good, judged
 from tests.verdict.test_broken_trainers import FAULTS
@@ -66,3 +67,9 @@ def test_the_stored_records_collect_no_further_alarms(name: str) -> None:
         )
     }
     assert warned - machine <= expected
+
+
+def test_a_timing_is_not_asked_for_steps_and_quality() -> None:
+    found = pitfalls(timing([1.0, 1.0], [1.1, 1.1], [1.0, 1.0]))
+    assert set(found) == OF_TIMINGS
+    assert not any("probe" in pitfall.reason or "quality" in pitfall.reason for pitfall in found.values())

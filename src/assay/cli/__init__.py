@@ -104,7 +104,9 @@ def _explain(error: Exception) -> int:
     from assay.errors import AssayError
 
     if isinstance(error, AssayError):
-        return _say(str(error), error.exit_code)
+        from assay.record.redact import redact
+
+        return _say(redact(str(error)), error.exit_code)  # it may quote a line of a file
     import traceback
 
     traceback.print_exception(error)

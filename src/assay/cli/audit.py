@@ -91,6 +91,12 @@ def _form_of(path: Path) -> str | None:
 
 def _shown(sheet: Sheet, form: str | None, *, terminal: bool) -> str:
     """The sheet in a form; on a terminal in its width and colour."""
+    from assay.record.redact import redact
+
+    return redact(_as_it_is(sheet, form, terminal=terminal))  # a claim's file was never looked through for secrets
+
+
+def _as_it_is(sheet: Sheet, form: str | None, *, terminal: bool) -> str:
     import os
     import shutil
     import sys

@@ -112,7 +112,8 @@ def result_of(seen: Seen, begins: Sequence[float], values: Sequence[float]) -> d
     return {
         "utc": SystemClock().utc().isoformat(timespec="seconds"), "assay_version": __version__, "fitness": whole(checks),
         "launches": len(values), "seconds": seen.seconds, **aa,
-        "drift_per_hour": None if trend is None else {"value": trend.per_hour, "low": trend.low, "high": trend.high},
+        # over the time that was looked at: per hour it would be a power of what was seen, and no number at all
+        "drift_over_the_run": None if trend is None else {"value": trend.over_the_run, "p_value": trend.p_value},
         "autocorrelation": memory, "clock": dict(seen.clock), "shares": dict(seen.shares), "context": dict(seen.context),
         "checks": [asdict(check) for check in checks], "launch_values_s": list(values),
     }  # fmt: skip

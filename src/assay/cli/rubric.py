@@ -43,6 +43,9 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
 
 
+WORKERS = "of at least 1"  # what --predict may be
+
+
 def _run(arguments: argparse.Namespace) -> int:
     import sys
 
@@ -71,14 +74,16 @@ def _limits(arguments: argparse.Namespace) -> tuple[Limits, float | None, float 
     def number(flag: str, least: str) -> float | None:
         text = getattr(arguments, flag)
         value = _finite(text)
-        below = value is None or value < 0 or (value == 0 and least == "above 0") or (value < 1 and least.endswith("1"))
+        whole = value is not None and value >= 1 and value == int(value)
+        below = value is None or value < 0 or (value == 0 and least == "above 0") or (least == WORKERS and not whole)
         if text is not None and below:
-            problems.append(Problem(where=f"--{flag}", found=text or "nothing", allowed=f"a number {least}"))
+            kind = "a whole number" if least == WORKERS else "a number"
+            problems.append(Problem(where=f"--{flag}", found=text or "nothing", allowed=f"{kind} {least}"))
         return value
 
     tolerance, efficiency = number("tolerance", "of at least 0"), number("efficiency", "above 0")
     deadline, budget, work = number("deadline", "above 0"), number("budget", "above 0"), number("work", "above 0")
-    wanted = number("predict", "of at least 1")
+    wanted = number("predict", WORKERS)
     if problems or tolerance is None or efficiency is None:
         raise SpecError(tuple(problems), "the flags")
     return Limits(tolerance=tolerance, efficiency=efficiency, deadline_s=deadline, budget_usd=budget), work, wanted

@@ -32,7 +32,7 @@ GIB: Final = 1024**3
 # What a record carries of the result; the rest stays in the file.
 CARRIED: Final = (
     "utc", "assay_version", "fitness", "noise_floor", "noise_floor_apart", "minimum_detectable_effect_k5",
-    "false_alarm_rate", "false_alarm_rate_apart", "drift_per_hour", "autocorrelation", "clock", "launches", "seconds",
+    "false_alarm_rate", "false_alarm_rate_apart", "drift_over_the_run", "autocorrelation", "clock", "launches", "seconds",
 )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Do the script's arguments carry a secret, or bytes that are no text?  Then nothing is started.
+"""Do the script's arguments or the conditions carry a secret, or bytes that are no text?  Then nothing is started.
 
 Arguments stand in the process list of every machine of the job, in the record and in every report.  A secret belongs into
 an environment variable, which the record redacts.  A number is never a secret: `--token-dim 64` is a size.
@@ -6,8 +6,10 @@ an environment variable, which the record redacts.  A number is never a secret: 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from assay.errors import Problem, SpecError
-from assay.record.redact import redact_arguments
+from assay.record.redact import redact, redact_arguments, redact_environment
 from assay.spec.experiment import Experiment
 
 HARMLESS = frozenset({"true", "false", "none", "yes", "no", "on", "off", ""})
@@ -31,8 +33,24 @@ def refuse_secrets(experiment: Experiment) -> None:
         for place, (asked, shown) in enumerate(zip(arguments, cleaned, strict=True))
         if asked != shown and not _harmless(asked.rpartition("=")[2])
     )
+    problems += tuple(_conditions(experiment))
     if problems:
-        raise SpecError(problems, "the script's arguments")
+        raise SpecError(problems, "the experiment")
+
+
+def _conditions(experiment: Experiment) -> Iterator[Problem]:
+    """What is written down to be read by others, in the record, in reports and in comparisons."""
+    texts = {f"conditions.{name}": str(value) for name, value in experiment.conditions.items()}
+    if experiment.prices is not None:
+        texts["prices.source"] = experiment.prices.source
+    cleaned = redact_environment(texts)
+    for where, text in texts.items():
+        if cleaned[where] != text and not _harmless(text):
+            yield Problem(
+                where=redact(where), found="what looks like a secret",
+                allowed="text that anybody may read, since it stands in the record and in every report",
+                mend="Leave it out, or name what it belongs to.",
+            )  # fmt: skip
 
 
 def refuse_bytes(experiment: Experiment) -> None:

@@ -24,7 +24,8 @@ from assay.spec.load import from_mapping
 LAUNCHES: Final = 60
 LEAST_LAUNCHES: Final = 40
 OVERHEAD_S: Final = 0.6  # of a launch, besides its counted calls: a guess that only decides how long a round is
-RESERVE: Final = 0.1  # of the time: the launch that is under way when it is over, the clock checks, the judging
+RESERVE: Final = 0.1  # of the time: the launch that is under way when it is over
+RESERVE_S: Final = 2.5  # besides: starting the program, the clock checks, the judging; at most half of the time
 CLOCK_READS: Final = 100_000
 SLEEPS: Final = 50
 SLEEP_S: Final = 0.001
@@ -53,7 +54,7 @@ class Seen:
 
 def experiment(seconds: float, launches: int) -> Experiment:
     """The launches as an experiment that ends in time."""
-    seconds *= 1.0 - RESERVE
+    seconds -= min(RESERVE * seconds + RESERVE_S, seconds / 2.0)
     each = max(0.02, seconds / launches - OVERHEAD_S)
     return from_mapping({
         "name": "doctor", "workload": {"runner": "function", "script": TARGET, "work": "calls"},

@@ -110,7 +110,7 @@ def _series(trend: Drift | None, memory: float | None, launches: int) -> Iterato
     if trend is not None:
         certain = trend.p_value < CERTAIN
         evidence = (
-            f"{percent(trend.over_the_run)} over the run, {percent(trend.per_hour)} per hour"
+            f"{percent(trend.over_the_run)} from the first launch to the last"  # an hour was not looked at
             if certain
             else "none that is certain"
         )

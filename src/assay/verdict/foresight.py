@@ -30,6 +30,7 @@ from assay.stats.quantiles import least_two_sided
 from assay.stats.sequential import expected_launches, look_confidence
 
 SUPPOSED_SPREADS = (0.01, 0.02, 0.05)  # of launches, where nothing is known
+SUPPOSING = "if launches vary by"
 FEWEST_LAUNCHES = 3
 TIMES = ("step_time", "trial_time", "wall_time")
 
@@ -88,7 +89,7 @@ def _performance(
             yield _speedup(experiment, name, _spread(ratios))
     if earlier is None:
         for cv in SUPPOSED_SPREADS:
-            yield _time(experiment, f"if launches vary by {given(100 * cv)} %", cv, floor)
+            yield _time(experiment, f"{SUPPOSING} {given(100 * cv)} %", cv, floor)
 
 
 def _time(experiment: Experiment, subject: str, cv: float, floor: float | None) -> Expectation:
@@ -97,8 +98,10 @@ def _time(experiment: Experiment, subject: str, cv: float, floor: float | None) 
     effect = detectable_effect(error, k - 1, confidence, least=math.log1p(experiment.comparison.smallest_effect))
     told = (
         f"{_precision(experiment, cv)}interval about ±{_percent(_half(cv, k, confidence))}; against a second record of as many "
-        f"launches a change of {_percent(math.expm1(effect))} is found in 4 of 5 cases (launches vary by {_percent(cv)})"
+        f"launches a change of {_percent(math.expm1(effect))} is found in 4 of 5 cases"
     )
+    if not subject.startswith(SUPPOSING):
+        told += f" (launches vary by {_percent(cv)})"
     if floor is not None and floor > math.expm1(effect):
         told += f"; this machine's noise floor, {_percent(floor)}, is larger and decides"
     return Expectation(subject=subject, sentence=told)

@@ -14,11 +14,14 @@ from assay import catalog
 from assay.metrics.base import Results
 from assay.metrics.measured import Measured
 from assay.verdict.audits.base import Audit
+from assay.verdict.timing import is_timing
 from assay.verdict.types import Finding
 
 State = Literal["fallen into", "not examined", "clear"]
 STATES: tuple[State, ...] = ("fallen into", "not examined", "clear")
 GRAVE = ("invalid", "fail", "warning")
+# What a record that times one command or function can fall into: it has no steps, no quality and no base.
+OF_TIMINGS = frozenset({"cherry_picked", "contention", "instrument_errors", "launches", "looks", "overhead", "sealed"})
 UNSEEN = "_not_measured"  # a note whose rule ends so says that the audit saw nothing
 
 
@@ -39,7 +42,7 @@ def of_record(measured: Measured, results: Results) -> tuple[Pitfall, ...]:
     audits: Mapping[str, Audit] = catalog.load_all("verdict.audits")
     made = []
     for audit in audits.values():
-        if audit.of_records:
+        if audit.of_records and (not is_timing(measured) or audit.name in OF_TIMINGS):
             found = audit.examine(measured, results)
             unseen = audit.blind(measured, results) if audit.blind is not None else _unseen(found)
             made.append(_pitfall(audit, found, unseen or ""))

@@ -277,12 +277,13 @@ def _scaling(measured: Points | None, rows: Sequence[Timing], mode: Mode) -> Sca
         return None
     usl = next((law for law in choice.fits if law.law == "usl"), None)
     held = held_out(measured, laws=WEAK if mode == "weak" else STRONG)
+    per_second = _counted(rows)
     return Scaling(
-        per_second=_counted(rows), laws=tuple(_law_row(law) for law in choice.fits), chosen=choice.chosen.law,
+        per_second=per_second, laws=tuple(_law_row(law) for law in choice.fits), chosen=choice.chosen.law,
         why=choice.sentence, peak=_peak_words(usl, measured),
         held_out_error=None if isinstance(held, Refused) else held.error.value,
         held_out=held.sentence if isinstance(held, Refused) else
-        f"p = {held.workers:g}: predicted {held.predicted:.4g}, measured {held.measured:.4g} ({held.error.value:+.1%})",
+        f"p = {held.workers:g}: predicted {held.predicted:.4g}, measured {held.measured:.4g} {per_second}/s ({held.error.value:+.1%})",
     )  # fmt: skip
 
 
