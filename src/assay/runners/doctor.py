@@ -23,7 +23,7 @@ from assay.spec.load import from_mapping
 
 LAUNCHES: Final = 60
 LEAST_LAUNCHES: Final = 40
-OVERHEAD_S: Final = 0.6  # of a launch, besides its counted calls: a guess that only decides how long a round is
+OVERHEAD_S: Final = 0.4  # of a launch, besides its counted calls: a guess that only decides how long a round is
 RESERVE: Final = 0.1  # of the time: the launch that is under way when it is over
 RESERVE_S: Final = 2.5  # besides: starting the program, the clock checks, the judging; at most half of the time
 CLOCK_READS: Final = 100_000
