@@ -212,7 +212,7 @@ def test_a_timing_shows_its_time_and_nothing_that_it_is_not_about() -> None:
 def test_every_report_of_a_timing_shows_its_time_and_no_scaling(render: Callable[[View], str]) -> None:
     page = render(timed())
     assert "Time of a call" in page
-    for word in ("Speedup", "Recommendation", "Four dimensions", "Cost of a run", "probe.steps", "1 workers"):
+    for word in ("Speedup", "Recommendation", "Four dimensions", "Cost of a run", "probe.steps", "1 workers", "Median step"):
         assert word not in page
 
 
@@ -220,5 +220,6 @@ def test_the_rules_of_a_timing_speak_of_its_trials_and_of_no_scaling() -> None:
     rules = {rule.number: rule for rule in timed().rules}
     assert "trials" in rules[8].evidence
     assert "speedup" not in rules[11].evidence
+    assert rules[12].answer == "not applicable"  # its page has no picture
     assert rules[5].evidence.startswith("2 numbers have an interval")  # this record holds no memory
     assert "Seeds" not in {field.name for field in timed().artifact}

@@ -47,7 +47,7 @@ def _unless_below(value: Value, floor: float | None) -> Value:
     if floor is None or not isinstance(value, Estimate) or value.value > NEAR_FLOOR * floor:
         return value
     detail = f"at most {reading(floor, BYTES)}, which is what assay's starter holds itself"
-    return Absent(reason="insufficient", detail=detail)
+    return Absent(reason="not_measured", detail=detail)
 
 
 METRIC = Metric(

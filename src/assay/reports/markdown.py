@@ -98,6 +98,9 @@ def _dimension(view: View, dimension: str) -> str:
 
 
 def _launches(view: View) -> str:
+    if view.timing:
+        short = [(str(r.number), str(r.block), r.status, r.wall, r.reason) for r in view.launches]
+        return "## Launches\n\n" + table(("Launch", "Block", "Status", "Wall", "Reason"), short)
     rows = [
         (str(r.number), r.label, str(r.block), r.role, r.status, r.wall, str(r.steps), r.step, r.reason)
         for r in view.launches

@@ -175,7 +175,7 @@ def _spread(made: Summary, what: str) -> str:
 
 def _memory(made: Summary) -> str:
     if isinstance(made.memory, Absent):
-        return made.memory.detail if made.memory.reason == "insufficient" else ""
+        return made.memory.detail
     return f"{show(made.memory).full}, at its largest"
 
 

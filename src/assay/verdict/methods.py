@@ -275,6 +275,8 @@ def _bounds(measured: Measured, results: Results) -> _Answered:
 
 
 def _pictures(measured: Measured) -> _Answered:
+    if is_timing(measured):
+        return "not applicable", "the report of a timing has no picture", ""
     return (
         "kept",
         (
