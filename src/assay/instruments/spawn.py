@@ -32,11 +32,13 @@ LAST_WORDS = 8192  # bytes of a failed command's errors that go into the log
 
 
 def main(job: dict[str, Any]) -> int:
-    """Measure the floor, warm up, then make the counted starts. Gives the exit code."""
+    """Warm up, measure the floor, then make the counted starts. Gives the exit code.
+
+    The floor after the warm-up: while a launch begins, what started it is busy too, and the floor would exceed the time.
+    """
     out = os.open(job["out"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
     job["errors"] = _nameless(f"{job['out']}.errors")
     variables = dict(os.environ)
-    _write(out, {"floor": floor(variables)})
     durations: list[int] = []
     while _warming_up(job, durations):
         row = start(job, variables, warm_up=1)
@@ -44,6 +46,7 @@ def main(job: dict[str, Any]) -> int:
         if not _ended_well(row, job):
             return FAILED
         durations.append(row["end_ns"] - row["begin_ns"])
+    _write(out, {"floor": floor(variables)})
     planned = job["trials"] or (trials_for(min(durations), job["round_ns"]) if durations else 0)
     done, spent = 0, 0
     while done < (planned or PROBE_STARTS):
