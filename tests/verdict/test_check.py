@@ -92,7 +92,7 @@ def test_the_two_records_are_not_counted_among_the_days() -> None:
 def test_quality_comes_first() -> None:
     found = checked(made(10.0, day=1, session="s", right=380), made(5.0, day=2, session="s", right=300))
     assert found.state == "regression"
-    assert found.sentence.startswith("REGRESSION: quality is degraded")
+    assert found.sentence.startswith("REGRESSION: quality is degraded (accuracy lost: changed by ")
 
 
 def test_quality_that_was_asked_for_and_not_measured_is_no_pass() -> None:
@@ -187,3 +187,14 @@ def test_a_certain_change_that_is_too_small_to_matter_fails_no_build() -> None:
     small, large = (along(*days, *(step * x for x in days[:5])) for step in (1.005, 1.02))
     assert any(change.kind == "change" for one in small.histories for change in one.changes)
     assert (small.state, large.state) == ("inconclusive", "regression")
+
+
+def test_what_could_have_been_seen_on_two_days_follows_from_the_days_and_not_from_the_number_of_launches() -> None:
+    # Two records, days that differ by 15 % each: (1.96 + 0.84) x sqrt(2) x 0.15 = 0.594 on the log scale, 81 %.
+    found = checked(made(10.0, day=1), made(10.0, day=2))
+    assert "only changes of 81 % or more would be seen" in found.sentence
+
+
+def test_a_change_that_is_shown_as_zero_has_no_sign() -> None:
+    assert "wall_time" in [row.metric for row in checked(made(10.0, day=1), made(10.001, day=2)).rows]
+    assert "+0 %" not in checked(made(10.0, day=1), made(10.001, day=2)).sentence

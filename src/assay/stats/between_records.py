@@ -133,6 +133,18 @@ def against_history(values: Sequence[float], levels: Sequence[Level], confidence
     )
 
 
+def detectable_with_days(difference: Difference, least: float) -> float:
+    """What a difference with days in it finds in 80 % of repetitions; `least`: relative, effects up to it are of no interest.
+
+    Its degrees of freedom are known, not estimated from the launches of two sides: `decide` would take those of the smaller.
+    """
+    ratio = difference.scale == "ratio"
+    found = detectable_effect(
+        difference.standard_error, difference.df, difference.confidence, math.log1p(least) if ratio else 0.0
+    )
+    return _back(found, ratio) - (1.0 if ratio else 0.0)
+
+
 def _wider(difference: Difference, error: float, df: float, how: str) -> Difference:
     """The difference with this error where that makes its interval wider; the p-value is the larger one."""
     centre = math.log(difference.value) if difference.scale == "ratio" else difference.value

@@ -29,10 +29,19 @@ import polars as pl
 from assay.metrics.base import Better
 from assay.metrics.estimate import Absent, Value
 from assay.metrics.format import count, decimals_of, given, number
-from assay.stats.between_records import LEAST_RECORDS, Between, Level, against_history, assumed, level, widened
+from assay.stats.between_records import (
+    LEAST_RECORDS,
+    Between,
+    Level,
+    against_history,
+    assumed,
+    detectable_with_days,
+    level,
+    widened,
+)
 from assay.stats.comparison import REASONS, Decision, Difference, decide
 from assay.stats.multiplicity import benjamini_hochberg
-from assay.verdict.arms import Arm, difference, in_turn, launch_values
+from assay.verdict.arms import Arm, difference, in_turn, launch_values, quality
 from assay.verdict.compared import Change, Comparison, Mismatch, Side
 from assay.verdict.history import History, histories, worth_showing
 
@@ -307,7 +316,9 @@ def _correctness(settings: _Settings) -> list[Row]:
         "HELD": "quality is held", "DEGRADED": "quality is degraded", "INCONCLUSIVE": "whether quality is held is undecided",
         "NOT_MEASURED": "quality was not measured",
     }  # fmt: skip
-    rows = [_plain_row(settings, QUALITY, "Quality", settings.comparison.configuration, states[held], words[held])]
+    at = settings.comparison.configuration
+    bounds = quality(settings.arm(settings.baseline, at), settings.arm(settings.record, at)).sentence
+    rows = [_plain_row(settings, QUALITY, "Quality", at, states[held], f"{words[held]} ({bounds})")]
     known = {(f.rule, f.configuration) for f in settings.baseline.judgement.verdict.findings if f.severity == "fail"}
     for finding in settings.record.judgement.verdict.findings:
         if finding.severity == "fail" and (finding.rule, finding.configuration) not in known:
@@ -395,11 +406,19 @@ def _row(settings: _Settings, change: Change, raw: Difference | None, wide: Diff
     state = "inconclusive" if suspected else state
     if wide is not raw:  # more launches of the same days do not make the days alike
         decision = replace(decision, launches_needed=None)
+    if wide.standard_error != raw.standard_error:
+        decision = replace(decision, minimum_detectable_effect=_seen(settings, wide))
     return replace(
         base, state=state, suspected=suspected, difference=wide, margin=decision.margin,
         launches_needed=decision.launches_needed,
         sentence=_said(title, change.configuration, wide, decision, state, suspected=suspected),
     )  # fmt: skip
+
+
+def _seen(settings: _Settings, found: Difference) -> float:
+    """What a difference with days in it could have shown: its degrees of freedom are those of the days, not of launches."""
+    least = max(settings.baseline.measured.experiment.comparison.smallest_effect, settings.comparison.floor)
+    return detectable_with_days(found, least)
 
 
 def _decided(settings: _Settings, found: Difference, better: Better, p: float | None) -> Decision:
@@ -476,6 +495,8 @@ def _row_of_history(
         found, better=one.better, margin=margin if ratio else None, floor=comparison.floor if ratio else 0.0,
         smallest_effect=asked.smallest_effect if ratio else None, p_adjusted=p_adjusted,
     )  # fmt: skip
+    least = max(asked.smallest_effect, comparison.floor)
+    decision = replace(decision, minimum_detectable_effect=detectable_with_days(found, least))
     state = _state(found, decision, one.better)
     suspected = state == "regression"
     state = "inconclusive" if suspected else "pass" if state == "improvement" else state
@@ -620,8 +641,9 @@ def change_text(found: Difference) -> str:
     else:
         value, low, high, unit = found.value, found.low, found.high, ""
     decimals = min(decimals_of(value, low, high), 2 if found.scale == "ratio" else 6)
-    sign = "+" if value > 0 else ""
-    return f"{sign}{number(value, decimals)}{unit} [{number(low, decimals)}, {number(high, decimals)}]"
+    shown = number(value, decimals)
+    sign = "+" if value > 0 and shown.strip("0.") else ""  # no plus before a zero
+    return f"{sign}{shown}{unit} [{number(low, decimals)}, {number(high, decimals)}]"
 
 
 def _percent(share: float) -> str:
