@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+
 import pytest
 
 from assay.reports.terminal import REPORT, render
@@ -61,6 +64,16 @@ def test_configurations_that_do_not_fit_side_by_side_continue_below() -> None:
     text = render(build(measured, judge(measured)), width=80)
     assert all(f"{level} workers" in text for level in (2, 4, 8, 16, 32))
     assert text.count("Step time") == 2
+
+
+@pytest.mark.parametrize("colour", [True, False])
+def test_nothing_that_a_record_says_steers_the_terminal(view: View, colour: bool) -> None:
+    evil = "x\x1b[2J\x1b]0;title\x07\x9b31m\u202ey"
+    finding = replace(view.findings[0], evidence=evil, remedy=evil, where=evil)
+    hostile = replace(view, name=evil, sentence=evil, findings=(finding,))
+    shown = render(hostile, colour=colour)
+    assert not re.search("\x1b(?!\\[[0-9;]*m)|[\x07\x9b\u202e]", shown)  # colours only
+    assert shown.count("[2J") == 5
 
 
 def test_markup_in_a_name_is_text() -> None:

@@ -104,9 +104,10 @@ def _explain(error: Exception) -> int:
     from assay.errors import AssayError
 
     if isinstance(error, AssayError):
+        from assay.printable import printable
         from assay.record.redact import redact
 
-        return _say(redact(str(error)), error.exit_code)  # it may quote a line of a file
+        return _say(printable(redact(str(error))), error.exit_code)  # it may quote a line of a file
     import traceback
 
     traceback.print_exception(error)

@@ -67,8 +67,9 @@ def _of_claim(path: Path) -> tuple[Sheet, int]:
 def _of_record(name: str, root: Path) -> tuple[Sheet, int]:
     from assay.cli.report import EXIT_OF_STATUS
     from assay.metrics.measured import from_record
+    from assay.printable import one_line
     from assay.record.reader import open_record, resolve
-    from assay.reports.pitfalls import Sheet, clean
+    from assay.reports.pitfalls import Sheet
     from assay.verdict.claims import facts_needed, smallest_set
     from assay.verdict.judge import judge
     from assay.verdict.pitfalls import of_record
@@ -79,7 +80,7 @@ def _of_record(name: str, root: Path) -> tuple[Sheet, int]:
     pitfalls = of_record(measured, judgement.results)
     facts = facts_needed(judgement.verdict.findings)
     sheet = Sheet(
-        kind="record", subject=clean(measured.experiment.name), source=clean(path.name), status=judgement.verdict.status,
+        kind="record", subject=one_line(measured.experiment.name), source=one_line(path.name), status=judgement.verdict.status,
         sentence=judgement.verdict.sentence, pitfalls=pitfalls, quantities=smallest_set(facts),
     )  # fmt: skip
     return sheet, EXIT_OF_STATUS[judgement.verdict.status]

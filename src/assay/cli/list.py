@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from assay.cli.base import Verb
+from assay.printable import columns, printable
 
 if TYPE_CHECKING:
     from assay.record.reader import Record
@@ -63,16 +64,14 @@ def _list_store(url: str, *, as_json: bool) -> int:
         print(f"no records in {store.shown}; `assay check --push` puts them there")
     else:
         rows = [("NAME", "ID", "DATE (UTC)", "STATE", "PLAN", "FOLDER"), *(_store_row(one) for one in found)]
-        widths = [max(len(row[column]) for row in rows) for column in range(6)]
-        print("\n".join("  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows))
+        print("\n".join(columns(rows)))
     return 0
 
 
 def _store_row(one: dict[str, str]) -> tuple[str, ...]:
-    """What stands in a manifest was written by others: only printable characters are shown."""
     date = one["created_utc"][:19].replace("T", " ")
     cells = (one["name"], one["id"], date, one["state"], one["plan_signature"], one["folder"])
-    return tuple("".join(sign for sign in cell if sign.isprintable()) or "-" for cell in cells)
+    return tuple(cell or "-" for cell in cells)
 
 
 def _describe(path: Path) -> dict[str, Any]:
@@ -117,18 +116,9 @@ def _bytes(path: Path) -> int:
 
 def _table(found: list[dict[str, Any]]) -> str:
     rows = [HEADINGS, *(_row(one) for one in found)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(HEADINGS))]
-    lines = ["  ".join(_pad(row, widths)).rstrip() for row in rows]
+    lines = columns(rows, right=2)  # launches and size
     lines += [f"{Path(one['folder']).name}: {one['reason']}" for one in found if one["state"] == "damaged"]
-    return "\n".join(lines)
-
-
-def _pad(row: tuple[str, ...], widths: list[int]) -> list[str]:
-    numbers = len(HEADINGS) - 2  # launches and size stand to the right
-    return [
-        cell.ljust(width) if at < numbers else cell.rjust(width)
-        for at, (cell, width) in enumerate(zip(row, widths, strict=True))
-    ]
+    return printable("\n".join(lines))
 
 
 def _row(one: dict[str, Any]) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from assay.cli.base import Verb
+from assay.printable import columns
 
 if TYPE_CHECKING:
     from assay.verdict.rubric import Fit, Limits, Row, Rubric, Scaling
@@ -105,9 +106,7 @@ def _finite(text: str | None) -> float | None:
 def plain(result: Rubric) -> str:
     """The whole answer as lines of text."""
     headings, rows = _table(result)
-    widths = [max(map(len, column)) for column in zip(headings, *rows, strict=True)]
-    lines = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in (headings, *rows)]
-    return "\n".join([*(line.rstrip() for line in lines), "", *_sentences(result)])
+    return "\n".join([*columns((headings, *rows), right=len(headings)), "", *_sentences(result)])
 
 
 def _print_rich(result: Rubric) -> None:

@@ -22,6 +22,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
+    from assay.printable import printable
     from assay.record.reader import resolve
     from assay.record.verify import verify
 
@@ -31,7 +32,7 @@ def _run(arguments: argparse.Namespace) -> int:
         print(f"{path}: intact")
         return 0
     print(f"{path}: {len(problems)} problem{'s' if len(problems) > 1 else ''}")
-    print("\n".join(f"  {problem}" for problem in problems))
+    print(printable("\n".join(f"  {problem}" for problem in problems)))  # files are named by whoever made the record
     return 6
 
 

@@ -1,32 +1,28 @@
 """How is a check shown?  In the terminal, as JSON for programs, as JUnit for CI servers, as Markdown for a job's summary.
 
 JUnit: one testcase for each metric and configuration.  regression: failure; nothing measured and not comparable: error;
-inconclusive and what only is listed: skipped; pass and improvement: passed.  A reader of the file alone sees the same
-outcome as the exit code, apart from states that the command line was told to accept.
+inconclusive: skipped; pass and improvement: passed; whatever decides nothing: skipped, with what was seen.  A reader of the
+file alone sees the same outcome as the exit code, apart from states that the command line was told to accept.
 Labels and metric names come from records of anybody: text is cleaned of control characters and escaped for its format.
 """
 
 from __future__ import annotations
 
-import json
-import math
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 from xml.etree import ElementTree
 
 from assay.metrics.estimate import Absent, Value
 from assay.metrics.format import show
+from assay.printable import columns, printable
+from assay.reports.json import Row as Key
+from assay.reports.json import encode, finite, key_tables
 from assay.reports.markdown import plain, table
 from assay.stats.comparison import Difference
 from assay.verdict.check import STATES, Check, Row, change_text
 
 SCHEMA: Final = "assay-check/1"
-# What XML 1.0 allows, without the controls between DEL and NBSP that steer terminals.
-_ODD: Final = re.compile("[^\t\n\x20-\x7e\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-
-Fields = tuple[tuple[str, str, str], ...]  # key, type, meaning
-FIELDS: Final[Mapping[str, Fields]] = {
+FIELDS: Final[Mapping[str, tuple[Key, ...]]] = {
     "(top)": (
         ("schema", "string", f"always `{SCHEMA}`; another number is another shape"),
         ("state", "string", f"one of {', '.join(f'`{state}`' for state in STATES)}"),
@@ -70,24 +66,30 @@ FIELDS: Final[Mapping[str, Fields]] = {
 }  # fmt: skip
 
 
-def clean(text: str) -> str:
-    """Text that neither steers a terminal nor breaks XML."""
-    return _ODD.sub("�", text)
-
-
 # ---- terminal --------------------------------------------------------------------------------------------------------
 
 
 def to_text(found: Check) -> str:
     """The sentence, the rows that decide, what was refused, notes; others in one line each."""
-    lines = [found.sentence, ""] if found.rows or found.refused or found.notes else [found.sentence]
+    lines = [found.sentence, *_between(found)]
+    lines += [""] if found.rows or found.refused or found.notes else []
     for mismatch in found.refused:
         lines.append(f"  differs: {mismatch.field}: {' against '.join(mismatch.values)}")
         lines += [f"    it matters because {mismatch.why}", f"    allowed by: {mismatch.override}"]
     if found.rows:
-        lines += _columns([("", "METRIC", "AT", "CHANGE", "BASELINE", "RECORD"), *map(_cells, found.rows)])
-    lines += [f"note: {note}" for note in (*found.gaps, *found.notes)]
-    return clean("\n".join(lines).rstrip() + "\n")
+        lines += [*columns([("", "METRIC", "AT", "CHANGE", "BASELINE", "RECORD"), *map(_cells, found.rows)]), ""]
+    lines += [f"note: {note}" for note in (*_legend(found), *found.gaps, *found.notes)]
+    return printable("\n".join(lines).rstrip() + "\n")
+
+
+def _between(found: Check) -> list[str]:
+    """Which two were checked: `latest` and a store's address do not say it."""
+    return [f"{found.record} against {found.baseline}"] if found.baseline else []
+
+
+def _legend(found: Check) -> list[str]:
+    starred = any(not row.decides and row.state != "listed" for row in found.rows)
+    return ["*: decides nothing; only the primary metric and quality do, unless --all is given"] if starred else []
 
 
 def _cells(row: Row) -> tuple[str, ...]:
@@ -110,13 +112,6 @@ def _shown(value: Value | None) -> str:
     return f"{shown.text} {shown.interval}".strip()
 
 
-def _columns(rows: Sequence[tuple[str, ...]]) -> list[str]:
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows] + [
-        ""
-    ]
-
-
 # ---- JSON ------------------------------------------------------------------------------------------------------------
 
 
@@ -132,7 +127,7 @@ def to_json(found: Check, *, accepted: bool = False, fresh: Iterable[str] = ()) 
         ],
         "gaps": list(found.gaps), "notes": list(found.notes), "fresh_records": list(fresh),
     }  # fmt: skip
-    return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    return encode(document)
 
 
 def _row(row: Row) -> dict[str, Any]:
@@ -151,8 +146,8 @@ def difference_fields(found: Difference | None) -> dict[str, Any]:
         names = ("scale", "value", "low", "high", "p_value", "minimum_detectable_effect", "method")
         return dict.fromkeys(names)
     return {
-        "scale": found.scale, "value": _finite(found.value), "low": _finite(found.low), "high": _finite(found.high),
-        "p_value": _finite(found.p_value), "minimum_detectable_effect": _finite(found.minimum_detectable_effect),
+        "scale": found.scale, "value": finite(found.value), "low": finite(found.low), "high": finite(found.high),
+        "p_value": finite(found.p_value), "minimum_detectable_effect": finite(found.minimum_detectable_effect),
         "method": found.method,
     }  # fmt: skip
 
@@ -163,12 +158,8 @@ def value_fields(value: Value | None) -> dict[str, Any] | None:
         return None
     if isinstance(value, Absent):
         return {"measured": False, "reason": value.reason, "detail": value.detail}
-    ends = {"low": _finite(value.low), "high": _finite(value.high)}
-    return {"measured": True, "value": _finite(value.value), **ends, "unit": value.unit}
-
-
-def _finite(number_: float) -> float | None:
-    return number_ if math.isfinite(number_) else None
+    ends = {"low": finite(value.low), "high": finite(value.high)}
+    return {"measured": True, "value": finite(value.value), **ends, "unit": value.unit}
 
 
 # ---- JUnit -----------------------------------------------------------------------------------------------------------
@@ -180,7 +171,7 @@ def to_junit(found: Check) -> str:
     cases = found.rows or ()
     for row in cases:
         case = _case(suite, f"{row.metric} at {row.configuration}", row.configuration)
-        _outcome(case, row.state, row.sentence)
+        _outcome(case, row.state if row.decides else "listed", _told(row))
     if not cases or (found.gaps and found.state == "inconclusive"):
         _outcome(_case(suite, "comparison", "assay"), found.state, found.sentence)
     counts = {kind: len(suite.findall(f"testcase/{kind}")) for kind in ("failure", "error", "skipped")}
@@ -190,18 +181,23 @@ def to_junit(found: Check) -> str:
     properties = ElementTree.Element("properties")
     told = {"state": found.state, "record": found.record, "baseline": found.baseline, "sentence": found.sentence}
     for name, value in told.items():
-        ElementTree.SubElement(properties, "property", name=name, value=clean(value))
+        ElementTree.SubElement(properties, "property", name=name, value=printable(value))
     suite.insert(0, properties)
     ElementTree.indent(suite)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(suite, encoding="unicode") + "\n"
 
 
+def _told(row: Row) -> str:
+    """A metric that cannot fail the build must not fail its file, nor pass as if it had been asked."""
+    return row.sentence if row.decides else f"{row.state.replace('_', ' ')}, which decides nothing: {row.sentence}"
+
+
 def _case(suite: ElementTree.Element, name: str, group: str) -> ElementTree.Element:
-    return ElementTree.SubElement(suite, "testcase", classname=clean(f"assay.{group}"), name=clean(name))
+    return ElementTree.SubElement(suite, "testcase", classname=printable(f"assay.{group}"), name=printable(name))
 
 
 def _outcome(case: ElementTree.Element, state: str, sentence: str) -> None:
-    words = clean(sentence)
+    words = printable(sentence)
     if state == "regression":
         ElementTree.SubElement(case, "failure", message=words, type=state).text = words
     elif state in ("nothing_measured", "not_comparable"):
@@ -217,19 +213,16 @@ def _outcome(case: ElementTree.Element, state: str, sentence: str) -> None:
 
 def to_markdown(found: Check) -> str:
     """A section for a job's summary or a comment."""
-    parts = [f"## assay check: {found.state.replace('_', ' ')}", plain(clean(found.sentence))]
+    parts = [f"## assay check: {found.state.replace('_', ' ')}", plain(found.sentence)]
+    parts += [plain(printable(line)) for line in _between(found)]
     if found.refused:
         rows = [(m.field, " / ".join(m.values), m.override) for m in found.refused]
-        parts.append(table(("condition", "baseline / record", "allowed by"), _plainly(rows)))
+        parts.append(table(("condition", "baseline / record", "allowed by"), rows))
     if found.rows:
         head = ("state", "metric", "at", "change", "baseline", "record")
-        parts.append(table(head, _plainly(_cells(row) for row in found.rows)))
-    parts += [f"* {plain(clean(note))}" for note in (*found.gaps, *found.notes)]
+        parts.append(table(head, [_cells(row) for row in found.rows]))
+    parts += [f"* {plain(note)}" for note in (*_legend(found), *found.gaps, *found.notes)]
     return "\n\n".join(parts) + "\n"
-
-
-def _plainly(rows: Iterable[Sequence[str]]) -> list[list[str]]:
-    return [[clean(cell) for cell in row] for row in rows]
 
 
 def reference() -> str:
@@ -239,14 +232,5 @@ def reference() -> str:
     lines += [f"| `{state}` | {code} | {meaning} |" for state, (code, meaning) in STATES.items()]
     lines += ["", f"`--json` prints one JSON object of the shape `{SCHEMA}`. Numbers are raw; null is an end that the data do not",
               "bound, or what does not exist. Keys may be added; none changes its meaning."]  # fmt: skip
-    for name, rows in FIELDS.items():
-        lines += [
-            "",
-            f"## {'The document' if name == '(top)' else f'`{name}`'}",
-            "",
-            "| key | type | meaning |",
-            "|---|---|---|",
-        ]
-        lines += [f"| `{key}` | {kind} | {meaning} |" for key, kind, meaning in rows]
-    lines += ["", "## JUnit", "", *(__doc__ or "").split("\n\n", 1)[1].strip().splitlines()]
+    lines += [*key_tables(FIELDS), "", "## JUnit", "", *(__doc__ or "").split("\n\n", 1)[1].strip().splitlines()]
     return "\n".join(lines) + "\n"

@@ -8,14 +8,16 @@ from functools import cache
 import jinja2
 
 from assay.metrics.format import count, show
-from assay.reports.check import clean
+from assay.printable import columns, printable
 from assay.verdict.history import History
 
 
 def to_text(found: Sequence[History]) -> str:
     """One table for each series: record, date, value, level and change."""
     return (
-        clean("\n".join(_table(one) for one in found)) if found else "no series: no comparable record holds a value\n"
+        printable("\n".join(_table(one) for one in found))
+        if found
+        else "no series: no comparable record holds a value\n"
     )
 
 
@@ -32,9 +34,7 @@ def rows(one: History) -> list[tuple[str, str, str, str, str]]:
 
 def _table(one: History) -> str:
     lines = [("DATE (UTC)", "RECORD", "VALUE", "INTERVAL", "CHANGE"), *rows(one)]
-    widths = [max(len(line[column]) for line in lines) for column in range(5)]
-    told = [f"  {'  '.join(cell.ljust(w) for cell, w in zip(line, widths, strict=True)).rstrip()}" for line in lines]
-    return "\n".join([head(one), *told, ""])
+    return "\n".join([head(one), *(f"  {line}" for line in columns(lines)), ""])
 
 
 def head(one: History) -> str:

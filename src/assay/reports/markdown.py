@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from assay.metrics.format import Shown
+from assay.printable import printable
 from assay.reports.base import Report
 from assay.reports.view import DIMENSION_QUESTIONS, DIMENSION_TITLES, MetricRow, View
 from assay.verdict.types import DIMENSIONS
@@ -26,8 +27,8 @@ def render(view: View) -> str:
 
 
 def plain(text: str) -> str:
-    """Text from elsewhere with everything escaped that Markdown or HTML would interpret."""
-    return text.translate(_SPECIAL)
+    """Text from elsewhere with everything escaped that Markdown, HTML or a terminal would interpret."""
+    return printable(text.translate(_SPECIAL))
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -1,7 +1,7 @@
 """How is the list of pitfalls shown: in a terminal, as JSON, as Markdown?
 
 The same list for a record and for a claim: each pitfall with its state, question, evidence and mend.  Words carry the state, colour only
-repeats it.  Text of claims is somebody else's: control characters are taken out, Markdown is escaped.
+repeats it.  Text of claims is somebody else's: what steers a terminal is taken out, Markdown is escaped.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from assay.printable import one_line
 from assay.verdict.claims import Audited, Quantity
 from assay.verdict.pitfalls import STATES, Pitfall
 from assay.verdict.types import Finding
@@ -41,21 +42,16 @@ class Sheet:
 def of_claim(text: str, source: str, audited: Audited) -> Sheet:
     """The sheet of a claim."""
     return Sheet(
-        kind="claim", subject=clean(text), source=clean(source), status=audited.status, sentence=audited.sentence,
+        kind="claim", subject=one_line(text), source=one_line(source), status=audited.status, sentence=audited.sentence,
         pitfalls=audited.pitfalls, quantities=audited.quantities, otherwise=audited.otherwise,
     )  # fmt: skip
-
-
-def clean(text: str) -> str:
-    """Text without anything that could steer a terminal; line breaks become spaces."""
-    return " ".join("".join(mark if mark.isprintable() else " " for mark in text).split())
 
 
 def as_json(sheet: Sheet) -> str:
     """The sheet as a JSON document."""
     document = {
         "kind": sheet.kind, "subject": sheet.subject, "source": sheet.source, "status": sheet.status,
-        "sentence": clean(sheet.sentence),
+        "sentence": one_line(sheet.sentence),
         "pitfalls": [_pitfall(pitfall) for pitfall in sheet.pitfalls],
         "measure": [_quantity(quantity) for quantity in sheet.quantities],
         "measure_if_unknown": [_quantity(quantity) for quantity in sheet.otherwise],
@@ -66,11 +62,11 @@ def as_json(sheet: Sheet) -> str:
 def _pitfall(pitfall: Pitfall) -> dict[str, Any]:
     return {
         "pitfall": pitfall.name, "title": pitfall.title, "question": pitfall.question, "state": pitfall.state,
-        "reason": clean(pitfall.reason) or None,
+        "reason": one_line(pitfall.reason) or None,
         "findings": [
             {
-                "rule": found.rule, "severity": found.severity, "where": clean(found.configuration) if found.configuration else None,
-                "evidence": clean(found.evidence), "remedy": clean(found.remedy), "needs": list(found.needs),
+                "rule": found.rule, "severity": found.severity, "where": one_line(found.configuration) if found.configuration else None,
+                "evidence": one_line(found.evidence), "remedy": one_line(found.remedy), "needs": list(found.needs),
             }
             for found in pitfall.findings
         ],
@@ -87,7 +83,7 @@ def as_markdown(sheet: Sheet) -> str:
 
     parts = [
         f"# {plain(sheet.subject)}: {plain(sheet.status.upper())}",
-        f"> {plain(clean(sheet.sentence))}",
+        f"> {plain(one_line(sheet.sentence))}",
         f"Source: {plain(sheet.source)}",
     ]
     for state, pitfalls in _grouped(sheet):
@@ -104,8 +100,10 @@ def as_markdown(sheet: Sheet) -> str:
 def _rows(pitfall: Pitfall) -> list[tuple[str, str, str, str, str]]:
     head = (pitfall.title, pitfall.question)
     if pitfall.state == "clear" or not pitfall.findings:
-        return [(*head, "", clean(pitfall.reason), "")]
-    return [(*head, clean(f.configuration or ""), clean(f.evidence), clean(f.remedy)) for f in pitfall.findings]
+        return [(*head, "", one_line(pitfall.reason), "")]
+    return [
+        (*head, one_line(f.configuration or ""), one_line(f.evidence), one_line(f.remedy)) for f in pitfall.findings
+    ]
 
 
 def _grouped(sheet: Sheet) -> list[tuple[str, list[Pitfall]]]:
@@ -117,35 +115,28 @@ def _grouped(sheet: Sheet) -> list[tuple[str, list[Pitfall]]]:
 
 def as_text(sheet: Sheet, *, width: int = WIDTH, colour: bool = False) -> str:
     """The sheet as text of at most `width` columns; with `colour` for a terminal, else plain ASCII."""
-    from rich.console import Console, Group
+    from assay.reports.terminal import draw
 
-    from assay.reports.terminal import PLAIN
-
-    console = Console(
-        width=width, force_terminal=colour, color_system="auto" if colour else None, no_color=not colour,
-        legacy_windows=False, highlight=False, emoji=False, markup=False, record=False,
-    )  # fmt: skip
-    with console.capture() as capture:
-        console.print(Group(*_sections(sheet)))
-    text = "\n".join(line.rstrip() for line in capture.get().splitlines()) + "\n"
-    return text if colour else text.translate(PLAIN).encode("ascii", "replace").decode("ascii")
+    return draw(_sections(sheet), width=width, colour=colour)
 
 
 def _sections(sheet: Sheet) -> list[Any]:
     from rich.padding import Padding
     from rich.text import Text
 
+    from assay.reports.terminal import hanging, title
+
     parts: list[Any] = [
         Text(sheet.subject), Text(f"{sheet.kind}: {sheet.source}", style="dim"), Text(),
-        Padding(Text(clean(sheet.sentence), style="bold"), (0, 2)),
+        Padding(Text(one_line(sheet.sentence), style="bold"), (0, 2)),
     ]  # fmt: skip
     for state, pitfalls in _grouped(sheet):
-        parts += [_title(f"{HEADINGS[state]} ({len(pitfalls)})", STYLES[state])]
+        parts += [title(f"{HEADINGS[state]} ({len(pitfalls)})", STYLES[state])]
         parts += [_clear(pitfalls)] if state == "clear" else [_block(pitfall) for pitfall in pitfalls]
     if sheet.quantities:
-        parts += [_title(f"{MEASURE} ({len(sheet.quantities)})", "bold")]
+        parts += [title(f"{MEASURE} ({len(sheet.quantities)})", "bold")]
         parts += [
-            _bullet(str(place), Text.assemble((q.name, "bold"), f": {q.what}. ", ("How: ", "bold"), f"{q.how}."))
+            hanging(Text.assemble((q.name, "bold"), f": {q.what}. ", ("How: ", "bold"), f"{q.how}."), str(place))
             for place, q in enumerate(sheet.quantities, 1)
         ]
     if sheet.otherwise:
@@ -155,14 +146,6 @@ def _sections(sheet: Sheet) -> list[Any]:
 
 def _names(quantities: Iterable[Quantity]) -> str:
     return "; ".join(quantity.name for quantity in quantities)
-
-
-def _title(text: str, style: str) -> Any:
-    from rich.console import Group
-    from rich.rule import Rule
-    from rich.text import Text
-
-    return Group(Text(), Rule(Text(text, style=style), align="left", characters="─", style="dim"))
 
 
 def _clear(pitfalls: Iterable[Pitfall]) -> Any:
@@ -175,11 +158,13 @@ def _block(pitfall: Pitfall) -> Any:
     from rich.console import Group
     from rich.text import Text
 
+    from assay.reports.terminal import hanging
+
     head = Text.assemble((pitfall.title, "bold"), f"  {pitfall.question}")
     shown = pitfall.findings if pitfall.state == "fallen into" or pitfall.findings else ()
     if not shown:
-        return Group(head, _bullet("-", Text(clean(pitfall.reason))))
-    return Group(head, *(_bullet("-", _finding(found, graded=pitfall.state == "fallen into")) for found in shown))
+        return Group(head, hanging(Text(one_line(pitfall.reason))))
+    return Group(head, *(hanging(_finding(found, graded=pitfall.state == "fallen into")) for found in shown))
 
 
 def _finding(found: Finding, *, graded: bool) -> Any:
@@ -187,16 +172,6 @@ def _finding(found: Finding, *, graded: bool) -> Any:
 
     from assay.reports.terminal import STYLES as SEVERITY
 
-    where = f" ({clean(found.configuration)})" if found.configuration else ""
+    where = f" ({one_line(found.configuration)})" if found.configuration else ""
     head = Text.assemble((found.severity, SEVERITY[found.severity]), f" {found.rule}{where}: ") if graded else Text()
-    return Text.assemble(head, f"{clean(found.evidence)}. ", ("To do: ", "bold"), f"{clean(found.remedy)}.")
-
-
-def _bullet(mark: str, text: Any) -> Any:
-    from rich.table import Table
-
-    grid = Table.grid(padding=(0, 1, 0, 0))
-    grid.add_column(width=max(1, len(mark)))
-    grid.add_column()
-    grid.add_row(mark, text)
-    return grid
+    return Text.assemble(head, f"{one_line(found.evidence)}. ", ("To do: ", "bold"), f"{one_line(found.remedy)}.")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import Final
 
-from assay.reports.check import clean, difference_fields, value_fields
+from assay.printable import printable
+from assay.reports.check import difference_fields, value_fields
+from assay.reports.json import encode
 from assay.verdict.check import change_text
 from assay.verdict.reproduction import STATES, Reproduction
 
@@ -31,7 +32,7 @@ def to_text(found: Reproduction) -> str:
     if not found.mismatches:
         lines.append("no recorded condition differs")
     lines += [f"note: {note}" for note in found.notes]
-    return clean("\n".join(lines) + "\n")
+    return printable("\n".join(lines) + "\n")
 
 
 def to_json(found: Reproduction, *, record: str = "") -> str:
@@ -51,4 +52,4 @@ def to_json(found: Reproduction, *, record: str = "") -> str:
             {"field": m.field, "class": m.kind, "values": list(m.values), "why": m.why} for m in found.mismatches
         ],
     }  # fmt: skip
-    return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    return encode(document)

@@ -6,17 +6,20 @@ and what to do.  Words carry every status; colour only repeats them.  Without a 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 from rich import box
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
 from rich.rule import Rule
+from rich.segment import Segment, Segments
 from rich.table import Table
 from rich.text import Text
 
 from assay.metrics.base import ALL
 from assay.metrics.format import Shown, count
+from assay.printable import printable
 from assay.reports.base import Report
 from assay.reports.view import DIMENSION_TITLES, Cell, Column, MetricRow, View
 from assay.verdict.types import DIMENSIONS
@@ -38,12 +41,19 @@ PLAIN: Final = str.maketrans({
 
 def render(view: View, *, width: int = WIDTH, colour: bool = False) -> str:
     """The report as text of at most `width` columns; with `colour` for a terminal, else plain ASCII."""
+    return draw(_sections(view, width), width=width, colour=colour)
+
+
+def draw(parts: Iterable[RenderableType], *, width: int, colour: bool) -> str:
+    """What rich makes of the parts, in at most `width` columns; no character of a record steers the terminal."""
     console = Console(
         width=width, force_terminal=colour, color_system="auto" if colour else None, no_color=not colour,
         legacy_windows=False, highlight=False, emoji=False, markup=False, record=False,
     )  # fmt: skip
     with console.capture() as capture:
-        console.print(Group(*_sections(view, width)))
+        drawn = console.render(Group(*parts))
+        # rich's own colours stand in the segments' styles: what steers inside of their text came from elsewhere
+        console.print(Segments(Segment(printable(one.text), one.style) for one in drawn))
     text = "\n".join(line.rstrip() for line in capture.get().splitlines()) + "\n"
     return text if colour else text.translate(PLAIN).encode("ascii", "replace").decode("ascii")
 
@@ -51,20 +61,21 @@ def render(view: View, *, width: int = WIDTH, colour: bool = False) -> str:
 def _sections(view: View, width: int) -> list[RenderableType]:
     if view.timing:
         return [
-            *_headline(view), _title("Numbers"), *_numbers(view, width), _title("What they rest on"), _facts(view),
-            _title("Findings"), _findings(view), Text(), *_footer(view),
+            *_headline(view), title("Numbers"), *_numbers(view, width), title("What they rest on"), _facts(view),
+            title("Findings"), _findings(view), Text(), *_footer(view),
         ]  # fmt: skip
     parts: list[RenderableType] = [*_headline(view), *_vector(view, width)]
-    parts += [_title("Numbers"), *_numbers(view, width)]
+    parts += [title("Numbers"), *_numbers(view, width)]
     if view.gates:
-        parts += [_title("Gates"), _gates(view)]
-    parts += [_title("Findings"), _findings(view)]
-    parts += [_title("Recommendation"), _recommendations(view)]
+        parts += [title("Gates"), _gates(view)]
+    parts += [title("Findings"), _findings(view)]
+    parts += [title("Recommendation"), _recommendations(view)]
     return [*parts, Text(), *_footer(view)]
 
 
-def _title(text: str) -> RenderableType:
-    return Group(Text(), Rule(Text(text, style="bold"), align="left", characters="─", style="dim"))
+def title(text: str, style: str = "bold") -> RenderableType:
+    """A heading with a rule behind it."""
+    return Group(Text(), Rule(Text(text, style=style), align="left", characters="─", style="dim"))
 
 
 def _headline(view: View) -> list[RenderableType]:
@@ -75,7 +86,7 @@ def _headline(view: View) -> list[RenderableType]:
 def _vector(view: View, width: int) -> list[RenderableType]:
     """Status words as a table; the sentences behind all that did not pass below it."""
     tables = [_dimensions_across(view, width)] if width >= NARROW else _dimensions_down(view, width)
-    return [_title("Four dimensions"), *tables, *(_hanging(reason) for reason in _reasons(view))]
+    return [title("Four dimensions"), *tables, *(hanging(reason) for reason in _reasons(view))]
 
 
 def _dimensions_across(view: View, width: int) -> Table:
@@ -124,12 +135,12 @@ def _status(status: str, word: str) -> Text:
     return Text(word, style=STYLES[status])
 
 
-def _hanging(text: Text) -> Table:
+def hanging(text: Text, mark: str = "-") -> Table:
     """A bullet whose further lines are indented below its first."""
     grid = Table.grid(padding=(0, 1, 0, 0))
-    grid.add_column(width=1)
+    grid.add_column(width=len(mark))
     grid.add_column()
-    grid.add_row("-", text)
+    grid.add_row(mark, text)
     return grid
 
 
@@ -140,8 +151,8 @@ def _numbers(view: View, width: int) -> list[RenderableType]:
     per_table = max(1, (width - LABEL_WIDTH) // (CELL_WIDTH + 2))
     chunks = [view.columns[i : i + per_table] for i in range(0, len(view.columns), per_table)]
     parts: list[RenderableType] = [_metric_table(rows, chunk) for chunk in chunks]
-    parts += [_hanging(Text(f"{row.title}: {row.cells[ALL].full}")) for row in whole]
-    return [*parts, *(_hanging(Text(note)) for note in _absences(rows, view))]
+    parts += [hanging(Text(f"{row.title}: {row.cells[ALL].full}")) for row in whole]
+    return [*parts, *(hanging(Text(note)) for note in _absences(rows, view))]
 
 
 def _metric_table(rows: list[MetricRow], columns: tuple[Column, ...]) -> Table:
@@ -187,7 +198,7 @@ def _findings(view: View) -> RenderableType:
     if not view.findings:
         return Text("none: every audit passed")
     return Group(*(
-        _hanging(Text.assemble(
+        hanging(Text.assemble(
             (finding.severity, STYLES[finding.severity]), f" {finding.rule} ({finding.where}): {finding.evidence}. ",
             ("To do: ", "bold"), f"{finding.remedy}.",
         ))

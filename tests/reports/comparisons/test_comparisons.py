@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
@@ -110,6 +111,13 @@ def test_the_terminal_without_colour_is_plain_ascii_of_the_asked_width(
             assert max(map(len, lines)) <= width
             assert all(line.isascii() for line in lines)
     assert "\x1b[" in terminal.render(decided, colour=True)
+
+
+def test_no_name_and_no_note_of_a_record_steers_the_terminal(decided: ComparisonView) -> None:
+    evil = "x\x1b[2J\x07\x9b31m\u202ey"
+    hostile = replace(decided, sides=(evil, "B"), sentence=evil, notes=(evil,))
+    for text in (terminal.render(hostile, colour=True), markdown.render(hostile)):
+        assert not re.search("\x1b(?!\\[[0-9;]*m)|[\x07\x9b\u202e]", text)
 
 
 def test_many_sides_stand_beside_one_another_each_against_the_first(plain: Side, better: Side) -> None:

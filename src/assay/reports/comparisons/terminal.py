@@ -9,14 +9,13 @@ from __future__ import annotations
 from typing import Final
 
 from rich import box
-from rich.console import Console, Group, RenderableType
+from rich.console import RenderableType
 from rich.padding import Padding
-from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
 from assay.reports.comparisons.view import ChangeRow, ComparisonView, MismatchRow
-from assay.reports.terminal import PLAIN, WIDTH
+from assay.reports.terminal import WIDTH, draw, hanging, title
 
 TONES: Final = {"good": "green", "bad": "bold red", "open": "yellow", "struck": "strike dim"}
 STATES: Final = {
@@ -29,41 +28,30 @@ STATES: Final = {
 
 def render(view: ComparisonView, *, width: int = WIDTH, colour: bool = False) -> str:
     """The comparison as text of at most `width` columns; with `colour` for a terminal, else plain ASCII."""
-    console = Console(
-        width=width, force_terminal=colour, color_system="auto" if colour else None, no_color=not colour,
-        legacy_windows=False, highlight=False, emoji=False, markup=False, record=False,
-    )  # fmt: skip
-    with console.capture() as capture:
-        console.print(Group(*_sections(view, width)))
-    text = "\n".join(line.rstrip() for line in capture.get().splitlines()) + "\n"
-    return text if colour else text.translate(PLAIN).encode("ascii", "replace").decode("ascii")
+    return draw(_sections(view, width), width=width, colour=colour)
 
 
 def _sections(view: ComparisonView, width: int) -> list[RenderableType]:
     head = Text.assemble((view.word.upper(), STATES[view.state]), f"  {' | '.join(view.sides)}")
     parts: list[RenderableType] = [head, Text(), Padding(Text(view.sentence, style="bold"), (0, 2))]
     if view.important:
-        parts += [_title("What differs"), *(_mismatch(row, view.sides) for row in view.important)]
+        parts += [title("What differs"), *(_mismatch(row, view.sides) for row in view.important)]
     if view.deciding:
         rows = tuple(row for row in view.deciding if len(view.sides) == 2 or row.shown or row.primary)
-        parts += [_title(f"Changes{_at(view)}"), _changes(rows, width)]
+        parts += [title(f"Changes{_at(view)}"), _changes(rows, width)]
     elsewhere = [row for row in view.elsewhere if row.shown]
     if elsewhere:
-        parts += [_title("Other configurations"), _changes(tuple(elsewhere), width)]
+        parts += [title("Other configurations"), _changes(tuple(elsewhere), width)]
     if len(view.sides) > 2 or not view.deciding:
         parts += _overview(view)
     if view.notes:
-        parts += [_title("To know"), *(_bullet(note) for note in view.notes)]
+        parts += [title("To know"), *(hanging(Text(note)) for note in view.notes)]
     return [*parts, *_footer(view)]
 
 
 def _at(view: ComparisonView) -> str:
     places = {row.configuration for row in view.deciding}
     return f" at {places.pop()}" if len(places) == 1 else ""
-
-
-def _title(text: str) -> RenderableType:
-    return Group(Text(), Rule(Text(text, style="bold"), align="left", characters="─", style="dim"))
 
 
 def _mismatch(row: MismatchRow, sides: tuple[str, ...]) -> Table:
@@ -74,7 +62,7 @@ def _mismatch(row: MismatchRow, sides: tuple[str, ...]) -> Table:
     )
     if row.standing == "refuses":
         text.append(f" To compare all the same: {row.override}." if row.override else " Nothing overrides this.")
-    return _hanging(text)
+    return hanging(text)
 
 
 def _changes(rows: tuple[ChangeRow, ...], width: int) -> Table:
@@ -105,20 +93,7 @@ def _overview(view: ComparisonView) -> list[RenderableType]:
     for row in view.overview:
         cells = (Text.assemble(shown.text, "\n", (shown.interval, "dim")) for shown in row.cells)
         table.add_row(row.side, *cells, row.word)
-    return [_title("Side by side"), table]
-
-
-def _bullet(text: str) -> Table:
-    return _hanging(Text(text))
-
-
-def _hanging(text: Text) -> Table:
-    """A bullet whose further lines are indented below its first."""
-    grid = Table.grid(padding=(0, 1, 0, 0))
-    grid.add_column(width=1)
-    grid.add_column()
-    grid.add_row("-", text)
-    return grid
+    return [title("Side by side"), table]
 
 
 def _footer(view: ComparisonView) -> list[RenderableType]:
