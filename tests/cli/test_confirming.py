@@ -14,7 +14,7 @@ import pytest
 from assay.cli import main
 from assay.cli.confirming import CannotConfirm, Place, baseline_code, code_of
 from assay.metrics.measured import from_record
-from assay.record.reader import open_record
+from assay.record.reader import open_record, resolve
 from assay.runners.base import run
 from assay.spec.experiment import Experiment
 from assay.spec.load import from_mapping
@@ -96,6 +96,9 @@ def test_four_times_the_work_is_confirmed_against_the_commit_of_the_baseline(
     assert len(sessions) == 2
     assert len(set(sessions)) == 1
     assert git(repository, "worktree", "list").count("\n") == 0, "the temporary checkout must be gone"
+    # One of the two was made with the baseline's code: it must not be what `latest` names, nor a day of the history.
+    assert {Path(path).parent for path in fresh} == {tmp_path / "records" / "confirmations"}
+    assert resolve("latest", tmp_path / "records") == new
 
 
 @pytest.mark.slow

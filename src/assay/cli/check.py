@@ -265,8 +265,9 @@ def _measured_again(
         display(sys.stderr, quiet=arguments.quiet) as show,
     ):
         fresh = confirming.fresh(
-            record.measured.experiment, old, code, root=arguments.root, blocks=arguments.blocks, on_progress=show
-        )
+            record.measured.experiment, old, code, root=arguments.root / confirming.FOLDER, blocks=arguments.blocks,
+            on_progress=show,
+        )  # fmt: skip
     first, second = (judging.side(path) for path in fresh)
     again = _against(arguments, first, second, [])
     return confirm(found, again, everything_in_doubt=arguments.confirm == "always"), fresh

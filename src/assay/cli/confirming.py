@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 GIT_TIMEOUT_S = 120.0
 BLOCKS = 5
+FOLDER = "confirmations"  # below the root: `latest` and a history of days must not take these for a build's records
 
 
 class CannotConfirm(Exception):
