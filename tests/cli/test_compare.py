@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from assay.cli import main
 from assay.cli.compare import labels_of
 from assay.clock import SystemClock
 from assay.record.folder import create
+from assay.record.reader import resolve
 from assay.record.tables import TABLES
 from tests.handmade import Handmade
 from tests.verdict.comparing import complete
@@ -37,10 +39,12 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write(complete(right={2: 20}), made, "worse")
     noisy = complete(quality=None, leave_out=("scores",), blocks=2)
     write(noisy, made, "few")
+    write(noisy, made, "little")
     other = complete(efficiency={2: 0.99})
     other.experiment = other.experiment.model_copy(update={"conditions": {"engine": "x"}})
     write(other, made, "other")
-    write(Handmade(levels=(1, 2)), made, "nothing")
+    for name in ("nothing", "void"):
+        write(Handmade(levels=(1, 2)), made, name)
     return made
 
 
@@ -62,10 +66,10 @@ def test_decided_is_0_whatever_the_direction(capsys: pytest.CaptureFixture[str],
     [
         (("before", "worse"), 1, "struck out"), (("before", "other"), 3, "--varying conditions.engine"),
         (("before", "other", "--varying", "engine"), 0, "faster"), (("before", "other", "--force"), 0, "EXPLORATORY"),
-        (("few", "few"), 4, "too few launches"), (("before", "after", "--at", "workers=1"), 0, "equivalent"),
+        (("few", "little"), 4, "too few launches"), (("before", "after", "--at", "workers=1"), 0, "equivalent"),
         (("before", "--at", "workers=1", "--at", "workers=2"), 0, "workers=2 against workers=1"),
         (("before", "after", "--primary", "wall_time"), 0, "equivalent"), (("before", "after", "other", "--varying", "engine"), 0, "Side by side"),
-        (("nothing", "nothing"), 5, "NOTHING MEASURED"),
+        (("nothing", "void"), 5, "NOTHING MEASURED"),
     ],
 )  # fmt: skip
 def test_every_end_has_its_code_and_its_word(
@@ -130,3 +134,20 @@ def test_a_record_of_an_older_assay_without_an_environment_is_compared(
     code, out, _ = say(capsys, tmp_path, "x", "y")
     assert code == 0
     assert "Recorded on no side" in out
+
+
+def test_a_record_is_not_compared_with_itself_or_a_copy_of_itself(
+    capsys: pytest.CaptureFixture[str], root: Path, tmp_path: Path
+) -> None:
+    place = shutil.copytree(resolve("before", root), tmp_path / "copy")
+    for again in ("before", str(place)):
+        code, out, err = say(capsys, root, "before", again)
+        assert (code, out) == (2, "")
+        assert "which are one record" in err
+
+
+def test_one_record_alone_is_told_what_else_to_name(capsys: pytest.CaptureFixture[str], root: Path) -> None:
+    code, _, err = say(capsys, root, "before", "--at", "workers=2")
+    assert code == 2
+    assert "found one record, " in err
+    assert "--at workers=1 --at workers=2" in err

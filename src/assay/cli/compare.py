@@ -72,7 +72,9 @@ def _compared(sides: tuple[Side, ...], arguments: argparse.Namespace) -> Compari
     from assay.verdict.compare import compare, compare_configurations
 
     if len(sides) == 1:
+        _refuse_one_alone(sides[0], arguments.at)
         return compare_configurations(sides[0], arguments.at, primary=arguments.primary)
+    _refuse_itself(sides)
     if len(arguments.at) > 1:
         from assay.errors import Problem, SpecError
 
@@ -84,6 +86,32 @@ def _compared(sides: tuple[Side, ...], arguments: argparse.Namespace) -> Compari
         sides, varying=arguments.varying, force=arguments.force, primary=arguments.primary,
         at=arguments.at[0] if arguments.at else None,
     )  # fmt: skip
+
+
+def _refuse_one_alone(side: Side, configurations: list[str]) -> None:
+    from assay.errors import Problem, SpecError
+
+    if len(configurations) < 2:
+        known = " ".join(f"--at {name}" for name in side.measured.configurations)
+        raise SpecError((Problem(
+            where="RECORD", found=f"one record, {side.label}", allowed="two or more records, or one with two or more --at",
+            mend=f"Add a record to compare with, or name configurations of this one: {known}.",
+        ),), "the comparison")  # fmt: skip
+
+
+def _refuse_itself(sides: tuple[Side, ...]) -> None:
+    """A record beside itself, or beside a copy of itself, would be called equivalent whatever it holds."""
+    from assay.errors import Problem, SpecError
+
+    seen: dict[object, str] = {}
+    for side in sides:
+        identity = side.measured.manifest.get("id")
+        if identity in seen:
+            raise SpecError((Problem(
+                where="RECORD", found=f"{seen[identity]} and {side.label}, which are one record", allowed="each record once",
+                mend="`assay list` shows those that exist; --at compares configurations of one record.",
+            ),), "the comparison")  # fmt: skip
+        seen[identity] = side.label
 
 
 def load_sides(records: list[str], root: Path) -> tuple[Side, ...]:
@@ -164,7 +192,8 @@ VERB = Verb(
     description="""Compare records with the first one, metric by metric, at launch level. Refused unless they were made under the
 same conditions, but for what is studied; the refusal names the field, both values and the way on.
 
-    assay compare before after                     the same program, before and after a change
+    assay compare before after                     the same script, for example on another day
+    assay compare before after --varying code      before and after a change of the script
     assay compare a b --varying engine             what is studied may differ, and what follows
     assay compare a b c --markdown                 a table of many, each against the first
     assay compare a --at workers=1 --at workers=4  two configurations of one record
