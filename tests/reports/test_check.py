@@ -66,6 +66,25 @@ def test_a_metric_that_only_is_listed_is_skipped_and_the_one_that_decides_fails(
     assert outcomes["quality at workers=1"] == ["skipped"]
 
 
+def test_a_metric_that_decides_nothing_fails_no_junit_file() -> None:
+    found = regression_once()
+    rows = tuple(replace(row, decides=False, primary=False) for row in found.rows)
+    suite = ElementTree.fromstring(to_junit(replace(found, state="pass", rows=rows)))
+    assert suite.get("failures") == "0"
+    skipped = suite.find("testcase[@name='wall_time at workers=1']/skipped")
+    assert skipped is not None
+    assert (skipped.get("message") or "").startswith("regression, which decides nothing: ")
+
+
+def test_text_and_markdown_name_both_records_and_what_the_star_means() -> None:
+    rows = tuple(replace(row, decides=False) for row in regression_once().rows)
+    found = replace(regression_once(), rows=rows)
+    assert to_text(found).splitlines()[1] == "new against base"
+    assert "note: *: decides nothing; only the primary metric and quality do" in to_text(found)
+    assert "new against base" in to_markdown(found)
+    assert "decides nothing" not in to_text(regression_once())
+
+
 def test_json_has_the_documented_keys_and_no_other() -> None:
     document = json.loads(to_json(regression_once()))
     assert sorted(document) == sorted(key for key, _, _ in FIELDS["(top)"])
