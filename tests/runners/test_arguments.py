@@ -41,6 +41,12 @@ def test_a_secret_among_the_conditions_is_refused_and_not_repeated(name: str, te
     assert "planted" not in str(refusal.value)
 
 
+def test_a_name_that_is_a_secret_is_refused_and_not_repeated() -> None:
+    with pytest.raises(SpecError, match="name: found what looks like a secret") as refusal:
+        refuse_secrets(asked().model_copy(update={"name": "sk-plantedsecret1234567890abcdef"}))
+    assert "planted" not in str(refusal.value)
+
+
 def test_conditions_without_secrets_are_taken() -> None:
     conditions = {"token_length": 4096, "tokenizer": "bpe", "max_tokens": 64, "auth": "none", "precision": "bf16"}
     refuse_secrets(asked().model_copy(update={"conditions": conditions}))

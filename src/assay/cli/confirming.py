@@ -102,19 +102,18 @@ def fresh(
 
 def short(experiment: Experiment, blocks: int) -> Experiment:
     """The experiment with a fixed number of blocks, without faults, and with its secrets from this environment."""
-    from assay.runners.base import _with_secrets
+    from assay.runners.base import with_secrets
 
     launches = experiment.launches.model_copy(update={"per_configuration": blocks, "precision": None})
     noise = experiment.noise.model_copy(update={"repeat": 0})
-    return _with_secrets(experiment.model_copy(update={"launches": launches, "noise": noise, "faults": ()}))
+    return with_secrets(experiment.model_copy(update={"launches": launches, "noise": noise, "faults": ()}))
 
 
 # ---- is it that code? ------------------------------------------------------------------------------------------------
 
 
 def _script(measured: Measured) -> Mapping[str, Any]:
-    before = (measured.manifest.get("environment") or {}).get("before") or {}
-    found = before.get("script")
+    found = measured.before.get("script")
     return found if isinstance(found, Mapping) else {}
 
 
@@ -133,8 +132,7 @@ def _same_script(measured: Measured, folder: Path, where: str) -> Path:
 
 
 def _clean_commit(measured: Measured) -> str:
-    before = (measured.manifest.get("environment") or {}).get("before") or {}
-    git = (before.get("workload") or {}).get("git")
+    git = (measured.before.get("workload") or {}).get("git")
     commit = str(git.get("commit", "")) if isinstance(git, Mapping) else ""
     if not re.fullmatch(r"[0-9a-f]{40}([0-9a-f]{24})?", commit):
         raise CannotConfirm("the baseline's record names no commit; give a checkout of its code with --baseline-folder")

@@ -85,9 +85,9 @@ def _again(arguments: argparse.Namespace, measured: Measured) -> Path:
 
 def again(measured: Measured) -> Experiment:
     """The experiment with the same seeds and as many blocks as were made, its secrets taken from this environment."""
-    from assay.runners.base import _with_secrets
+    from assay.runners.base import with_secrets
 
-    return _with_secrets(fixed(measured))
+    return with_secrets(fixed(measured))
 
 
 def fixed(measured: Measured) -> Experiment:
@@ -113,8 +113,7 @@ def _folder(arguments: argparse.Namespace, measured: Measured) -> Path:
 
 
 def _recorded(measured: Measured) -> dict[str, object]:
-    before = (measured.manifest.get("environment") or {}).get("before") or {}
-    return dict(before.get("script") or {})
+    return dict(measured.before.get("script") or {})
 
 
 def _refuse_another_script(arguments: argparse.Namespace, measured: Measured, folder: Path) -> None:

@@ -30,7 +30,7 @@ def no_energy(measured: Measured) -> Absent:
     """Why there are no joules, in the words of the instrument that looked for them."""
     if measured.experiment.energy.source == "none":
         return Absent(reason="not_measured", detail='the experiment asks for no energy (energy.source = "none")')
-    energy = ((measured.manifest.get("environment") or {}).get("before") or {}).get("energy")
+    energy = measured.before.get("energy")
     reason = energy.get("absent") if isinstance(energy, dict) else None
     return Absent(
         reason="not_measured",

@@ -38,6 +38,12 @@ class Measured:
         return self.tables[name]
 
     @property
+    def before(self) -> Mapping[str, Any]:
+        """What the machine, the software and the script were like before the first launch; empty if nothing was written."""
+        found = (self.manifest.get("environment") or {}).get("before")
+        return found if isinstance(found, Mapping) else {}
+
+    @property
     def confidence(self) -> float:
         """The confidence of every interval: the one asked for, or after looks at the intervals the one that pays for the
         looking (`assay.stats.sequential`), as the manifest holds it."""
@@ -67,8 +73,7 @@ class Measured:
         return self._doctors("noise_floor_apart") or self.noise_floor
 
     def _doctors(self, name: str) -> float | None:
-        before = (self.manifest.get("environment") or {}).get("before") or {}
-        doctor = before.get("doctor")
+        doctor = self.before.get("doctor")
         found = doctor.get(name) if isinstance(doctor, Mapping) else None
         return float(found) if isinstance(found, int | float) else None
 

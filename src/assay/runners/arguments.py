@@ -40,7 +40,9 @@ def refuse_secrets(experiment: Experiment) -> None:
 
 def _conditions(experiment: Experiment) -> Iterator[Problem]:
     """What is written down to be read by others, in the record, in reports and in comparisons."""
-    texts = {f"conditions.{name}": str(value) for name, value in experiment.conditions.items()}
+    texts = {"name": experiment.name} | {
+        f"conditions.{name}": str(value) for name, value in experiment.conditions.items()
+    }
     if experiment.prices is not None:
         texts["prices.source"] = experiment.prices.source
     cleaned = redact_environment(texts)

@@ -325,7 +325,7 @@ def resume(
         )
     before = dict((found.manifest["environment"] or {}).get("before") or {})
     folder = Path(before.get("script", {}).get("folder", Path.cwd()))
-    experiment = _with_secrets(found.experiment)
+    experiment = with_secrets(found.experiment)
     runner = checked(experiment, folder, advice)
     if not force:
         _refuse_changes(found.experiment, found.manifest, before, folder)
@@ -455,7 +455,7 @@ def _refuse_changes(
         raise SpecError(tuple(problems), "the record to resume")
 
 
-def _with_secrets(experiment: Experiment) -> Experiment:
+def with_secrets(experiment: Experiment) -> Experiment:
     """The experiment with the variables that the record redacts, taken from this process's environment."""
     import os
 

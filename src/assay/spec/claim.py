@@ -22,7 +22,7 @@ from pydantic import (
 )
 
 from assay.errors import Problem, SpecError
-from assay.spec.experiment import Model, Words, _iso_date, _listed
+from assay.spec.experiment import Model, Words, iso_date, listed
 from assay.spec.explain import explain
 
 Fact = str | int | float | bool
@@ -35,7 +35,7 @@ class Said(Model):
 
     text: str = Field(min_length=1, description="The claim in one sentence, as it was made or as you understand it.")
     source: str = Field(min_length=1, description="Who claims it, and where: a paper, a page, a slide.")
-    as_of: Annotated[date | None, BeforeValidator(_iso_date)] = Field(
+    as_of: Annotated[date | None, BeforeValidator(iso_date)] = Field(
         None, alias="date", description="When it was published."
     )
     varying: Words = Field(
@@ -189,7 +189,7 @@ class Claim(Model):
     """
 
     claim: Said
-    number: Annotated[tuple[Number, ...], BeforeValidator(_listed)] = Field(
+    number: Annotated[tuple[Number, ...], BeforeValidator(listed)] = Field(
         min_length=1, description="The published numbers."
     )
     conditions: Sides = Sides()

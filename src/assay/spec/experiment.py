@@ -29,12 +29,12 @@ LONGEST_S = 1e8  # three years; longer waits overflow the operating system's tim
 NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 
 
-def _listed(value: object) -> object:
+def listed(value: object) -> object:
     """TOML has lists, frozen models have tuples."""
     return tuple(value) if isinstance(value, list) else value
 
 
-def _iso_date(value: object) -> object:
+def iso_date(value: object) -> object:
     """A date in quotes means the same as one without."""
     try:
         return date.fromisoformat(value) if isinstance(value, str) and len(value) == len("2026-01-31") else value
@@ -48,8 +48,8 @@ def _none_word(value: object) -> object:
 
 
 WorkerCount = Annotated[int, Field(ge=1, le=100_000)]
-WorkerCounts = Annotated[tuple[WorkerCount, ...], BeforeValidator(_listed)]
-Words = Annotated[tuple[str, ...], BeforeValidator(_listed)]
+WorkerCounts = Annotated[tuple[WorkerCount, ...], BeforeValidator(listed)]
+Words = Annotated[tuple[str, ...], BeforeValidator(listed)]
 
 
 class Model(BaseModel):
@@ -275,7 +275,7 @@ class Prices(Model):
     """What a worker costs. Prices are inputs, with a date and a source."""
 
     usd_per_worker_hour: float = Field(ge=0.0, description="US dollars for one worker for one hour.")
-    as_of: Annotated[date, BeforeValidator(_iso_date)] = Field(description="The date of the price.", alias="date")
+    as_of: Annotated[date, BeforeValidator(iso_date)] = Field(description="The date of the price.", alias="date")
     source: str = Field(
         min_length=1, description="Where the price comes from: a price list, a contract, an assumption."
     )
@@ -401,7 +401,7 @@ class Experiment(Model):
     gates: Gates = Gates()
     prices: Prices | None = Field(None, description="Leave out and cost is shown as not measured.")
     energy: Energy = Energy()
-    faults: Annotated[tuple[Fault, ...], BeforeValidator(_listed)] = Field(
+    faults: Annotated[tuple[Fault, ...], BeforeValidator(listed)] = Field(
         (), description="Fault launches, in addition to the timed ones."
     )
     launcher: Launcher = Launcher()

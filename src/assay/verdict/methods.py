@@ -215,8 +215,7 @@ def _statistic(measured: Measured, results: Results) -> _Answered:
 
 
 def _factors(measured: Measured) -> _Answered:
-    before = (measured.manifest.get("environment") or {}).get("before") or {}
-    known, missing = _facts(before)
+    known, missing = _facts(measured.before)
     if not known:
         return "not kept", "the record holds no environment", "run with assay run, which captures it"
     told = f"{known} facts about machine and software are in the record, {missing} could not be read and say why"
@@ -309,7 +308,7 @@ def artifact(measured: Measured, judgement: Judgement) -> tuple[ArtifactField, .
 
 def _fields(measured: Measured) -> Iterator[tuple[str, str, str]]:
     experiment, launches = measured.experiment, measured.table("launches")
-    before: Mapping[str, Any] = (measured.manifest.get("environment") or {}).get("before") or {}
+    before = measured.before
     yield (
         "Error bars",
         (

@@ -14,7 +14,7 @@ above `comparison.smallest_effect`.  It cannot tell heat from another cause unle
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 import polars as pl
 
@@ -187,8 +187,7 @@ def _unseen(measured: Measured, noise: pl.DataFrame) -> Iterable[Finding]:
 
 
 def _reason(measured: Measured, key: str) -> str:
-    before: Mapping[str, Any] = (measured.manifest.get("environment") or {}).get("before") or {}
-    found = before.get(key)
+    found = measured.before.get(key)
     return str(found.get("absent", "")) if isinstance(found, Mapping) else ""
 
 
