@@ -85,6 +85,18 @@ def test_text_and_markdown_name_both_records_and_what_the_star_means() -> None:
     assert "decides nothing" not in to_text(regression_once())
 
 
+def test_exploratory_stands_beside_every_verdict_of_every_rendering() -> None:
+    found = replace(regression_once(), exploratory=True)
+    rows = [row for row in found.rows if row.state != "listed"]
+    assert rows
+    assert to_text(found).count("EXPLORATORY regression") == len(rows)
+    assert to_markdown(found).startswith("## assay check: EXPLORATORY regression\n")
+    assert to_markdown(found).count("| EXPLORATORY regression |") == len(rows)
+    assert all(row["sentence"].startswith("EXPLORATORY ") for row in json.loads(to_json(found))["rows"])
+    failures = ElementTree.fromstring(to_junit(found)).iter("failure")
+    assert [(one.get("message") or "").split()[0] for one in failures] == ["EXPLORATORY"] * len(rows)
+
+
 def test_json_has_the_documented_keys_and_no_other() -> None:
     document = json.loads(to_json(regression_once()))
     assert sorted(document) == sorted(key for key, _, _ in FIELDS["(top)"])

@@ -77,7 +77,12 @@ def to_text(found: Check) -> str:
         lines.append(f"  differs: {mismatch.field}: {' against '.join(mismatch.values)}")
         lines += [f"    it matters because {mismatch.why}", f"    allowed by: {mismatch.override}"]
     if found.rows:
-        lines += [*columns([("", "METRIC", "AT", "CHANGE", "BASELINE", "RECORD"), *map(_cells, found.rows)]), ""]
+        lines += [
+            *columns(
+                [("", "METRIC", "AT", "CHANGE", "BASELINE", "RECORD"), *(_cells(row, found) for row in found.rows)]
+            ),
+            "",
+        ]
     lines += [f"note: {note}" for note in (*_legend(found), *found.gaps, *found.notes)]
     return printable("\n".join(lines).rstrip() + "\n")
 
@@ -87,16 +92,21 @@ def _between(found: Check) -> list[str]:
     return [f"{found.record} against {found.baseline}"] if found.baseline else []
 
 
+def _mark(found: Check) -> str:
+    """Before every verdict that conditions forbid and --force asked for."""
+    return "EXPLORATORY " if found.exploratory else ""
+
+
 def _legend(found: Check) -> list[str]:
     starred = any(not row.decides and row.state != "listed" for row in found.rows)
     return ["*: decides nothing; only the primary metric and quality do, unless --all is given"] if starred else []
 
 
-def _cells(row: Row) -> tuple[str, ...]:
+def _cells(row: Row, found: Check) -> tuple[str, ...]:
     change = "–" if row.difference is None else change_text(row.difference)
     state = f"{row.state.replace('_', ' ')}{' (suspected)' if row.suspected else ''}{'' if row.decides else ' *'}"
     return (
-        state if row.state != "listed" else "listed",
+        f"{_mark(found)}{state}" if row.state != "listed" else "listed",
         row.metric,
         row.configuration,
         change,
@@ -121,7 +131,7 @@ def to_json(found: Check, *, accepted: bool = False, fresh: Iterable[str] = ()) 
         "schema": SCHEMA, "state": found.state, "exit_code": STATES[found.state][0], "accepted": accepted,
         "design": found.design, "confirmation": found.confirmation, "exploratory": found.exploratory,
         "record": found.record, "baseline": found.baseline, "sentence": found.sentence,
-        "rows": [_row(row) for row in found.rows],
+        "rows": [_row(row, found) for row in found.rows],
         "refused": [
             {"field": m.field, "values": list(m.values), "why": m.why, "override": m.override} for m in found.refused
         ],
@@ -130,13 +140,13 @@ def to_json(found: Check, *, accepted: bool = False, fresh: Iterable[str] = ()) 
     return encode(document)
 
 
-def _row(row: Row) -> dict[str, Any]:
+def _row(row: Row, check: Check) -> dict[str, Any]:
     found = row.difference
     return {
         "metric": row.metric, "configuration": row.configuration, "state": row.state, "decides": row.decides,
         "primary": row.primary, "suspected": row.suspected, **difference_fields(found), "p_adjusted": row.p_adjusted,
         "launches_needed": row.launches_needed, "margin": row.margin, "baseline": value_fields(row.baseline),
-        "record": value_fields(row.value), "sentence": row.sentence,
+        "record": value_fields(row.value), "sentence": f"{_mark(check)}{row.sentence}",
     }  # fmt: skip
 
 
@@ -171,7 +181,7 @@ def to_junit(found: Check) -> str:
     cases = found.rows or ()
     for row in cases:
         case = _case(suite, f"{row.metric} at {row.configuration}", row.configuration)
-        _outcome(case, row.state if row.decides else "listed", _told(row))
+        _outcome(case, row.state if row.decides else "listed", _told(row, found))
     if not cases or (found.gaps and found.state == "inconclusive"):
         _outcome(_case(suite, "comparison", "assay"), found.state, found.sentence)
     counts = {kind: len(suite.findall(f"testcase/{kind}")) for kind in ("failure", "error", "skipped")}
@@ -187,9 +197,10 @@ def to_junit(found: Check) -> str:
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(suite, encoding="unicode") + "\n"
 
 
-def _told(row: Row) -> str:
+def _told(row: Row, found: Check) -> str:
     """A metric that cannot fail the build must not fail its file, nor pass as if it had been asked."""
-    return row.sentence if row.decides else f"{row.state.replace('_', ' ')}, which decides nothing: {row.sentence}"
+    listed = "" if row.decides else f"{row.state.replace('_', ' ')}, which decides nothing: "
+    return f"{_mark(found)}{listed}{row.sentence}"
 
 
 def _case(suite: ElementTree.Element, name: str, group: str) -> ElementTree.Element:
@@ -213,14 +224,14 @@ def _outcome(case: ElementTree.Element, state: str, sentence: str) -> None:
 
 def to_markdown(found: Check) -> str:
     """A section for a job's summary or a comment."""
-    parts = [f"## assay check: {found.state.replace('_', ' ')}", plain(found.sentence)]
+    parts = [f"## assay check: {_mark(found)}{found.state.replace('_', ' ')}", plain(found.sentence)]
     parts += [plain(printable(line)) for line in _between(found)]
     if found.refused:
         rows = [(m.field, " / ".join(m.values), m.override) for m in found.refused]
         parts.append(table(("condition", "baseline / record", "allowed by"), rows))
     if found.rows:
         head = ("state", "metric", "at", "change", "baseline", "record")
-        parts.append(table(head, [_cells(row) for row in found.rows]))
+        parts.append(table(head, [_cells(row, found) for row in found.rows]))
     parts += [f"* {plain(note)}" for note in (*_legend(found), *found.gaps, *found.notes)]
     return "\n\n".join(parts) + "\n"
 
