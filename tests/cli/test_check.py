@@ -200,3 +200,11 @@ def test_a_history_of_other_experiments_is_said_to_be_that(tmp_path: Path, capsy
     assert code == 4
     assert "no earlier record that is comparable" in out
     assert "1 earlier record there is not" in out
+
+
+@pytest.mark.parametrize("text", ["abc", "3", "nan", "0"])
+def test_a_share_that_is_none_is_told_in_plain_words(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["check", "new", "--against", "base", "--margin", text])
+    assert ended.value.code == 2
+    assert f"{text} is not a share between 0 and 1, for example 0.05" in capsys.readouterr().err

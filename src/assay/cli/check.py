@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -70,10 +71,10 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _share(text: str) -> float:
-    value = float(text)
-    if not 0.0 < value < 1.0:
-        raise argparse.ArgumentTypeError(f"{text} is not a share between 0 and 1")
-    return value
+    with suppress(ValueError):
+        if 0.0 < (value := float(text)) < 1.0:
+            return value
+    raise argparse.ArgumentTypeError(f"{text} is not a share between 0 and 1, for example 0.05")
 
 
 def _run(arguments: argparse.Namespace) -> int:

@@ -255,12 +255,12 @@ def _refuse_credentials(url: str, shown: str) -> None:
         raise SpecError((Problem(
             where="store", found=shown, allowed="an address without user:password@",
             mend="Credentials come from the driver's own environment variables or files.",
-        ),))  # fmt: skip
+        ),), "the address of a store")  # fmt: skip
     if "::" in url.partition("/")[0]:
         raise SpecError((Problem(
             where="store", found=shown, allowed="one address; chained ones (a::b) are not taken",
             mend="Give the inner address.",
-        ),))  # fmt: skip
+        ),), "the address of a store")  # fmt: skip
 
 
 def _opened(url: str, shown: str) -> tuple[Any, str]:
@@ -277,7 +277,7 @@ def _opened(url: str, shown: str) -> tuple[Any, str]:
         known = ", ".join(sorted(fsspec.available_protocols())[:60])
         raise SpecError((Problem(
             where="store", found=shown, allowed=f"a folder, or an address of a kind that fsspec knows: {known}",
-        ),)) from error  # fmt: skip
+        ),), "the address of a store") from error  # fmt: skip
     except Exception as error:
         raise RecordError(f"cannot open {shown}: {redact(str(error))}") from None
     return opened, str(root)
