@@ -51,3 +51,16 @@ def test_perfect_amdahl_data_give_the_fraction_back_in_every_block() -> None:
 )
 def test_what_amdahl_cannot_describe_is_absent(made: Handmade) -> None:
     assert isinstance(fitted(made), Absent)
+
+
+def test_a_block_whose_speedup_is_no_number_is_left_out_of_the_fit() -> None:
+    made = Handmade(levels=(1, 2), blocks=2)
+    for block in range(2):
+        for workers in (1, 2):
+            number = made.launch(workers=workers, block=block)
+            for rank in range(workers):
+                almost_none = 2e-309 if (workers, block) == (2, 0) else 1.0  # a second each: beyond what a float holds
+                made.steps(number, rank=rank, seconds=[1.0] * 40, items=almost_none)
+    value = fitted(made)
+    assert isinstance(value, Estimate)
+    assert len(value.launch_values) == 1

@@ -6,6 +6,7 @@ Student t over the blocks.  It lumps communication and imbalance together with s
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -57,7 +58,10 @@ def _speedups_per_block(measured: Measured, above: Sequence[int]) -> list[list[f
     }
     whole = set.intersection(*(set(found) for found in times.values()))
     blocks = sorted(block for block in whole if all(found[block] > 0.0 for found in times.values()))
-    return [[times[1][block] / times[level][block] for level in above] for block in blocks]
+    rows = [[times[1][block] / times[level][block] for level in above] for block in blocks]
+    return [
+        row for row in rows if all(0.0 < speedup < math.inf for speedup in row)
+    ]  # a step of almost no work has none
 
 
 METRIC = Metric(
