@@ -212,7 +212,15 @@ def test_a_timing_shows_its_time_and_nothing_that_it_is_not_about() -> None:
 def test_every_report_of_a_timing_shows_its_time_and_no_scaling(render: Callable[[View], str]) -> None:
     page = render(timed())
     assert "Time of a call" in page
-    for word in ("Speedup", "Recommendation", "Four dimensions", "Cost of a run", "probe.steps", "1 workers", "Median step"):
+    for word in (
+        "Speedup",
+        "Recommendation",
+        "Four dimensions",
+        "Cost of a run",
+        "probe.steps",
+        "1 workers",
+        "Median step",
+    ):
         assert word not in page
 
 
