@@ -151,3 +151,15 @@ def test_one_record_alone_is_told_what_else_to_name(capsys: pytest.CaptureFixtur
     assert code == 2
     assert "found one record, " in err
     assert "--at workers=1 --at workers=2" in err
+
+
+def test_a_record_that_was_changed_after_sealing_is_no_evidence(
+    capsys: pytest.CaptureFixture[str], root: Path, tmp_path: Path
+) -> None:
+    place = shutil.copytree(resolve("after", root), tmp_path / "edited")
+    manifest = place / "manifest.json"
+    manifest.write_text(manifest.read_text().replace('"name": "after"', '"name": "later"'))
+    code, out, err = say(capsys, root, "before", str(place))
+    assert (code, out) == (6, "")
+    assert "is not what was sealed: manifest.json: was changed after sealing" in err
+    assert main(["check", str(place), "--against", str(resolve("before", root))]) == 6

@@ -118,15 +118,16 @@ def load_sides(records: list[str], root: Path) -> tuple[Side, ...]:
     """Open and judge the records, each once; their labels are the shortest names that tell them apart.
 
     Raises:
-        RecordError: a record is missing or damaged.
+        RecordError: a record is missing, damaged, or not what was sealed.
     """
+    from assay.cli.judging import whole
     from assay.metrics.measured import from_record
-    from assay.record.reader import open_record, resolve
+    from assay.record.reader import resolve
     from assay.verdict.compared import Side
     from assay.verdict.judge import judge
 
     paths = [resolve(name, root) for name in records]
-    measured = {path: from_record(open_record(path)) for path in dict.fromkeys(paths)}
+    measured = {path: from_record(whole(path)) for path in dict.fromkeys(paths)}
     judged = {path: judge(one) for path, one in measured.items()}
     labels = labels_of([(measured[path].experiment.name, path.name) for path in paths])
     return tuple(

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from assay.record.reader import Record
     from assay.verdict.compared import Side
 
 
@@ -27,14 +28,29 @@ def find(text: str, root: Path) -> Path:
     return Store(place).pull(name, default_cache(os.environ))
 
 
+def whole(path: Path) -> Record:
+    """A record, opened; its seal is checked, because what was changed afterwards is no evidence against another record.
+
+    Raises:
+        RecordError: it cannot be opened, or is not what was sealed.
+    """
+    from assay.errors import RecordError
+    from assay.record.reader import open_record
+    from assay.record.verify import verify
+
+    record = open_record(path)
+    if record.sealed and (problems := verify(path)):
+        raise RecordError(f"{path} is not what was sealed: {problems[0]} `assay verify {path}` lists everything.")
+    return record
+
+
 def side(path: Path, label: str = "") -> Side:
     """One record, opened and judged."""
     from assay.metrics.measured import from_record
-    from assay.record.reader import open_record
     from assay.verdict.compared import Side
     from assay.verdict.judge import judge
 
-    measured = from_record(open_record(path))
+    measured = from_record(whole(path))
     return Side(label=label or path.resolve().name, measured=measured, judgement=judge(measured))
 
 
