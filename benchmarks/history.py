@@ -23,7 +23,8 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.stats.changes import change_in_history, changes_in_history, lag_one, permutation_p
+from assay.stats.autocorrelation import lag_one
+from assay.stats.changes import change_in_history, changes_in_history, permutation_p
 from assay.stats.steady import steady_state
 
 Array = NDArray[np.float64]

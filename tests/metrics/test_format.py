@@ -10,7 +10,7 @@ from hypothesis import given as drawn
 from hypothesis import strategies as st
 
 from assay.metrics.estimate import Absent, Estimate
-from assay.metrics.format import count, decimals_of, given, number, reading, scale_for, show
+from assay.metrics.format import count, decimals_of, given, number, percent, reading, scale_for, show
 
 
 def made(
@@ -155,3 +155,14 @@ def test_every_estimate_can_be_written(value: float, low: float, high: float, k:
         assert shown.text
         assert shown.interval
         assert "nan" not in shown.full
+
+
+@pytest.mark.parametrize(
+    ("share", "digits", "shown"),
+    [
+        (0.05, 2, "5 %"), (0.0123456, 2, "1.2 %"), (0.00123, 2, "0.12 %"), (0.999, 2, "100 %"), (0.999, 3, "99.9 %"),
+        (12.3456, 2, "1,235 %"), (-0.0321, 3, "−3.21 %"), (0.0, 2, "0 %"), (0.07, 12, "7 %"),
+    ],
+)  # fmt: skip
+def test_a_share_has_no_exponent_and_no_needless_digit(share: float, digits: int, shown: str) -> None:
+    assert percent(share, digits) == shown

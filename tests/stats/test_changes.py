@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
+from assay.stats.autocorrelation import lag_one
 from assay.stats.changes import (
     Change,
     across_series,
     change_in_history,
     changes_in_history,
     cusum,
-    lag_one,
     permutation_p,
     proposals,
 )

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import linregress
 
-from assay.stats.drift import drift, lag_one, lag_one_limit
+from assay.stats.drift import drift, memory, memory_limit
 
 
 def test_a_steady_growth_is_found_exactly() -> None:
@@ -32,15 +32,15 @@ def test_slope_and_p_are_those_of_scipys_regression() -> None:
 def test_too_few_values_have_no_drift_and_no_memory() -> None:
     assert drift([0.0, 1.0, 2.0], [1.0, 2.0, 3.0]) is None
     assert drift([1.0] * 5, [1.0, 2.0, 3.0, 4.0, 5.0]) is None
-    assert lag_one([1.0, 2.0, 3.0]) is None
-    assert lag_one([1.0] * 9) is None
+    assert memory([1.0, 2.0, 3.0]) is None
+    assert memory([1.0] * 9) is None
 
 
 def test_the_memory_of_a_known_series() -> None:
     # m = 2.5; deviations -1.5 -0.5 0.5 1.5; products 0.75 - 0.25 + 0.75 = 1.25; squares 5
-    assert lag_one([1.0, 2.0, 3.0, 4.0]) == pytest.approx(0.25)
-    assert lag_one([1.0, 2.0, 1.0, 2.0]) == pytest.approx(-0.75)
+    assert memory([1.0, 2.0, 3.0, 4.0]) == pytest.approx(0.25)
+    assert memory([1.0, 2.0, 1.0, 2.0]) == pytest.approx(-0.75)
 
 
 def test_the_limit_of_independent_values() -> None:
-    assert lag_one_limit(100) == pytest.approx(0.196)
+    assert memory_limit(100) == pytest.approx(0.196)

@@ -99,11 +99,11 @@ def result_of(seen: Seen, begins: Sequence[float], values: Sequence[float]) -> d
     from assay import __version__
     from assay.clock import SystemClock
     from assay.stats.alike import alike
-    from assay.stats.drift import drift, lag_one
+    from assay.stats.drift import drift, memory
     from assay.verdict.fitness import examine, whole
 
-    found, trend, memory = alike(values), drift(begins, values), lag_one(values)
-    checks = examine(found, trend, memory, len(values), seen.clock, seen.context, seen.shares)
+    found, trend, resembles = alike(values), drift(begins, values), memory(values)
+    checks = examine(found, trend, resembles, len(values), seen.clock, seen.context, seen.shares)
     aa = {} if found is None else {
         "noise_floor": found.noise_floor, "noise_floor_apart": found.noise_floor_apart,
         "minimum_detectable_effect_k5": found.minimum_detectable_effect, "spread": found.spread,
@@ -114,7 +114,7 @@ def result_of(seen: Seen, begins: Sequence[float], values: Sequence[float]) -> d
         "launches": len(values), "seconds": seen.seconds, **aa,
         # over the time that was looked at: per hour it would be a power of what was seen, and no number at all
         "drift_over_the_run": None if trend is None else {"value": trend.over_the_run, "p_value": trend.p_value},
-        "autocorrelation": memory, "clock": dict(seen.clock), "shares": dict(seen.shares), "context": dict(seen.context),
+        "autocorrelation": resembles, "clock": dict(seen.clock), "shares": dict(seen.shares), "context": dict(seen.context),
         "checks": [asdict(check) for check in checks], "launch_values_s": list(values),
     }  # fmt: skip
 

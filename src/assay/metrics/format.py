@@ -238,6 +238,12 @@ def count(value: int, thing: str = "") -> str:
     return f"{value:,} {noun}".strip().replace("-", "−")
 
 
+def percent(share: float, digits: int = 2) -> str:
+    """A share or a relative change in at most so many significant digits: 0.05 is "5 %", 0.0123 "1.2 %", 1.5 "150 %"."""
+    scaled = round(100.0 * share, 12)
+    return f"{number(scaled, _fewest(scaled, digits))} %"
+
+
 def given(value: float, digits: int = 12) -> str:
     """A number that was given rather than measured (a gate, a price, a setting), as given."""
     return f"{value:.{digits}g}".replace("-", "−")

@@ -13,11 +13,11 @@ from typing import Final
 import polars as pl
 
 from assay.metrics.estimate import Absent, Estimate, Value
-from assay.metrics.format import count, reading, show
+from assay.metrics.format import count, percent, reading, show
 from assay.metrics.measured import Measured
 from assay.metrics.trial_memory import starters_own
 from assay.metrics.trials import asked_to_count, counted, outliers, states
-from assay.stats.drift import drift, lag_one, lag_one_limit
+from assay.stats.drift import drift, memory, memory_limit
 from assay.units import SECONDS
 from assay.verdict.judge import Judgement
 
@@ -117,18 +117,10 @@ def _about_launches(measured: Measured, time: Estimate) -> Iterator[str]:
         return
     trend = drift([begin / 1e9 for begin in begins], values)
     if trend is not None and trend.p_value < CERTAIN:
-        yield f"the launches drift: {_percent(trend.over_the_run)} from the first to the last"
-    memory = lag_one(values)
-    if memory is not None and abs(memory) > lag_one_limit(len(values)) and len(values) >= 8:
+        yield f"the launches drift: {percent(trend.over_the_run)} from the first to the last"
+    resembles = memory(values)
+    if resembles is not None and abs(resembles) > memory_limit(len(values)) and len(values) >= 8:
         yield "successive launches resemble one another, so that the interval may be too narrow; a longer pause or more launches help"
-
-
-def _percent(share: float) -> str:
-    exact = Estimate(
-        value=share, low=share, high=share, unit="fraction", confidence=1.0, n_launches=0, n_trials=0, method="",
-        signature="",
-    )  # fmt: skip
-    return show(exact).text
 
 
 # ---- text ----------------------------------------------------------------------------------------------------------
@@ -155,7 +147,7 @@ def lines(made: Summary, *, what: str) -> list[tuple[str, str]]:
 def _time(made: Summary) -> str:
     if isinstance(made.time, Absent):
         return f"not measured: {made.time.detail}"
-    return f"{show(made.time).full}, {made.time.confidence * 100:g} % over {count(made.launches, 'launches')}"
+    return f"{show(made.time).full}, {percent(made.time.confidence, 4)} over {count(made.launches, 'launches')}"
 
 
 def _spread(made: Summary, what: str) -> str:

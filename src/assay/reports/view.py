@@ -16,7 +16,7 @@ import polars as pl
 
 from assay.metrics.base import ALL, Metric
 from assay.metrics.estimate import Absent, Estimate, Value
-from assay.metrics.format import Shown, count, given, reading, scale_for, show
+from assay.metrics.format import Shown, count, given, percent, reading, scale_for, show
 from assay.metrics.measured import Measured
 from assay.reports import series
 from assay.spec.experiment import Experiment
@@ -300,7 +300,7 @@ def build(measured: Measured, judgement: Judgement) -> View:
         assay_version=str(manifest.get("assay_version", "")),
         state=measured.state,
         sealed=measured.sealed,
-        confidence=_percent(measured.confidence),
+        confidence=percent(measured.confidence, 4),
         status=verdict.status,
         word=STATUS_WORDS[verdict.status],
         meaning=(TIMING_MEANINGS if is_timing(measured) else STATUS_MEANINGS)[verdict.status],
@@ -332,14 +332,6 @@ def _workers(level: int) -> str:
 
 def _place(configuration: str | None) -> str:
     return WHOLE if configuration in (None, ALL) else str(configuration)
-
-
-def _percent(fraction: float) -> str:
-    exact = Estimate(
-        value=fraction, low=fraction, high=fraction, unit="fraction", confidence=1.0, n_launches=0, n_trials=0,
-        method="asked for", signature="",
-    )  # fmt: skip
-    return show(exact).text
 
 
 def _vector_row(column: Column, dimensions: Mapping[str, Any]) -> VectorRow:
@@ -500,7 +492,7 @@ def _conditions(experiment: Experiment, manifest: Mapping[str, Any], measured: M
         "Configurations": ", ".join(str(level) for level in measured.levels) + " workers",
         "Scaling": f"{experiment.scaling.mode}; relative to {base}",
         "Launches": f"{launch_words(measured)}, seed {launches.seed}",
-        "Intervals": f"{_percent(launches.confidence)} confidence; the launch is the unit of analysis",
+        "Intervals": f"{percent(launches.confidence, 4)} confidence; the launch is the unit of analysis",
         "Quality": "not asked for" if quality is None else (
             f"{quality.metric}, {quality.direction} is better; held if it loses less than {given(quality.margin)}"
         ),

@@ -31,6 +31,7 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from assay.stats.autocorrelation import lag_one
 from assay.stats.intervals import Floats, t_quantile
 from assay.stats.multiplicity import benjamini_hochberg
 from assay.stats.steady import LEAST_SEGMENT, MAD_TO_SIGMA
@@ -138,12 +139,6 @@ def cusum(values: Floats) -> tuple[float, int]:
     """V of the values and the 0-based place of the first value of the new level; needs at least 2 * SUPPORT values."""
     statistic, place = _cusums(np.asarray(values, dtype=np.float64)[np.newaxis, :])
     return float(statistic[0]), int(place[0])
-
-
-def lag_one(values: Floats) -> float:
-    """Lag-1 autocorrelation round one mean; 0 for equal values."""
-    y = np.asarray(values, dtype=np.float64) - np.mean(values)
-    return float(y[1:] @ y[:-1] / (y @ y)) if float(y @ y) > 0.0 else 0.0
 
 
 def permutation_p(

@@ -13,6 +13,7 @@ from typing import Final
 
 import numpy as np
 
+from assay.stats.autocorrelation import lag_one
 from assay.stats.intervals import Floats, t_quantile
 
 LEAST: Final = 4  # values below which neither says anything
@@ -50,16 +51,13 @@ def drift(seconds: Floats, values: Floats, confidence: float = 0.95) -> Drift | 
     )  # fmt: skip
 
 
-def lag_one(values: Floats) -> float | None:
+def memory(values: Floats) -> float | None:
     """Lag-1 autocorrelation of values in the order in which they were taken; None below `LEAST` or if all are equal."""
     data = np.asarray(values, dtype=np.float64)
-    if len(data) < LEAST or float(np.ptp(data)) == 0.0:
-        return None
-    centred = data - data.mean()
-    return float(centred[:-1] @ centred[1:] / (centred @ centred))
+    return None if len(data) < LEAST or float(np.ptp(data)) == 0.0 else lag_one(data)
 
 
-def lag_one_limit(k: int) -> float:
+def memory_limit(k: int) -> float:
     """What |r_1| of `k` independent values exceeds in 5 % of cases."""
     return 1.96 / math.sqrt(k)
 

@@ -28,7 +28,7 @@ import polars as pl
 
 from assay.metrics.base import Better
 from assay.metrics.estimate import Absent, Value
-from assay.metrics.format import count, decimals_of, given, number
+from assay.metrics.format import count, decimals_of, given, number, percent
 from assay.stats.between_records import (
     LEAST_RECORDS,
     Between,
@@ -460,12 +460,12 @@ def _about_days(settings: _Settings, design: Design, rows: Sequence[Row]) -> lis
     if design == "two records and a history":
         _, days = settings.between(*_at(settings.comparison))
         assert days is not None
-        seen = f"{count(days.records, 'records')} of the history differ from day to day by {_percent(days.deviation)}"
+        seen = f"{count(days.records, 'records')} of the history differ from day to day by {percent(days.deviation)}"
         return [f"the records are not of one session; {seen}, which is in the intervals"]
     needed = f"without {LEAST_RECORDS} comparable records of a history"
     mend = "measure both in turn (--baseline-folder), or give --history"
     return [
-        f"the records are not of one session; {needed} a day-to-day deviation of {_percent(settings.days)} is assumed; {mend}"
+        f"the records are not of one session; {needed} a day-to-day deviation of {percent(settings.days)} is assumed; {mend}"
     ]
 
 
@@ -619,13 +619,13 @@ def _said(
     if suspected:
         return f"{shown}; suspected to be worse, and launches of one day cannot carry that"
     if state == "pass" and decision.verdict != "equivalent":
-        return f"{shown}; a regression beyond {_percent(decision.margin or 0.0)} is excluded"
+        return f"{shown}; a regression beyond {percent(decision.margin or 0.0)} is excluded"
     if state == "inconclusive":
         needed = decision.launches_needed
         more = f"; {count(needed, 'launches')} on each side would decide" if needed else ""
         effect = decision.minimum_detectable_effect
         seen = (
-            f", and only changes of {_percent(effect)} or more would be seen"
+            f", and only changes of {percent(effect)} or more would be seen"
             if math.isfinite(effect) and found.scale == "ratio"
             else ""
         )
@@ -645,7 +645,3 @@ def change_text(found: Difference) -> str:
     sign = "+" if value > 0 and shown.strip("0.") else ""  # no plus before a zero
     return f"{sign}{shown}{unit} [{number(low, decimals)}, {number(high, decimals)}]"
 
-
-def _percent(share: float) -> str:
-    scaled = 100.0 * share
-    return f"{number(scaled, 1 if scaled < 9.95 and scaled != round(scaled) else 0)} %"

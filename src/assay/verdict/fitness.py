@@ -12,11 +12,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from assay.metrics.estimate import Estimate
-from assay.metrics.format import count, reading, show
+from assay.metrics.format import count, number, percent, reading
 from assay.spec.experiment import Noise
 from assay.stats.alike import LEAST, SIDE, Alike, Rate
-from assay.stats.drift import Drift, lag_one_limit
+from assay.stats.drift import Drift, memory_limit
 from assay.units import SECONDS
 
 Fitness = Literal["fit", "noisy", "unfit", "unknown"]
@@ -85,11 +84,11 @@ def _alike(found: Alike | None, launches: int) -> Iterator[Check]:
         )  # fmt: skip
         return
     floor, effect = found.noise_floor, found.minimum_detectable_effect
-    evidence = f"{percent(floor)} in turn, {percent(found.noise_floor_apart)} one after the other"
+    evidence = f"{percent(floor, 3)} in turn, {percent(found.noise_floor_apart, 3)} one after the other"
     yield _check("noise floor", _against(floor, "noise_floor"), evidence, QUIET)
     yield _check(
         "detectable", _against(effect, "minimum_detectable_effect"),
-        f"a change of {percent(effect)} is found in 80 % of comparisons of {SIDE} launches a side", f"use more launches, or: {QUIET}",
+        f"a change of {percent(effect, 3)} is found in 80 % of comparisons of {SIDE} launches a side", f"use more launches, or: {QUIET}",
     )  # fmt: skip
     yield _rate(
         "false alarms", found.false_alarms, "in turn", "compare in turn, and tell us: this is our own test at fault"
@@ -100,8 +99,8 @@ def _alike(found: Alike | None, launches: int) -> Iterator[Check]:
 def _rate(name: str, rate: Rate, how: str, mend: str) -> Check:
     fitness: Fitness = "noisy" if rate.low > FALSE_ALARMS else "fit"
     evidence = (
-        f"{percent(rate.value)} of {rate.comparisons:,} comparisons of equal launches {how} "
-        f"[{percent(rate.low)}, {percent(rate.high)}]"
+        f"{percent(rate.value, 3)} of {rate.comparisons:,} comparisons of equal launches {how} "
+        f"[{percent(rate.low, 3)}, {percent(rate.high, 3)}]"
     )
     return _check(name, fitness, evidence, mend)
 
@@ -110,7 +109,7 @@ def _series(trend: Drift | None, memory: float | None, launches: int) -> Iterato
     if trend is not None:
         certain = trend.p_value < CERTAIN
         evidence = (
-            f"{percent(trend.over_the_run)} from the first launch to the last"  # an hour was not looked at
+            f"{percent(trend.over_the_run, 3)} from the first launch to the last"  # an hour was not looked at
             if certain
             else "none that is certain"
         )
@@ -119,8 +118,10 @@ def _series(trend: Drift | None, memory: float | None, launches: int) -> Iterato
             "drift", fitness, evidence, "let the machine warm up first, and compare in turn, which cancels a drift"
         )
     if memory is not None:
-        resembles = abs(memory) > lag_one_limit(launches)
-        evidence = f"{_plain(memory)} between successive launches" + ("" if resembles else ", as of independent ones")
+        resembles = abs(memory) > memory_limit(launches)
+        evidence = f"{number(memory, 2)} between successive launches" + (
+            "" if resembles else ", as of independent ones"
+        )
         mend = "compare in turn; intervals of one record alone may be too narrow"
         yield _check("autocorrelation", "noisy" if resembles else "fit", evidence, mend)
 
@@ -138,7 +139,7 @@ def _clock(clock: Mapping[str, Any]) -> Iterator[Check]:
         if isinstance(value := clock.get(key), float | int):
             yield _check(name, _against(float(value), limit), f"{words} {reading(float(value), SECONDS)}", mend)
     if isinstance(ppm := clock.get("wall_drift_ppm"), float | int):
-        evidence = f"the wall clock moves by {_plain(ppm)} parts per million against the monotonic one"
+        evidence = f"the wall clock moves by {number(ppm, 2)} parts per million against the monotonic one"
         mend = "let a time service run steadily; assay times by the monotonic clock only"
         yield _check("wall clock", _against(abs(float(ppm)), "wall_drift_ppm"), evidence, mend)
 
@@ -159,7 +160,7 @@ def _shares(shares: Mapping[str, Any]) -> Iterator[Check]:
         if not isinstance(value, float | int):
             yield Check(name=name, fitness="unknown", evidence="this machine does not say", mend="")
         else:
-            yield _check(name, _against(float(value), limit), f"{percent(float(value))} {words}", mend)
+            yield _check(name, _against(float(value), limit), f"{percent(float(value), 3)} {words}", mend)
 
 
 Fits = Callable[[Any], bool]
@@ -197,24 +198,3 @@ def _setting(name: str, value: Any, is_fit: Fits, mend: str) -> Check:
 def _swap_used(context: Mapping[str, Any]) -> bool | None:
     total, free = context.get("memory.swap_total_bytes"), context.get("memory.swap_free_bytes")
     return total != free if isinstance(total, int) and isinstance(free, int) else None
-
-
-# ---- numbers ---------------------------------------------------------------------------------------------------------
-
-
-def percent(share: float) -> str:
-    """A share as people read it."""
-    return show(_exact(share, "fraction")).text
-
-
-def _plain(value: float) -> str:
-    return show(_exact(round(float(value), 2), "ratio")).text
-
-
-def _exact(value: float, unit: str) -> Estimate:
-    return Estimate(
-        value=value, low=value * 0.95, high=value * 1.05, unit=unit, confidence=1.0, n_launches=0, n_trials=0, method="",
-        signature="",
-    ) if value > 0 else Estimate(
-        value=value, low=value, high=value, unit=unit, confidence=1.0, n_launches=0, n_trials=0, method="", signature="",
-    )  # fmt: skip

@@ -19,7 +19,7 @@ import polars as pl
 
 from assay.metrics.base import Results
 from assay.metrics.estimate import Estimate
-from assay.metrics.format import count, given
+from assay.metrics.format import count, given, percent
 from assay.metrics.measured import Measured
 from assay.spec.experiment import Experiment
 from assay.spec.plan import configuration_name
@@ -89,7 +89,7 @@ def _performance(
             yield _speedup(experiment, name, _spread(ratios))
     if earlier is None:
         for cv in SUPPOSED_SPREADS:
-            yield _time(experiment, f"{SUPPOSING} {given(100 * cv)} %", cv, floor)
+            yield _time(experiment, f"{SUPPOSING} {percent(cv, 12)}", cv, floor)
 
 
 def _time(experiment: Experiment, subject: str, cv: float, floor: float | None) -> Expectation:
@@ -97,19 +97,19 @@ def _time(experiment: Experiment, subject: str, cv: float, floor: float | None) 
     error = cv * math.sqrt(2.0 / k)
     effect = detectable_effect(error, k - 1, confidence, least=math.log1p(experiment.comparison.smallest_effect))
     told = (
-        f"{_precision(experiment, cv)}interval about ±{_percent(_half(cv, k, confidence))}; against a second record of as many "
-        f"launches a change of {_percent(math.expm1(effect))} is found in 4 of 5 cases"
+        f"{_precision(experiment, cv)}interval about ±{percent(_half(cv, k, confidence))}; against a second record of as many "
+        f"launches a change of {percent(math.expm1(effect))} is found in 4 of 5 cases"
     )
     if not subject.startswith(SUPPOSING):
-        told += f" (launches vary by {_percent(cv)})"
+        told += f" (launches vary by {percent(cv)})"
     if floor is not None and floor > math.expm1(effect):
-        told += f"; this machine's noise floor, {_percent(floor)}, is larger and decides"
+        told += f"; this machine's noise floor, {percent(floor)}, is larger and decides"
     return Expectation(subject=subject, sentence=told)
 
 
 def _speedup(experiment: Experiment, name: str, cv: float) -> Expectation:
     k, confidence = _launches(experiment, cv), _confidence(experiment)
-    told = f"interval about ±{_percent(_half(cv, k, confidence))} of its value, from {count(k, 'blocks')}"
+    told = f"interval about ±{percent(_half(cv, k, confidence))} of its value, from {count(k, 'blocks')}"
     return Expectation(subject=f"speedup at {name}", sentence=f"{_precision(experiment, cv)}{told}")
 
 
@@ -119,7 +119,7 @@ def _precision(experiment: Experiment, cv: float) -> str:
     if launches.precision is None:
         return ""
     needed = expected_launches(cv, launches.precision, launches.confidence)
-    wanted = f"±{_percent(launches.precision)}"
+    wanted = f"±{percent(launches.precision)}"
     if needed > experiment.blocks:
         return (
             f"{wanted} would take about {count(needed, 'launches')}, more than launches.at_most = {launches.at_most}: "
@@ -179,7 +179,7 @@ def _quality(experiment: Experiment, earlier: Measured | None) -> Iterator[Expec
     needed = least
     if flip_rate:
         needed = max(least, items_needed(min(1.0, flip_rate), quality.margin, confidence))
-        told += f"; between the base's launches, whose seeds differ, {_percent(flip_rate)} of the answers changed, and then about {needed:,} in all launches"
+        told += f"; between the base's launches, whose seeds differ, {percent(flip_rate)} of the answers changed, and then about {needed:,} in all launches"
     if items is not None:
         told += f"; the earlier record scored {items:,}"
     yield Expectation(subject="quality", sentence=told, possible=items is None or items >= least)
@@ -211,6 +211,3 @@ def _tails(experiment: Experiment, earlier: Measured | None) -> Iterator[Expecta
         sentence=f"about {steps:,.0f} steady steps per configuration; a p99 needs at least {needed:,} independent ones",
     )  # fmt: skip
 
-
-def _percent(fraction: float) -> str:
-    return f"{given(100 * fraction, 2 if fraction < 1.0 else 3)} %"

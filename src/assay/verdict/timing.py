@@ -11,7 +11,7 @@ from typing import Final
 
 from assay.metrics.base import Results
 from assay.metrics.estimate import Absent, Estimate, Value
-from assay.metrics.format import count, show
+from assay.metrics.format import count, percent, show
 from assay.metrics.measured import Measured
 from assay.metrics.trials import is_timing as is_timing
 from assay.verdict.gates.base import FEWEST_LAUNCHES, too_few
@@ -60,6 +60,6 @@ def sentence(measured: Measured, results: Results, status: Status, findings: Seq
 def claim(value: Estimate) -> str:
     """The number, its interval and what it rests on."""
     return (
-        f"{show(value).full} a call ({value.confidence * 100:g} % over {count(value.n_launches, 'launches')}, "
+        f"{show(value).full} a call ({percent(value.confidence, 4)} over {count(value.n_launches, 'launches')}, "
         f"{count(value.n_trials, 'trials')} in all)"
     )

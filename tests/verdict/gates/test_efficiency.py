@@ -59,4 +59,4 @@ def test_an_efficiency_that_is_closer_than_the_noise_floor_is_not_decided(floor:
     made.manifest["environment"]["before"]["doctor"] = {"noise_floor": floor}
     result = gate(judged(made), "efficiency", 2)
     assert result.status == status
-    assert ("noise floor of this machine, 20.0 %" in result.sentence) == (status == "INCONCLUSIVE")
+    assert ("noise floor of this machine, 20 %" in result.sentence) == (status == "INCONCLUSIVE")

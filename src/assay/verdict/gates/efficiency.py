@@ -7,10 +7,10 @@ from dataclasses import replace
 
 from assay.metrics.base import Results
 from assay.metrics.estimate import Absent, Value
+from assay.metrics.format import percent
 from assay.metrics.measured import Measured
 from assay.metrics.per_launch import exact
 from assay.units import FRACTION
-from assay.verdict.fitness import percent
 from assay.verdict.gates.base import Gate, threshold
 from assay.verdict.types import GateResult
 
