@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from assay.verdict.comparability import ALIASES, NOT_RECORDED, covers, declare, differences
@@ -88,3 +90,9 @@ def test_the_sentinel_is_the_median_of_its_readings_and_a_slower_one_is_told_wit
     (found,) = [one for one in differences([side("a", timed(0.05)), side("b", timed(0.06))]) if "sentinel" in one.field]
     assert (found.field, found.kind, found.refuses) == ("noise.sentinel_s", "condition", False)
     assert differences([side("a", timed(0.05)), side("b", timed(0.051))]) == ()
+
+
+@pytest.mark.parametrize("value", ["a\nPASS: fine", ["a\n::error::x", "b"], "a\u2028b\r\x85c"])
+def test_no_text_of_a_record_begins_a_line_of_its_own(value: Any) -> None:
+    assert len(text_of(value).splitlines()) == 1
+    assert text_of("a\nb") == r"a\nb"

@@ -75,7 +75,7 @@ def to_text(found: Check) -> str:
     lines += [""] if found.rows or found.refused or found.notes else []
     for mismatch in found.refused:
         lines.append(f"  differs: {mismatch.field}: {' against '.join(mismatch.values)}")
-        lines += [f"    it matters because {mismatch.why}", f"    allowed by: {mismatch.override}"]
+        lines += [f"    it matters because {mismatch.why}", f"    allowed by: {mismatch.override or 'nothing'}"]
     if found.rows:
         lines += [
             *columns(
@@ -227,7 +227,7 @@ def to_markdown(found: Check) -> str:
     parts = [f"## assay check: {_mark(found)}{found.state.replace('_', ' ')}", plain(found.sentence)]
     parts += [plain(printable(line)) for line in _between(found)]
     if found.refused:
-        rows = [(m.field, " / ".join(m.values), m.override) for m in found.refused]
+        rows = [(m.field, " / ".join(m.values), m.override or "nothing") for m in found.refused]
         parts.append(table(("condition", "baseline / record", "allowed by"), rows))
     if found.rows:
         head = ("state", "metric", "at", "change", "baseline", "record")
