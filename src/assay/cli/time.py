@@ -118,15 +118,16 @@ def experiments(arguments: argparse.Namespace, asked: Sequence[Sequence[str]]) -
 
 
 def _run(arguments: argparse.Namespace) -> int:
+    from assay.cli import judging
     from assay.cli.live import display
-    from assay.cli.timing import judged, measure
+    from assay.cli.timing import measure
 
     asked = commands(arguments.after_dashes, shell=arguments.shell)
     names = labels(asked, shell=arguments.shell)
     arms = list(zip(experiments(arguments, asked), names, strict=True))
     with display(sys.stderr, quiet=arguments.quiet) as show:
         paths = measure(arms, root=arguments.root, on_progress=show)
-    sides = [judged(path, label) for path, label in zip(paths, names, strict=True)]
+    sides = [judging.side(path, label) for path, label in zip(paths, names, strict=True)]
     _refuse_failures(sides)
     comparison = compared(sides)
     if arguments.json:

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from assay.metrics.estimate import Value
     from assay.runners.base import Advice, RunProgress
     from assay.spec.experiment import Experiment
-    from assay.verdict.compared import Side
 
 LAUNCHES = 10
 
@@ -62,6 +61,9 @@ def time(
         SpecError: a lambda, a function of the main script, or arguments that JSON cannot hold.
         WorkloadError: it raised.
     """
+    from assay.cli import judging
+    from assay.reports.timing import summary, text
+
     target, folder = target_of(function)
     words = _json_arguments(args, kwargs)
     asked = experiment(
@@ -69,10 +71,8 @@ def time(
         timing={"round_s": round_s, "warm_up": warm_up}, environment=_search_path(folder),
     )  # fmt: skip
     (path,) = measure([(asked, target)], root=Path(root))
-    side = judged(path, target)
+    side = judging.side(path, target)
     (configuration,) = side.measured.configurations
-    from assay.reports.timing import summary, text
-
     shown = text(summary(side.measured, side.judgement, target), what="trials")
     return Timed(estimate=side.judgement.results["trial_time"][configuration], record=path, text=shown)
 
@@ -202,14 +202,3 @@ def _advice(arms: Sequence[tuple[Experiment, str]]) -> Advice | None:
     from assay.cli.advice import advice
 
     return advice()
-
-
-def judged(path: Path, label: str) -> Side:
-    """A record, judged."""
-    from assay.metrics.measured import from_record
-    from assay.record.reader import open_record
-    from assay.verdict.compared import Side
-    from assay.verdict.judge import judge
-
-    measured = from_record(open_record(path))
-    return Side(label=label, measured=measured, judgement=judge(measured))

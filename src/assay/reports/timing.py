@@ -23,7 +23,6 @@ from assay.verdict.judge import Judgement
 
 SHORT: Final = 10.0  # a command that takes less than so many empty starts is mostly start
 CERTAIN: Final = 0.01  # p of a drift worth naming
-NOISY: Final = 0.05  # spread between launches (sd of logs) that is named
 
 
 @dataclass(frozen=True, kw_only=True)
