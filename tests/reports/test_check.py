@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from assay.reports import history as history_report
 from assay.reports.check import FIELDS, reference, to_json, to_junit, to_markdown, to_text
-from assay.verdict.check import STATES, Check, check
+from assay.verdict.check import check
+from assay.verdict.checked import STATES, Check
 from assay.verdict.compare import compare
 from assay.verdict.history import histories, in_order, worth_showing
 from tests.verdict.checking import made, side

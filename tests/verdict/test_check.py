@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
-from assay.verdict.check import STATES, Check, check, check_history, confirm, unconfirmed
+from assay.verdict.check import check, check_history
+from assay.verdict.checked import STATES, Check
 from assay.verdict.compare import compare
+from assay.verdict.confirmation import confirm, unconfirmed
 from assay.verdict.history import in_order
 from tests.handmade import Handmade
 from tests.verdict.checking import made, side

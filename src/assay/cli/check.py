@@ -13,7 +13,7 @@ from assay.cli.base import Verb
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from assay.verdict.check import Check
+    from assay.verdict.checked import Check
     from assay.verdict.compared import Comparison, Side
 
 SEED = 20260101  # of the permutations: the same history gives the same answer
@@ -78,7 +78,7 @@ def _share(text: str) -> float:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from assay.verdict.check import STATES
+    from assay.verdict.checked import STATES
 
     accepted = _accepted(arguments.accept)
     _refuse_nonsense(arguments)
@@ -95,7 +95,7 @@ def _run(arguments: argparse.Namespace) -> int:
 def _accepted(texts: Sequence[str]) -> set[str]:
     """The states that the pipeline goes on with."""
     from assay.errors import Problem, SpecError
-    from assay.verdict.check import STATES
+    from assay.verdict.checked import STATES
 
     known = [state.replace("_", "-") for state in STATES]
     named = [word.strip() for text in texts for word in text.split(",") if word.strip()]
@@ -231,7 +231,7 @@ def _confirmed(
 ) -> tuple[Check, list[Path]]:
     from assay.cli.confirming import FAILURES, reason_of
     from assay.errors import Interrupted
-    from assay.verdict.check import unconfirmed
+    from assay.verdict.confirmation import unconfirmed
 
     always = arguments.confirm == "always" and found.state == "inconclusive" and found.design != "in turn"
     if baseline is None or not (found.wants_confirmation or always):
@@ -256,7 +256,7 @@ def _measured_again(
     """
     from assay.cli import confirming, judging
     from assay.cli.live import display
-    from assay.verdict.check import confirm
+    from assay.verdict.confirmation import confirm
 
     place = confirming.Place(folder=arguments.folder, baseline=arguments.baseline_folder, here=Path.cwd())
     code = confirming.code_of(record.measured, place)

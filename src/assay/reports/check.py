@@ -19,7 +19,7 @@ from assay.reports.json import Row as Key
 from assay.reports.json import encode, finite, key_tables
 from assay.reports.markdown import plain, table
 from assay.stats.comparison import Difference
-from assay.verdict.check import STATES, Check, Row, change_text
+from assay.verdict.checked import STATES, Check, Row, change_text
 
 SCHEMA: Final = "assay-check/1"
 FIELDS: Final[Mapping[str, tuple[Key, ...]]] = {

@@ -7,7 +7,7 @@ from typing import Final
 from assay.printable import printable
 from assay.reports.check import difference_fields, value_fields
 from assay.reports.json import encode
-from assay.verdict.check import change_text
+from assay.verdict.checked import change_text
 from assay.verdict.reproduction import STATES, Reproduction
 
 SCHEMA: Final = "assay-reproduction/1"

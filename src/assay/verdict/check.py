@@ -22,13 +22,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Literal
+from typing import Final
 
 import polars as pl
 
 from assay.metrics.base import Better
-from assay.metrics.estimate import Absent, Value
-from assay.metrics.format import count, decimals_of, given, number, percent
+from assay.metrics.estimate import Absent
+from assay.metrics.format import count, given, percent
 from assay.stats.between_records import (
     LEAST_RECORDS,
     Between,
@@ -42,73 +42,13 @@ from assay.stats.between_records import (
 from assay.stats.comparison import REASONS, Decision, Difference, decide
 from assay.stats.multiplicity import benjamini_hochberg
 from assay.verdict.arms import Arm, difference, in_turn, launch_values, quality
-from assay.verdict.compared import Change, Comparison, Mismatch, Side
+from assay.verdict.checked import Check, Design, Row, RowState, State, change_text, concluded
+from assay.verdict.compared import Change, Comparison, Side
 from assay.verdict.history import History, histories, worth_showing
 
-State = Literal["pass", "regression", "improvement", "inconclusive", "not_comparable", "nothing_measured"]
-RowState = Literal["pass", "regression", "improvement", "inconclusive", "nothing_measured", "listed"]
-Design = Literal["in turn", "two records", "two records and a history", "a history", "none"]
-Confirmation = Literal["not needed", "unconfirmed", "confirmed", "refuted", "undecided"]
-
-STATES: Final[Mapping[State, tuple[int, str]]] = {
-    "pass": (0, "a regression larger than the margin is excluded"),
-    "regression": (1, "worse than the baseline beyond chance, or quality is degraded"),
-    "not_comparable": (3, "a condition that must be equal differs, or a record is inadmissible"),
-    "inconclusive": (4, "neither a regression nor its absence is shown"),
-    "nothing_measured": (5, "the metric that decides has no value"),
-    "improvement": (8, "better than the baseline beyond chance: the baseline may be renewed"),
-}
 DAYS: Final = 0.15  # day-to-day deviation that is assumed without a history; hosted machines reach it
 RECENT: Final = 10  # records; an older change of level is history and fails no build
 QUALITY: Final = "quality"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Row:
-    """One metric of one configuration against the baseline."""
-
-    metric: str
-    title: str
-    configuration: str
-    state: RowState
-    decides: bool
-    primary: bool
-    suspected: bool  # only the launches of one day, or fewer than 3 records, carry it
-    better: Better
-    baseline: Value | None
-    value: Value | None
-    difference: Difference | None
-    p_adjusted: float | None
-    margin: float | None
-    launches_needed: int | None
-    sentence: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class Check:
-    """What a pipeline is told."""
-
-    state: State
-    design: Design
-    baseline: str  # label
-    record: str
-    rows: tuple[Row, ...]  # those that decide first
-    confirmation: Confirmation
-    mismatches: tuple[Mismatch, ...]
-    refused: tuple[Mismatch, ...]
-    gaps: tuple[str, ...]  # why it cannot pass although nothing got worse
-    notes: tuple[str, ...]
-    exploratory: bool
-    sentence: str
-    histories: tuple[History, ...] = ()
-    suspects_from: str = ""  # label of the last record before the suspected change, where a history decides
-
-    @property
-    def wants_confirmation(self) -> bool:
-        """Whether launches in turn would change what is said: a suspicion, or a regression on different days."""
-        if self.design == "in turn" or self.state in ("not_comparable", "nothing_measured"):
-            return False
-        return any(_is_doubtful(row) for row in self.rows)
 
 
 def check(
@@ -136,7 +76,7 @@ def check(
     rows = _rows(settings)
     design = _design(settings)
     notes = (*_own(comparison.notes), _sure(comparison.confidence), *_about_days(settings, design, rows))
-    return _concluded(replace(start, rows=(*_correctness(settings), *rows), design=design, notes=notes))
+    return concluded(replace(start, rows=(*_correctness(settings), *rows), design=design, notes=notes))
 
 
 def check_history(
@@ -165,7 +105,7 @@ def check_history(
     ordered = sorted(rows, key=lambda row: (not row.decides, not row.primary))
     decided = next((one for one in found if (one.metric, one.configuration) == _at(comparison)), None)
     before = _before_change(decided) if decided is not None else ""
-    return _concluded(replace(
+    return concluded(replace(
         start, design="a history", rows=(*_correctness(settings), *ordered), histories=found, suspects_from=before,
         baseline=f"{count(len(past), 'records')} of the history",
         notes=(*_own(comparison.notes), _sure(record.measured.confidence)),
@@ -181,34 +121,6 @@ def alone(record: Side, place: str, left_out: int = 0) -> Check:
         state="inconclusive", design="none", baseline="", record=record.label, rows=(), confirmation="not needed",
         mismatches=(), refused=(), gaps=_gaps(record), notes=(), exploratory=False, sentence=told,
     )  # fmt: skip
-
-
-def confirm(first: Check, again: Check, *, everything_in_doubt: bool = False) -> Check:
-    """The first check with what launches in turn (`again`) say about every row that was in doubt.
-
-    `everything_in_doubt`: also those that were inconclusive without a suspicion.
-    """
-
-    def doubtful(row: Row) -> bool:
-        open_ = everything_in_doubt and row.decides and row.state == "inconclusive" and row.value is not None
-        return _is_doubtful(row) or open_
-
-    fresh = {(row.metric, row.configuration): row for row in again.rows}
-    rows = tuple(
-        _confirmed(row, fresh.get((row.metric, row.configuration)), again) if doubtful(row) else row
-        for row in first.rows
-    )
-    asked = [(row, fresh.get((row.metric, row.configuration))) for row in first.rows if doubtful(row)]
-    states = [_state_again(new) for _, new in asked]
-    outcome: Confirmation = (
-        "confirmed" if "regression" in states else "undecided" if "inconclusive" in states else "refuted"
-    )
-    return _concluded(replace(first, rows=rows, confirmation=outcome))
-
-
-def unconfirmed(first: Check, why: str) -> Check:
-    """The first check, saying why launches in turn were not made."""
-    return _concluded(replace(first, confirmation="unconfirmed", notes=(*first.notes, f"not confirmed: {why}")))
 
 
 # ---- before anything is compared -------------------------------------------------------------------------------------
@@ -550,66 +462,6 @@ def _before_change(one: History) -> str:
     return one.points[place].label if place >= 0 else ""
 
 
-# ---- the end ---------------------------------------------------------------------------------------------------------
-
-
-def _is_doubtful(row: Row) -> bool:
-    """Rows of numbers that decide and may be the day's luck; quality and wrong results are not a matter of days."""
-    return row.decides and (row.suspected or row.state == "regression") and row.value is not None
-
-
-def _state_again(row: Row | None) -> RowState:
-    """An improvement seen in turn where a regression was suspected: no regression."""
-    if row is None or row.state in ("listed", "nothing_measured"):
-        return "inconclusive"
-    return "pass" if row.state == "improvement" else row.state
-
-
-def _confirmed(row: Row, fresh: Row | None, again: Check) -> Row:
-    state = _state_again(fresh)
-    words = {
-        "regression": "confirmed by fresh launches in turn",
-        "pass": "not confirmed: fresh launches in turn exclude a regression beyond the margin",
-        "inconclusive": "neither confirmed nor refuted by fresh launches in turn",
-    }  # fmt: skip
-    seen = f" ({fresh.sentence})" if fresh is not None else f" ({again.sentence})"
-    if fresh is None:
-        return replace(row, state=state, suspected=False, sentence=f"{row.sentence}; {words[state]}{seen}")
-    return replace(
-        fresh, state=state, suspected=False, sentence=f"{words[state]}{seen}; suspected because {row.sentence}"
-    )
-
-
-def _concluded(found: Check) -> Check:
-    """The state and the sentence from the rows that decide."""
-    rows = [row for row in found.rows if row.decides]
-    states = [row.state for row in rows]
-    worst: State
-    if "regression" in states:
-        worst = "regression"
-    elif "nothing_measured" in states:
-        worst = "nothing_measured"
-    elif "inconclusive" in states or found.gaps or not rows:
-        worst = "inconclusive"
-    else:
-        worst = "improvement" if "improvement" in states else "pass"
-    return replace(found, state=worst, sentence=_sentence(found, worst, rows))
-
-
-def _sentence(found: Check, state: State, rows: Sequence[Row]) -> str:
-    chosen = [row for row in rows if row.state == state] or list(rows)
-    told = "; ".join(row.sentence for row in chosen[:3]) + (f"; and {len(chosen) - 3} more" if len(chosen) > 3 else "")
-    word = state.replace("_", " ").upper()
-    if state == "regression" and found.confirmation == "unconfirmed" and any(_is_doubtful(row) for row in chosen):
-        word += " (unconfirmed)"
-    if found.exploratory:
-        word = f"EXPLORATORY {word}"
-    if state == "inconclusive" and not any(row.state == "inconclusive" for row in rows) and found.gaps:
-        told = f"{'; '.join(found.gaps)}; a pass would leave that out"
-    how = {"in turn": " Measured in turn.", "none": ""}.get(found.design, f" Judged by {found.design}.")
-    return f"{word}: {told}.{how}"
-
-
 def _said(
     title: str, at: str, found: Difference, decision: Decision, state: RowState,
     *, suspected: bool, against: str = "the baseline",
@@ -631,17 +483,3 @@ def _said(
         )
         return f"{shown}; {REASONS[decision.reason]}{seen}{more}"
     return shown
-
-
-def change_text(found: Difference) -> str:
-    """A change with its interval: "+12.1 % [9.2, 15.3]", or in the metric's unit."""
-    if found.scale == "ratio":
-        value, low, high = (100.0 * (x - 1.0) if math.isfinite(x) else x for x in (found.value, found.low, found.high))
-        unit = " %"
-    else:
-        value, low, high, unit = found.value, found.low, found.high, ""
-    decimals = min(decimals_of(value, low, high), 2 if found.scale == "ratio" else 6)
-    shown = number(value, decimals)
-    sign = "+" if value > 0 and shown.strip("0.") else ""  # no plus before a zero
-    return f"{sign}{shown}{unit} [{number(low, decimals)}, {number(high, decimals)}]"
-

@@ -29,7 +29,7 @@ from assay.metrics.format import count, given
 from assay.metrics.measured import Measured
 from assay.stats.comparison import REASONS, Difference, decide
 from assay.verdict.arms import Arm, difference, launch_values, quality
-from assay.verdict.check import change_text
+from assay.verdict.checked import change_text
 from assay.verdict.compared import Change, Comparison, Mismatch, Side
 
 State = Literal["reproduced", "differs", "undecided", "not_comparable", "nothing_measured"]
