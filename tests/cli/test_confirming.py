@@ -6,13 +6,15 @@ The scripts work on the processor only; the slow one does four times the work, s
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from assay.cli import main
-from assay.cli.confirming import CannotConfirm, Place, baseline_code, code_of
+from assay.cli.confirming import LOCK, PREFIX, CannotConfirm, Place, baseline_code, code_of
 from assay.metrics.measured import from_record
 from assay.record.reader import open_record, resolve
 from assay.runners.base import run
@@ -136,3 +138,35 @@ def test_only_the_code_that_was_measured_is_run(repository: Path, tmp_path: Path
         code_of(base, Place(folder=other, baseline=None, here=other))
     with pytest.raises(CannotConfirm, match="git rev-parse"), baseline_code(base, here, other):
         pass
+
+
+def test_a_checkout_that_a_killed_check_left_is_removed_and_one_in_use_is_not(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base = from_record(open_record(measure(repository, tmp_path / "records")))
+    here = Place(folder=None, baseline=None, here=repository)
+    places = tmp_path / "temporary"
+    places.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(places))
+    left = places / f"{PREFIX}killed"
+    git(repository, "worktree", "add", "--detach", str(left / "tree"), "HEAD")
+    (left / LOCK).touch()  # nobody holds it: its process is gone
+    with baseline_code(base, here, repository) as first:
+        assert not left.exists()
+        with baseline_code(base, here, repository) as second:
+            assert first.is_dir()
+            assert second.is_dir()
+    assert list(places.iterdir()) == []
+    assert git(repository, "worktree", "list").count("\n") == 0
+
+
+def test_a_termination_signal_takes_the_checkout_away(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base = from_record(open_record(measure(repository, tmp_path / "records")))
+    here = Place(folder=None, baseline=None, here=repository)
+    with pytest.raises(KeyboardInterrupt), baseline_code(base, here, repository) as tree:
+        os.kill(os.getpid(), signal.SIGTERM)
+    assert not tree.exists()
+    assert git(repository, "worktree", "list").count("\n") == 0
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL

@@ -7,12 +7,16 @@ for byte, the one that was measured: what a record says is no reason to run some
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
+import shutil
+import signal
 import subprocess
 import tempfile
+import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,6 +32,8 @@ if TYPE_CHECKING:
 
 GIT_TIMEOUT_S = 120.0
 BLOCKS = 5
+PREFIX = "assay-baseline-"  # of the temporary folder with the baseline's checkout
+LOCK = "in-use"
 FOLDER = "confirmations"  # below the root: `latest` and a history of days must not take these for a build's records
 
 
@@ -76,13 +82,15 @@ def baseline_code(measured: Measured, place: Place, folder: Path) -> Iterator[Pa
         return
     commit = _clean_commit(measured)
     top = Path(_git(folder, "rev-parse", "--show-toplevel"))
-    with tempfile.TemporaryDirectory(prefix="assay-baseline-") as temporary:
+    _sweep(top)
+    with _unwinding(), tempfile.TemporaryDirectory(prefix=PREFIX) as temporary, _held(Path(temporary)):
         tree = Path(temporary) / "tree"
-        _git(top, "worktree", "add", "--detach", str(tree), commit)
         try:
+            _git(top, "worktree", "add", "--detach", str(tree), commit)
             yield _same_script(measured, tree / folder.resolve().relative_to(top.resolve()), f"commit {commit[:12]}")
         finally:
-            _git(top, "worktree", "remove", "--force", str(tree))
+            with suppress(CannotConfirm):  # what was measured counts, even if git cannot tidy up
+                _git(top, "worktree", "remove", "--force", str(tree))
 
 
 def fresh(
@@ -90,6 +98,7 @@ def fresh(
     on_progress: Callable[[RunProgress], None] | None = None,
 ) -> list[Path]:  # fmt: skip
     """Both codes measured in turn, `blocks` blocks of the record's experiment: the records, baseline first."""
+    from assay.errors import Interrupted
     from assay.runners.session import Arm, run_together
 
     asked = short(experiment, blocks)
@@ -97,7 +106,16 @@ def fresh(
         Arm(experiment=asked, folder=baseline, label="baseline"),
         Arm(experiment=asked, folder=record, label="record"),
     ]
-    return run_together(arms, root=root, on_progress=on_progress)
+    try:
+        return run_together(arms, root=root, on_progress=on_progress)
+    except (
+        Interrupted
+    ) as error:  # resumed one by one they would not be in turn, and the baseline's code is gone by then
+        stopped = str(error).partition(";")[0]
+        raise Interrupted(
+            f"{stopped} while both were measured again, so that nothing is decided. Give the same command again; what was "
+            f"measured is kept in {root}."
+        ) from error
 
 
 def short(experiment: Experiment, blocks: int) -> Experiment:
@@ -107,6 +125,58 @@ def short(experiment: Experiment, blocks: int) -> Experiment:
     launches = experiment.launches.model_copy(update={"per_configuration": blocks, "precision": None})
     noise = experiment.noise.model_copy(update={"repeat": 0})
     return with_secrets(experiment.model_copy(update={"launches": launches, "noise": noise, "faults": ()}))
+
+
+# ---- what must not be left behind ---------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _unwinding() -> Iterator[None]:
+    """A termination signal unwinds as Ctrl-C does; by default it would end assay at once, with the checkout left behind."""
+    from assay.runners.signals import SIGNALS
+
+    def unwind(_number: int, _frame: object) -> None:
+        raise KeyboardInterrupt
+
+    here = threading.current_thread() is threading.main_thread()
+    former = {number: signal.signal(number, unwind) for number in SIGNALS if here and _is_default(number)}
+    try:
+        yield
+    finally:
+        for number, handler in former.items():
+            signal.signal(number, handler)
+
+
+def _is_default(number: signal.Signals) -> bool:
+    return signal.getsignal(number) is signal.SIG_DFL
+
+
+@contextmanager
+def _held(folder: Path) -> Iterator[None]:
+    """Marked as in use until this process ends, however it ends: the system gives up the lock of a process that was killed."""
+    with (folder / LOCK).open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _sweep(top: Path) -> None:
+    """Remove the checkouts of earlier checks that were killed before they could."""
+    listed = _git(top, "worktree", "list", "--porcelain").splitlines()
+    trees = [Path(line.removeprefix("worktree ")) for line in listed if line.startswith("worktree ")]
+    for tree in trees:
+        if tree.name == "tree" and tree.parent.name.startswith(PREFIX) and _is_abandoned(tree.parent):
+            with suppress(CannotConfirm):
+                _git(top, "worktree", "remove", "--force", str(tree))
+            shutil.rmtree(tree.parent, ignore_errors=True)
+
+
+def _is_abandoned(folder: Path) -> bool:
+    try:
+        with (folder / LOCK).open() as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:  # in use, or none of ours
+        return False
+    return True
 
 
 # ---- is it that code? ------------------------------------------------------------------------------------------------
