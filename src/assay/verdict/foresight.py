@@ -210,4 +210,3 @@ def _tails(experiment: Experiment, earlier: Measured | None) -> Iterator[Expecta
         subject="p99 of a step", possible=steps >= needed,
         sentence=f"about {steps:,.0f} steady steps per configuration; a p99 needs at least {needed:,} independent ones",
     )  # fmt: skip
-
