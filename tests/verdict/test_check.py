@@ -163,6 +163,7 @@ def test_launches_in_turn_decide_about_a_suspicion(again: float, state: str, con
     found = confirm(first, in_turn(again))
     assert (found.state, found.confirmation) == (state, confirmation)
     assert "suspected because" in found.sentence
+    assert found.sentence.endswith("Judged by two records, and by fresh launches in turn.")
 
 
 def test_launches_in_turn_that_show_nothing_leave_it_open() -> None:

@@ -141,7 +141,7 @@ def _checked(arguments: argparse.Namespace) -> tuple[Check, Path, list[Path]]:
     baseline: Side | None
     if arguments.against is not None:
         baseline = judging.side(found_at := judging.find(arguments.against, arguments.root))
-        _refuse_itself(baseline, record)
+        judging.refuse_itself((baseline, record), "--against")
         if baseline.label == record.label:
             baseline = judging.side(found_at, f"{baseline.label} (baseline)")
         found = _against(arguments, baseline, record, past)
@@ -149,17 +149,6 @@ def _checked(arguments: argparse.Namespace) -> tuple[Check, Path, list[Path]]:
         found, baseline = _along(arguments, past, record, left_out=len(earlier) - len(past))
     found, fresh = _confirmed(arguments, found, baseline, record)
     return found, path, fresh
-
-
-def _refuse_itself(baseline: Side, record: Side) -> None:
-    """A record against itself, or a copy of itself, would pass whatever it holds."""
-    from assay.errors import Problem, SpecError
-
-    if baseline.measured.manifest.get("id") == record.measured.manifest.get("id"):
-        raise SpecError((Problem(
-            where="--against", found=f"{baseline.label}, which is the record itself", allowed="another record",
-            mend="`assay list` shows those that exist.",
-        ),), "the command line")  # fmt: skip
 
 
 def _record_path(arguments: argparse.Namespace, folders: Sequence[Path]) -> Path:

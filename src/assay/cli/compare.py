@@ -69,12 +69,13 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _compared(sides: tuple[Side, ...], arguments: argparse.Namespace) -> Comparison:
+    from assay.cli import judging
     from assay.verdict.compare import compare, compare_configurations
 
     if len(sides) == 1:
         _refuse_one_alone(sides[0], arguments.at)
         return compare_configurations(sides[0], arguments.at, primary=arguments.primary)
-    _refuse_itself(sides)
+    judging.refuse_itself(sides, "RECORD")
     if len(arguments.at) > 1:
         from assay.errors import Problem, SpecError
 
@@ -97,21 +98,6 @@ def _refuse_one_alone(side: Side, configurations: list[str]) -> None:
             where="RECORD", found=f"one record, {side.label}", allowed="two or more records, or one with two or more --at",
             mend=f"Add a record to compare with, or name configurations of this one: {known}.",
         ),), "the comparison")  # fmt: skip
-
-
-def _refuse_itself(sides: tuple[Side, ...]) -> None:
-    """A record beside itself, or beside a copy of itself, would be called equivalent whatever it holds."""
-    from assay.errors import Problem, SpecError
-
-    seen: dict[object, str] = {}
-    for side in sides:
-        identity = side.measured.manifest.get("id")
-        if identity in seen:
-            raise SpecError((Problem(
-                where="RECORD", found=f"{seen[identity]} and {side.label}, which are one record", allowed="each record once",
-                mend="`assay list` shows those that exist; --at compares configurations of one record.",
-            ),), "the comparison")  # fmt: skip
-        seen[identity] = side.label
 
 
 def load_sides(records: list[str], root: Path) -> tuple[Side, ...]:

@@ -54,6 +54,25 @@ def side(path: Path, label: str = "") -> Side:
     return Side(label=label or path.resolve().name, measured=measured, judgement=judge(measured))
 
 
+def refuse_itself(sides: Sequence[Side], where: str) -> None:
+    """A record beside itself, or beside a copy of itself, would be found equal whatever it holds.
+
+    Raises:
+        SpecError: two of them are one record; `where` names what gave them.
+    """
+    from assay.errors import Problem, SpecError
+
+    seen: dict[object, str] = {}
+    for one in sides:
+        identity = one.measured.manifest.get("id")
+        if identity in seen:
+            raise SpecError((Problem(
+                where=where, found=f"{seen[identity]} and {one.label}, which are one record", allowed="another record",
+                mend="`assay list` shows those that exist.",
+            ),), "the command line")  # fmt: skip
+        seen[identity] = one.label
+
+
 def folders_of(url: str) -> Iterator[Path]:
     """The complete records of a folder or a store, the oldest first; those of a store are pulled."""
     from assay.errors import RecordError

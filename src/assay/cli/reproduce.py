@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -44,6 +45,7 @@ def _run(arguments: argparse.Namespace) -> int:
     other = judging.find(given, arguments.root) if given is not None else _again(arguments, first.measured)
     label = other.resolve().name
     second = judging.side(other, label if label != first.label else f"{label} (again)")
+    judging.refuse_itself((first, second), "--against")
     return _tell(arguments, first, second, other)
 
 
@@ -79,7 +81,8 @@ def _again(arguments: argparse.Namespace, measured: Measured) -> Path:
             return run(asked, folder=folder, root=arguments.root, on_progress=show)
     except Interrupted as error:
         raise Interrupted(
-            f"{error}\n\nThen compare the two with:\n\n    assay reproduce RECORD --against NEW"
+            f"{error}\n\nThen compare the two, with the path that it prints:\n\n"
+            f"    assay reproduce {shlex.quote(arguments.record)} --against NEW"
         ) from error
 
 

@@ -112,8 +112,12 @@ def _sentence(found: Check, state: State, rows: Sequence[Row]) -> str:
         word = f"EXPLORATORY {word}"
     if state == "inconclusive" and not any(row.state == "inconclusive" for row in rows) and found.gaps:
         told = f"{'; '.join(found.gaps)}; a pass would leave that out"
-    how = {"in turn": " Measured in turn.", "none": ""}.get(found.design, f" Judged by {found.design}.")
+    how = {"in turn": " Measured in turn.", "none": ""}.get(found.design, f" Judged by {found.design}{_again(found)}.")
     return f"{word}: {told}.{how}"
+
+
+def _again(found: Check) -> str:
+    return "" if found.confirmation in ("not needed", "unconfirmed") else ", and by fresh launches in turn"
 
 
 def change_text(found: Difference) -> str:
