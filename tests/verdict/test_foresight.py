@@ -9,6 +9,7 @@ from scipy import stats
 
 from assay.spec.experiment import Experiment, Factor, Launches, Quality, Workload
 from assay.verdict.foresight import Expectation, foresee
+from tests.handmade import Handmade
 from tests.verdict.making import MARGIN, good, judged
 
 
@@ -101,3 +102,30 @@ def test_a_p99_needs_368_independent_steps() -> None:
     # 8 steps in each of 5 launches; ln(.025)/ln(.99) = 367.04 (methodology 3.3).
     assert not tail.possible
     assert tail.sentence.startswith("about 40 steady steps per configuration; a p99 needs at least 368")
+
+
+def pilot(between: float, within: float) -> Handmade:
+    """4 launches of the base with 20 steps of 1 s: a launch's level is e^(+-between), a window's (2 steps) e^(+-within)."""
+    made = Handmade(levels=(1,), blocks=4)
+    for block in range(4):
+        level = between if block % 2 else -between
+        number = made.launch(workers=1, block=block, wall_s=120.0)
+        made.steps(number, seconds=[math.exp(level + (within if (step // 2) % 2 else -within)) for step in range(20)])
+    return made
+
+
+def length_of(made: Handmade) -> Expectation:
+    return by_subject(foresee(asked(levels=(1,)), made.measured(), judged(made).results))[
+        "length of a launch at workers=1"
+    ]
+
+
+def test_the_cheapest_length_of_a_launch_is_that_of_kalibera_and_jones() -> None:
+    # Logarithms: 10 windows of +-w, S_1^2 = w^2 10/9; launch means +-b, S_2^2 = b^2 4/3, T_2^2 = S_2^2 - S_1^2/10.
+    # b = .01, w = .05: S_1^2 = .0027778, S_2^2 = .00013333: less than S_1^2/10 = .00027778, so the launches add nothing.
+    assert "launches themselves add nothing" in length_of(pilot(0.01, 0.05)).sentence
+    # b = .05, w = .01: S_1^2 = .00011111, T_2^2 = .0033333 - .0000111 = .0033222; a window costs 2 s, a launch 120 - 20 s:
+    # r = ceil(sqrt(50 * .00011111/.0033222)) = ceil(1.293) = 2 windows of 2 steps.
+    told = length_of(pilot(0.05, 0.01)).sentence
+    assert "about 4 steady steps (it had 20), then more launches" in told
+    assert told.startswith("0.33 % of the variance between launches")

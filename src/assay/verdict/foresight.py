@@ -4,6 +4,7 @@ Half-width of a mean over k launches: t[k-1] s / sqrt(k), s from the earlier rec
 log ratios inside blocks for a speedup).  Minimum detectable effect against a second record of as many launches: power
 80 % with the rule and the cautious degrees of freedom (k - 1) that `assay compare` prints.  Quality: without a single changed answer a margin m needs
 ln(1 - confidence)/ln(1 - m) held-out examples; a share of changed answers psi needs (z + z)^2 psi / m^2 (quality.md 3.3).
+Length of a launch: the variance components of Kalibera & Jones (2013), windows of steps in launches.
 Without an earlier record the same is told for supposed spreads.
 Cannot tell: whether the machine will be as quiet as it was then.
 """
@@ -16,6 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from assay.metrics.base import Results
 from assay.metrics.estimate import Estimate
@@ -27,11 +29,14 @@ from assay.stats.comparison import detectable_effect
 from assay.stats.intervals import t_quantile
 from assay.stats.noninferiority import items_needed, items_needed_without_flips
 from assay.stats.quantiles import least_two_sided
+from assay.stats.repetition import components, optimal_counts
 from assay.stats.sequential import expected_launches, look_confidence
+from assay.units import NS_PER_S
 
 SUPPOSED_SPREADS = (0.01, 0.02, 0.05)  # of launches, where nothing is known
 SUPPOSING = "if launches vary by"
 FEWEST_LAUNCHES = 3
+WINDOWS = 10  # of a launch's steps in a pilot
 TIMES = ("step_time", "trial_time", "wall_time")
 
 
@@ -69,6 +74,7 @@ def _all(
         )  # fmt: skip
     else:
         yield from _performance(experiment, earlier, results, floor)
+    yield from _length(earlier)
     yield from _quality(experiment, earlier)
     yield from _tails(experiment, earlier)
 
@@ -156,6 +162,45 @@ def _values(results: Results, names: tuple[str, ...], configuration: str) -> tup
 def _spread(values: tuple[float, ...]) -> float:
     """Standard deviation of the logarithms."""
     return float(np.std(np.log(np.asarray(values, dtype=np.float64)), ddof=1))
+
+
+# ---- more launches, or longer ones? --------------------------------------------------------------------------------
+
+
+def _length(earlier: Measured | None) -> Iterator[Expectation]:
+    """Kalibera and Jones' cheapest length of a launch, from the base's launches as the pilot (methodology 3.2)."""
+    pilot = None if earlier is None else _windows(earlier)
+    if earlier is None or pilot is None:
+        return
+    steps, seconds = pilot.shape[2], float(pilot.sum(axis=(1, 2)).mean())
+    found = components(np.log(pilot.mean(axis=2)))
+    apart = max(
+        _wall_seconds(earlier) - seconds, seconds / pilot.shape[1]
+    )  # what one more launch costs besides its steps
+    (best,) = optimal_counts(found, (seconds / pilot.shape[1], apart))
+    inside = min(1.0, found.within[0] / WINDOWS / found.within[1]) if found.within[1] > 0.0 else 1.0
+    told = f"{percent(inside)} of the variance between launches comes from the steps inside them"
+    if best is None:
+        told += "; the launches themselves add nothing that was seen, so longer launches help as much as more of them"
+    else:
+        told += f"; for the least time a launch has about {best * steps:,} steady steps (it had {WINDOWS * steps:,}), then more launches"
+    yield Expectation(subject=f"length of a launch at {earlier.base}", sentence=told)
+
+
+def _windows(earlier: Measured) -> NDArray[np.float64] | None:
+    """Seconds of the base's steady steps as [launch, window, step]; None where there are too few to part."""
+    own = earlier.steady_steps.filter(pl.col("configuration") == earlier.base).sort("launch", "step")
+    series = [part["step_s"].to_numpy() for part in own.partition_by("launch", maintain_order=True)]
+    shortest = min((len(one) for one in series), default=0) // WINDOWS
+    if len(series) < FEWEST_LAUNCHES or shortest < 1 or any(one.min() <= 0.0 for one in series):
+        return None
+    return np.stack([one[: WINDOWS * shortest].reshape(WINDOWS, shortest) for one in series])
+
+
+def _wall_seconds(earlier: Measured) -> float:
+    """Mean wall time of the base's launches."""
+    own = earlier.timed.filter(pl.col("configuration") == earlier.base)
+    return float(((own["end_ns"] - own["begin_ns"]) / NS_PER_S).mean())  # type: ignore[arg-type]
 
 
 # ---- quality and tails ---------------------------------------------------------------------------------------------
