@@ -256,6 +256,17 @@ def test_a_refusal_compares_nothing_and_names_field_values_and_way_on(plain: Sid
     )
 
 
+def test_a_refusal_of_several_fields_names_every_flag_that_is_needed(plain: Side, better: Side) -> None:
+    other = with_experiment(better, "B", "workload.arguments", ("--lr", "1"))
+    other = with_experiment(other, "B", "launcher.threads_per_worker", 2)
+    made = compare([plain, with_experiment(better, "C", "workload.arguments", ("--lr", "1")), other])
+    assert made.sentence.startswith("A, C and B are not comparable: ")
+    flags = made.sentence.split("--varying ")[1:]
+    words = [flag.split()[0].rstrip(",") for flag in flags]
+    assert set(words) == {"workload.arguments", "launcher.threads_per_worker"}
+    assert compare([plain, other], varying=words).state == "compared"
+
+
 def test_force_compares_and_says_exploratory_in_every_sentence(plain: Side, better: Side) -> None:
     made = compare([plain, with_experiment(better, "B", "workload.arguments", ("--lr", "1"))], force=True)
     assert (made.state, made.exploratory, only(made).outcome) == ("exploratory", True, "improved")

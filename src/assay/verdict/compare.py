@@ -45,6 +45,7 @@ from assay.verdict.compared import Change, Comparison, Mismatch, Outcome, Side, 
 from assay.verdict.judge import Judgement
 
 AUTO: Final = ("throughput", "step_time", "trial_time", "wall_time")
+MOST_FLAGS: Final = 5  # of a refusal that are spelled out in its sentence
 TESTED: Final = ("performance", "cost")  # dimensions; quality has its own test, and faults are made once
 NOT_THE_WORKLOADS: Final = frozenset({"instrument_overhead"})
 LEAST_SIDES: Final = 2
@@ -438,9 +439,17 @@ def _labels(mismatches: Sequence[Mismatch]) -> list[str]:
 def _refused_sentence(sides: Sequence[str], refused: Sequence[Mismatch]) -> str:
     parts = [f"{m.field} differs ({' / '.join(shortened(value) for value in m.values)})" for m in refused[:3]]
     more = f" and {count(len(refused) - 3, 'more fields')}" if len(refused) > 3 else ""
-    mend = refused[0].override
-    tail = f". If that is what is studied: {mend}" if mend else ""
-    return f"{' and '.join(sides)} are not comparable: {'; '.join(parts)}{more}{tail}."
+    few = len(refused) <= MOST_FLAGS
+    flags = (
+        " ".join(f"--varying {m.field}" for m in refused) if few else "--varying with each of them, or a group of them"
+    )
+    tail = f". If that is what is studied: {flags}, or --force" if all(m.override for m in refused) else ""
+    return f"{_listed(sides)} are not comparable: {'; '.join(parts)}{more}{tail}."
+
+
+def _listed(names: Sequence[str]) -> str:
+    """ "a, b and c"."""
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def shortened(text: str, most: int = 60) -> str:
