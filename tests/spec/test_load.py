@@ -263,6 +263,22 @@ def test_fewer_launches_than_the_gates_judge_are_noted_before_they_are_made() ->
     assert FEWEST_LAUNCHES == base.FEWEST_LAUNCHES  # what the gates ask for
 
 
+def test_with_a_precision_the_launches_before_the_first_look_are_at_most_all_of_them() -> None:
+    problem = only_problem(smallest(launches={"per_configuration": 5, "precision": 0.02, "at_most": 3}))
+    assert problem.where == "launches.at_most"
+    assert "at least launches.per_configuration" in problem.allowed
+    from_mapping(smallest(launches={"per_configuration": 5, "precision": 0.02, "at_most": 5}))
+    assert only_problem(smallest(launches={"per_configuration": 61, "precision": 0.02})).found == "60"  # the default
+
+
+def test_of_launches_that_are_added_one_is_no_reason_for_a_note_and_a_limit_without_precision_is() -> None:
+    adaptive = from_mapping(smallest(launches={"per_configuration": 1, "precision": 0.02}))
+    assert "per_configuration" not in " ".join(notes(adaptive, date(2026, 1, 1)))
+    fixed = from_mapping(smallest(launches={"at_most": 3}))
+    assert "launches.at_most is not used" in " ".join(notes(fixed, date(2026, 1, 1)))
+    assert "at_most" not in " ".join(notes(from_mapping(smallest()), date(2026, 1, 1)))
+
+
 # ---- files -------------------------------------------------------------------------------------------------------
 
 

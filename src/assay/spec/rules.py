@@ -41,7 +41,9 @@ def notes(experiment: Experiment, today: date) -> tuple[str, ...]:
 
 def _notes(experiment: Experiment, today: date) -> Iterator[str]:
     launches = experiment.launches.per_configuration
-    if launches == 1:
+    if experiment.launches.precision is not None:
+        pass  # launches are added until there is an interval
+    elif launches == 1:
         yield (
             "launches.per_configuration is 1: one launch gives no interval, so no gate can pass or fail. "
             f"Write at least {FEWEST_LAUNCHES}; 5 is the default."
@@ -51,6 +53,8 @@ def _notes(experiment: Experiment, today: date) -> Iterator[str]:
             f"launches.per_configuration is {launches}: intervals from so few launches carry no verdict. "
             f"Write at least {FEWEST_LAUNCHES}; 5 is the default."
         )
+    if experiment.launches.precision is None and "at_most" in experiment.launches.model_fields_set:
+        yield "launches.at_most is not used, because there is no launches.precision: the number of launches is fixed."
     if experiment.quality is None:
         yield (
             "no quality metric is named, so nothing can be recommended: whether the result was preserved is not compared. "
@@ -119,6 +123,21 @@ def _levels_once(data: Data) -> Iterator[Problem]:
                 where=where, found=shown(levels), allowed="every worker count once",
                 mend=f"{', '.join(map(str, twice))} stands there more than once. Write {shown(list(dict.fromkeys(levels)))}.",
             )  # fmt: skip
+
+
+def _first_look_within_the_most(data: Data) -> Iterator[Problem]:
+    from assay.spec.experiment import Launches
+
+    first, most = (_at(data, "launches", name) for name in ("per_configuration", "at_most"))
+    first = Launches().per_configuration if first is None else first
+    most = Launches().at_most if most is None else most
+    whole = type(first) is int and type(most) is int
+    if _at(data, "launches", "precision") is not None and whole and most < first:
+        yield Problem(
+            where="launches.at_most", found=shown(most),
+            allowed=f"at least launches.per_configuration, the launches before the first look: {first}",
+            mend=f"Set launches.at_most to {first} or more (--at-most), or begin with fewer launches (--launches).",
+        )  # fmt: skip
 
 
 def _among_the_levels(data: Data) -> Iterator[Problem]:
@@ -219,6 +238,7 @@ def _words_can_be_passed(data: Data) -> Iterator[Problem]:
 Rule = Callable[[Data], Iterator[Problem]]
 RULES: tuple[Rule, ...] = (
     _levels_once,
+    _first_look_within_the_most,
     _among_the_levels,
     _faults_need_restarts,
     _budget_needs_prices,
