@@ -64,6 +64,13 @@ def test_a_block_that_was_made_alone_after_an_interruption_is_left_out_of_the_pa
     assert (found.design, found.k_a) == ("paired", 3)
 
 
+def test_records_of_a_session_of_which_all_but_one_block_was_made_alone_are_records_of_two_moments(plain: Side) -> None:
+    """One block in common carries no comparison: all launches would be taken as made in turn, without the days in between."""
+    a, later = of_session(plain, "A", "s"), with_manifest(plain, "B", "session", {"id": "s", "alone": [1, 2, 3, 4]})
+    assert not in_turn(arm(a), arm(later))
+    assert in_turn(arm(a), arm(with_manifest(plain, "B", "session", {"id": "s", "alone": [2, 3, 4]})))
+
+
 def test_a_value_whose_block_is_not_certain_is_not_paired(plain: Side) -> None:
     known = plain.judgement.results["throughput"]["workers=2"]
     assert isinstance(known, Estimate)

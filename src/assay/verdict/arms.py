@@ -54,11 +54,16 @@ class Arm:
 
 
 def in_turn(a: Arm, b: Arm) -> bool:
-    """Whether the two share blocks."""
+    """Whether the two share blocks, more than one if some were made apart."""
     if a.measured is b.measured:
         return a.configuration != b.configuration
     ours, theirs = a.measured.session, b.measured.session
-    return ours is not None and theirs is not None and ours.get("id") is not None and ours.get("id") == theirs.get("id")
+    if ours is None or theirs is None or ours.get("id") is None or ours.get("id") != theirs.get("id"):
+        return False
+    apart = _made_alone(a) | _made_alone(
+        b
+    )  # after an interruption: what then is left in common must carry a comparison
+    return not apart or len((set(a.blocks()) & set(b.blocks())) - apart) > 1
 
 
 # ---- numbers ---------------------------------------------------------------------------------------------------------
