@@ -9,10 +9,14 @@ from typing import Any
 
 import pytest
 
+from assay.reports.comparisons import html as comparison_html
+from assay.reports.comparisons import view as comparison_view
 from assay.reports.html import render
 from assay.reports.view import View, build
+from assay.verdict.compare import compare
 from assay.verdict.judge import judge
 from tests import builders
+from tests.verdict.comparing import complete, side, with_experiment
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -132,3 +136,16 @@ def test_a_fold_opens_without_scripts(browser: Any, pages: dict[str, Path]) -> N
     fold.locator("summary").click()
     assert fold.locator("dl").is_visible()
     context.close()
+
+
+def test_a_forced_comparison_does_not_widen_a_narrow_screen(browser: Any, tmp_path: Path) -> None:
+    first, other = side("A", complete()), side("B", complete(efficiency={2: 0.99}))
+    other = with_experiment(other, "B", "workload.arguments", ("--lr", "1"))
+    view = comparison_view.build(compare([first, other], force=True), first.judgement.metrics)
+    target = tmp_path / "comparison.html"
+    target.write_text(comparison_html.render(view), encoding="utf-8")
+    page = browser.new_page(viewport={"width": 390, "height": 900})
+    page.goto(target.as_uri())
+    assert "EXPLORATORY" in page.inner_text("h1")
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+    page.close()

@@ -36,7 +36,7 @@ def _changes(view: ComparisonView) -> str:
     head = ("Metric", "Configuration", "Side", "Verdict", "Change", "From", "To", "p", "Could have found")
     body = "\n".join([_line(head, escape=True), "|" + "---|" * len(head), *(_change(row) for row in view.rows)])
     told = f"Intervals: {view.confidence} confidence; the launch is the unit."
-    return f"## Changes\n\n{body}\n\n{told} The first row decides; the others are corrected for their number."
+    return f"## Changes\n\n{body}\n\n{told} Rows marked (decides) decide; the others are corrected for their number."
 
 
 def _line(cells: tuple[str, ...], *, escape: bool = False) -> str:
