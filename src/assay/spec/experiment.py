@@ -23,7 +23,7 @@ from pydantic import (
 
 from assay.errors import SpecError
 from assay.spec.explain import explain
-from assay.spec.rules import contradictions
+from assay.spec.rules import AT_MOST, LAUNCHES, contradictions
 
 LONGEST_S = 1e8  # three years; longer waits overflow the operating system's timers
 NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
@@ -113,7 +113,7 @@ class Launches(Model):
     """How often each configuration is started, and in which order."""
 
     per_configuration: int = Field(
-        5,
+        LAUNCHES,
         ge=1,
         le=1000,
         description="Independent launches per configuration; each block holds every configuration once.",
@@ -131,7 +131,7 @@ class Launches(Model):
         "number of launches before the first look.",
     )
     at_most: int = Field(
-        60,
+        AT_MOST,
         ge=1,
         le=1000,
         description="With precision: most launches per configuration, whether the intervals are narrow by then or not.",

@@ -31,6 +31,7 @@ def contradictions(data: object) -> tuple[Problem, ...]:
     return tuple(problem for rule in RULES for problem in rule(plain))
 
 
+LAUNCHES, AT_MOST = 5, 60  # defaults of launches.per_configuration and launches.at_most
 FEWEST_LAUNCHES = 3  # of a configuration, below which the gates give no verdict (assay.verdict.gates.base has the same)
 
 
@@ -126,11 +127,9 @@ def _levels_once(data: Data) -> Iterator[Problem]:
 
 
 def _first_look_within_the_most(data: Data) -> Iterator[Problem]:
-    from assay.spec.experiment import Launches
-
     first, most = (_at(data, "launches", name) for name in ("per_configuration", "at_most"))
-    first = Launches().per_configuration if first is None else first
-    most = Launches().at_most if most is None else most
+    first = LAUNCHES if first is None else first
+    most = AT_MOST if most is None else most
     whole = type(first) is int and type(most) is int
     if _at(data, "launches", "precision") is not None and whole and most < first:
         yield Problem(
