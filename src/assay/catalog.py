@@ -23,6 +23,8 @@ PLUG_INS: dict[str, str] = {
     "runners": "RUNNER",
     "launchers": "LAUNCHER",
     "faults": "FAULT",
+    "traffic.backends": "BACKEND",
+    "traffic.tasks": "TASK",
     "verdict.audits": "AUDIT",
     "verdict.gates": "GATE",
     "reports": "REPORT",

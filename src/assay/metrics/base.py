@@ -11,12 +11,15 @@ from dataclasses import dataclass
 from typing import Literal
 
 from assay.metrics.estimate import Value
-from assay.metrics.measured import Measured
+from assay.metrics.measured import Measured, Subject
 from assay.stats.means import Kind
 
 Dimension = Literal["correctness", "performance", "cost", "reliability"]
 Better = Literal["higher", "lower", "neither"]
 Results = Mapping[str, Mapping[str, Value]]  # metric name -> configuration (or ALL) -> value
+
+LAUNCHED: tuple[Subject, ...] = ("training", "calls")
+EVERYTHING: tuple[Subject, ...] = ("training", "calls", "serving")
 
 ALL = "all"  # the key of a value that belongs to the whole experiment
 
@@ -34,4 +37,5 @@ class Metric:
     formula: str  # one line, in the terms of METRICS.md
     compute: Callable[[Measured, Results], Mapping[str, Value]]
     after: tuple[str, ...] = ()  # metrics that must be computed first
+    about: tuple[Subject, ...] = LAUNCHED  # the records for which it has a meaning; of others it is not computed
     primary: bool = False  # shown in the vector table of every report

@@ -13,14 +13,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Final, Literal
 
 import polars as pl
 
 from assay.record.reader import Record
 from assay.spec.experiment import Experiment
-from assay.spec.plan import configuration_name
+from assay.spec.plan import Configuration, configuration_name, configurations
 from assay.stats.steady import SteadyState, steady_state
+
+Subject = Literal["training", "calls", "serving"]
+CALLS: Final = ("command", "function")  # runners whose launches time calls
 
 
 @dataclass(frozen=True)
@@ -78,18 +81,32 @@ class Measured:
         return float(found) if isinstance(found, int | float) else None
 
     @property
+    def subject(self) -> Subject:
+        """What the record is about: which metrics, audits and gates have a meaning for it."""
+        if self.experiment.serving is not None:
+            return "serving"
+        return "calls" if self.experiment.workload.runner in CALLS else "training"
+
+    @cached_property
+    def varied(self) -> tuple[Configuration, ...]:
+        """The configurations, in the order of reports."""
+        return configurations(self.experiment)
+
+    @property
     def levels(self) -> tuple[int, ...]:
-        """The worker counts asked for, ascending."""
-        return tuple(sorted(self.experiment.factor.levels))
+        """The worker count of each configuration; for serving the replicas of its engine."""
+        return tuple(one.workers for one in self.varied)
 
     @property
     def configurations(self) -> tuple[str, ...]:
-        """The names of the configurations, by ascending worker count."""
-        return tuple(configuration_name(level) for level in self.levels)
+        """The names of the configurations: by ascending worker count, or engine by engine by ascending load."""
+        return tuple(one.name for one in self.varied)
 
     @property
     def base(self) -> str:
-        """The configuration that speedups are relative to."""
+        """The configuration that speedups are relative to; for serving the first."""
+        if self.experiment.serving is not None:
+            return self.varied[0].name
         return configuration_name(self.experiment.base_level)
 
     @cached_property

@@ -37,7 +37,7 @@ class Migration:
 
 
 # format version that is read -> the step to the next one
-MIGRATIONS: dict[int, Migration] = {1: Migration()}  # 2 only adds: a table and optional keys
+MIGRATIONS: dict[int, Migration] = {1: Migration(), 2: Migration()}  # both only add: tables and optional keys
 
 
 def steps_from(version: int, migrations: Mapping[int, Migration] = MIGRATIONS) -> tuple[Migration, ...] | None:

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pyarrow
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 # Format history: shown in the reference page; a new version needs its step in record/migrations.py
 HISTORY: dict[int, str] = {
+    3: "(assay 0.3.0) tables arrivals, requests and token_counts; the manifest may hold schedules; the experiment may have [serving]",
     2: "(assay 0.2.0) table trials; launches may have the status contaminated; the manifest may hold looks and session",
     1: "(assay 0.1.0) first format: launches, steps, examples, samples, fingerprints, events, telemetry",
 }
@@ -124,6 +125,70 @@ FINGERPRINTS = Table("fingerprints", "a numeric fingerprint of the training stat
     Column("text", "string", "the value, where it is a hash", nullable=True),
 ), order=("launch", "rank", "incarnation", "step", "what"))  # fmt: skip
 
+ARRIVALS = Table("arrivals", "a planned request of a launch, written before the load begins", (
+    _LAUNCH,
+    Column("request", "int64", "number of the request in the launch's schedule, from 0"),
+    Column("phase", "string", "cold (one by one, after a server's start), warm_up, or main"),
+    Column("kind", "string", "normal, canary, identity, rerun or needle"),
+    Column("stream", "int32", "closed loop: which of the concurrent streams sends it", nullable=True),
+    Column("session", "int64", "conversation to which it belongs", nullable=True),
+    Column("turn", "int32", "place in its conversation, from 0", nullable=True),
+    Column("due_ns", "int64", "when it is due, after the load's begin; null: when the request before it in its stream or session has ended and the pause is over", nullable=True),
+    Column("pause_ns", "int64", "pause before it, after the request that it follows"),
+    Column("pause_kind", "string", "what the pause is: none, think, tool or retrieval"),
+    Column("tokens_in", "int64", "prompt tokens that were asked for", nullable=True),
+    Column("tokens_out", "int64", "output tokens that were asked for", nullable=True),
+    Column("seed", "int64", "from which its text is made"),
+    Column("replica", "int32", "the replica that it must go to; null: any", nullable=True),
+    Column("example", "string", "id of the prompt, the same wherever the same text is sent; null where every text is its own", nullable=True),
+    Column("expected", "string", "what the answer must contain (a canary's nonce) or equal (a reference answer)", nullable=True),
+), order=("launch", "request"))  # fmt: skip
+
+REQUESTS = Table("requests", "a request that was due, with its one outcome", (
+    _LAUNCH,
+    Column("request", "int64", "number of the request in the launch's schedule"),
+    Column("client", "int32", "client process that sent it"),
+    Column("phase", "string", "cold, warm_up or main"),
+    Column("kind", "string", "normal, canary, identity, rerun or needle"),
+    Column("stream", "int32", "closed loop: which of the concurrent streams sent it", nullable=True),
+    Column("session", "int64", "conversation to which it belongs", nullable=True),
+    Column("turn", "int32", "place in its conversation, from 0", nullable=True),
+    Column("replica", "int32", "replica that it was sent to", nullable=True),
+    Column("transport", "string", "the path that it took: lean, library, process (no server) or empty (never sent)"),
+    Column("scheduled_ns", "int64", "when it was due"),
+    Column("sent_ns", "int64", "just before its first byte was written; null: never sent", nullable=True),
+    Column("connect_ns", "int64", "how long the new connection took, TLS included; null: one was kept alive", nullable=True),
+    Column("first_byte_ns", "int64", "socket read that held the first byte of the answer", nullable=True),
+    Column("first_token_ns", "int64", "socket read that held the first text: content, reasoning or tool call", nullable=True),
+    Column("first_visible_ns", "int64", "socket read that held the first text that is not reasoning", nullable=True),
+    Column("last_token_ns", "int64", "socket read that held the last text", nullable=True),
+    Column("done_ns", "int64", "when the answer had ended, well or not", nullable=True),
+    Column("status", "string", "ok, refused, 4xx, 5xx, reset, timeout, malformed, truncated, error (told inside of a 200), cancelled, unsent or lost (its client died)"),
+    Column("http_status", "int32", "HTTP status code", nullable=True),
+    Column("error", "string", "what went wrong, in the server's words where it said any; redacted, at most 500 characters", nullable=True),
+    Column("finish_reason", "string", "why the answer ended, by the server: stop, length ...", nullable=True),
+    Column("tokens_in", "int64", "prompt tokens by the server's usage", nullable=True),
+    Column("tokens_out", "int64", "output tokens by the server's usage", nullable=True),
+    Column("tokens_reasoning", "int64", "of these, reasoning tokens", nullable=True),
+    Column("tokens_cached", "int64", "prompt tokens that came from the server's cache", nullable=True),
+    Column("chunk_ns", "list<int64>", "per chunk: the socket read that completed it, after sent_ns"),
+    Column("chunk_kind", "list<int64>", "per chunk: 0 role or empty, 1 content, 2 reasoning, 3 tool call, 4 finish reason alone, 5 usage alone, 6 end mark, 7 error, 8 other"),
+    Column("chunk_chars", "list<int64>", "per chunk: characters of text"),
+    Column("bytes_out", "int64", "bytes of the request's body"),
+    Column("bytes_in", "int64", "bytes of the answer's body"),
+    Column("text", "string", "the answer's text; null if it was not kept or there is none", nullable=True),
+    Column("reasoning", "string", "the answer's reasoning text, likewise", nullable=True),
+    Column("logprobs", "list<float64>", "log probabilities of the answer's tokens, where they were asked for"),
+), order=("launch", "request"))  # fmt: skip
+
+TOKEN_COUNTS = Table("token_counts", "a request whose tokens were counted by the tokenizer, after the load", (
+    _LAUNCH,
+    Column("request", "int64", "number of the request in the launch's schedule"),
+    Column("tokens_in", "int64", "prompt tokens of the text that was sent, chat template included", nullable=True),
+    Column("tokens_out", "int64", "tokens of the answer's text, reasoning included", nullable=True),
+    Column("chunk_tokens", "list<int64>", "per chunk that bears text: its tokens; empty if not counted"),
+), order=("launch", "request"))  # fmt: skip
+
 EVENTS = Table("events", "something that happened", (
     _LAUNCH,
     Column("ns", "int64", "monotonic time at which it began"),
@@ -149,7 +214,20 @@ TELEMETRY = Table("telemetry", "a counter reading", (
 ), order=("launch", "ns", "host", "device", "counter"))  # fmt: skip
 
 TABLES: dict[str, Table] = {
-    table.name: table for table in (LAUNCHES, STEPS, TRIALS, EXAMPLES, SAMPLES, FINGERPRINTS, EVENTS, TELEMETRY)
+    table.name: table
+    for table in (
+        LAUNCHES,
+        STEPS,
+        TRIALS,
+        EXAMPLES,
+        SAMPLES,
+        FINGERPRINTS,
+        ARRIVALS,
+        REQUESTS,
+        TOKEN_COUNTS,
+        EVENTS,
+        TELEMETRY,
+    )
 }
 
 
@@ -160,7 +238,7 @@ def arrow_schema(name: str) -> pyarrow.Schema:
 
     types = {
         "int32": pa.int32(), "int64": pa.int64(), "float64": pa.float64(),
-        "string": pa.string(), "list<int64>": pa.list_(pa.int64()),
+        "string": pa.string(), "list<int64>": pa.list_(pa.int64()), "list<float64>": pa.list_(pa.float64()),
     }  # fmt: skip
     return pa.schema([pa.field(c.name, types[c.type], nullable=c.nullable) for c in TABLES[name].columns])
 
@@ -215,6 +293,7 @@ Arrow IPC streams, one per table and process, each readable up to the last batch
 | `session` | only if made in turn with other records: `id`, the same in all; `arm` from 0; `arms`; `label`; `seed`; `alone`: blocks made apart |
 | `looks` | only with `launches.precision`: one entry per look at the intervals: `blocks`, `confidence`, `widths`, `enough`, `sentence` |
 | `looks_ended` | why no further blocks were made: precision, at_most, budget or failed |
+| `schedules` | serving: per launch, `sha256` of everything that was to be sent and `requests`, how many |
 | `sentinel` | `rounds` of the sentinel's fixed work: the same in all launches of the record |
 | `nulls` | keys of experiment.toml that were set to nothing although their default is something (TOML has no null) |
 | `sealed.files` | relative path -> `sha256`, `bytes` and, for tables, `rows` of every file under the seal |

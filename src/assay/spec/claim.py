@@ -22,8 +22,9 @@ from pydantic import (
 )
 
 from assay.errors import Problem, SpecError
-from assay.spec.experiment import Model, Words, iso_date, listed
+from assay.spec.experiment import iso_date
 from assay.spec.explain import explain
+from assay.spec.model import Model, Words, listed
 
 Fact = str | int | float | bool
 Count = Annotated[int, Field(ge=1)]

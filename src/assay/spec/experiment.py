@@ -12,7 +12,6 @@ from datetime import date
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
-    BaseModel,
     BeforeValidator,
     ConfigDict,
     Field,
@@ -23,15 +22,11 @@ from pydantic import (
 
 from assay.errors import SpecError
 from assay.spec.explain import explain
+from assay.spec.model import NAME_PATTERN, Model, Words, listed
 from assay.spec.rules import AT_MOST, LAUNCHES, contradictions
+from assay.spec.serving import Serving
 
 LONGEST_S = 1e8  # three years; longer waits overflow the operating system's timers
-NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
-
-
-def listed(value: object) -> object:
-    """TOML has lists, frozen models have tuples."""
-    return tuple(value) if isinstance(value, list) else value
 
 
 def iso_date(value: object) -> object:
@@ -49,13 +44,6 @@ def _none_word(value: object) -> object:
 
 WorkerCount = Annotated[int, Field(ge=1, le=100_000)]
 WorkerCounts = Annotated[tuple[WorkerCount, ...], BeforeValidator(listed)]
-Words = Annotated[tuple[str, ...], BeforeValidator(listed)]
-
-
-class Model(BaseModel):
-    """A frozen part of the experiment that knows all of its keys."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
 
 
 class Workload(Model):
@@ -65,8 +53,9 @@ class Workload(Model):
         "training", description="Which runner drives the workload: the name of a file in assay/runners."
     )
     script: str = Field(
-        min_length=1,
-        description="The script to launch, relative to the experiment's file or to the working directory.",
+        "",
+        description="The script to launch, relative to the experiment's file or to the working directory; the command, function or "
+        "record of other runners; for serving the server's URL, or nothing where serving.targets names the engines.",
     )
     arguments: Words = Field(
         (), description="The script's arguments. {workers}, {seed} and {launch} are replaced for every launch."
@@ -84,7 +73,8 @@ class Factor(Model):
     """The one thing that the experiment varies."""
 
     name: Literal["workers"] = Field(
-        "workers", description="What is varied. This version varies the number of workers."
+        "workers",
+        description="What is varied: the number of workers. A serving experiment varies its load, in [serving].",
     )
     levels: WorkerCounts = Field(
         min_length=1, description="The worker counts to run, each once, for example [1, 2, 4]."
@@ -318,6 +308,40 @@ class Fault(Model):
     signal: Literal["KILL", "TERM", "ABRT", "SEGV"] = Field(
         "KILL", description="The signal sent, for kinds that send one."
     )
+    at_s: float = Field(
+        10.0,
+        ge=0.0,
+        le=LONGEST_S,
+        description="Serving: seconds after the measured part of the load began at which the fault strikes.",
+    )
+    for_s: float = Field(
+        5.0, ge=0.0, le=LONGEST_S,
+        description="Serving: seconds until it is undone, for kinds that can be: a killed replica is then started again.",
+    )  # fmt: skip
+    load: float | None = Field(
+        None,
+        gt=0.0,
+        description="Serving: the load, one of serving.concurrency or serving.rate. Default: the one in the middle.",
+    )
+    target: str = Field(
+        "", description="Serving: the engine that is hit. Default: every one, in launches of their own."
+    )
+    replica: int | None = Field(
+        None, ge=0, description="Serving: which replica is hit, from 0. Default: drawn at random."
+    )
+    command: str = Field(
+        "", description="For kind command: the line for the shell. {replica}, {port}, {pid} and {url} are replaced."
+    )
+    undo: str = Field("", description="For kind command: the line that undoes it, after for_s.")
+    share: float = Field(
+        0.1,
+        gt=0.0,
+        le=1.0,
+        description="For kind slow: the share of a processor that is left. For reset and delay: of the connections hit.",
+    )
+    delay_s: float = Field(
+        0.5, ge=0.0, le=LONGEST_S, description="For kind delay: seconds by which everything is held back."
+    )
 
 
 class Launcher(Model):
@@ -384,7 +408,11 @@ class Experiment(Model):
         description="Names the record: letters, digits, dot, dash, underscore.",
     )
     workload: Workload
-    factor: Factor
+    factor: Factor = Field(
+        Factor(levels=(1,)),
+        description="The one thing that the experiment varies. Required, but for serving: its loads stand in [serving].",
+    )
+    serving: Serving | None = Field(None, description='A load on serving engines, for workload.runner = "serving".')
     scaling: Scaling = Scaling()
     launches: Launches = Launches()
     conditions: dict[str, str | int | float | bool] = Field(

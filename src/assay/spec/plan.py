@@ -12,12 +12,14 @@ the order (Fisher and Yates, in Durstenfeld's form, CACM 7(7):420, 1964) are mad
 
 from __future__ import annotations
 
+import itertools
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from assay.spec.experiment import Experiment, Fault
+from assay.spec.serving import Serving, Target
 
 Role = Literal["timed", "fault"]
 SEEDS = 2**31  # training seeds are below this: numpy, torch and C programs all take them
@@ -32,6 +34,18 @@ class PlannedFault:
     after_checkpoints: int
     delay_steps: int  # steps after the checkpoint at which it strikes
     signal: str
+    serving: Fault | None = None  # of a load: the fault as asked for; `rank` is the replica then
+
+
+@dataclass(frozen=True, kw_only=True)
+class Configuration:
+    """One level of what is varied, with everything else fixed."""
+
+    name: str  # "workers=2", "concurrency=8", "engine=b scenario=D(100,100) rate=5"
+    workers: int  # worker processes; of an engine its replicas
+    target: str = ""  # serving: the engine's name
+    scenario: str = ""  # serving
+    load: float | None = None  # serving: concurrency or requests per second; None: the arrivals say it themselves
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +53,7 @@ class PlannedLaunch:
     """One start of one configuration, before it has happened."""
 
     slot: int  # place in the plan, from 0
-    configuration: str  # "workers=2"
+    configuration: str  # its name
     workers: int
     block: int
     order: int  # place inside the block
@@ -51,6 +65,42 @@ class PlannedLaunch:
 def configuration_name(workers: int) -> str:
     """The name of a configuration in records, reports and JSON."""
     return f"workers={workers}"
+
+
+def configurations(experiment: Experiment) -> tuple[Configuration, ...]:
+    """What a block holds once each: worker counts ascending, or engines, scenarios and loads in the order asked for."""
+    if experiment.serving is None:
+        return tuple(
+            Configuration(name=configuration_name(level), workers=level) for level in sorted(experiment.factor.levels)
+        )
+    return _loads(experiment.serving)
+
+
+def targets_of(serving: Serving) -> tuple[Target, ...]:
+    """The engines; without any named, the one at the URL of workload.script."""
+    return serving.targets or (Target(),)
+
+
+def _loads(serving: Serving) -> tuple[Configuration, ...]:
+    targets, scenarios = targets_of(serving), serving.scenarios
+    what = "concurrency" if serving.concurrency else "rate" if serving.rate else ""
+    loads: tuple[float | None, ...] = tuple(sorted(set(serving.concurrency or serving.rate))) or (None,)
+    found = []
+    for target, scenario, load in itertools.product(targets, scenarios, loads):
+        parts = [
+            *([f"engine={target.name}"] if len(targets) > 1 else []),
+            *([f"scenario={scenario}"] if len(scenarios) > 1 else []),
+            f"{what}={load:g}" if load is not None else serving.arrivals.process,
+        ]
+        found.append(Configuration(
+            name=" ".join(parts), workers=len(target.urls) or target.replicas, target=target.name, scenario=scenario, load=load,
+        ))  # fmt: skip
+    return tuple(found)
+
+
+def configuration_of(experiment: Experiment, launch: PlannedLaunch) -> Configuration:
+    """The configuration that a planned launch starts."""
+    return next(one for one in configurations(experiment) if one.name == launch.configuration)
 
 
 def plan(experiment: Experiment) -> tuple[PlannedLaunch, ...]:
@@ -86,8 +136,8 @@ def _timed_launches(experiment: Experiment) -> list[PlannedLaunch]:
     for block in range(experiment.blocks):
         seed = _below(numbers, SEEDS)
         # The levels as a set: writing them in another order is the same experiment.
-        for order, workers in enumerate(_shuffled(numbers, sorted(experiment.factor.levels))):
-            launches.append(_launch(len(launches), workers, block, order, "timed", seed))
+        for order, one in enumerate(_shuffled(numbers, configurations(experiment))):
+            launches.append(_launch(len(launches), one, block, order, "timed", seed))
     return launches
 
 
@@ -98,17 +148,32 @@ def _fault_launches(experiment: Experiment, first_slot: int) -> list[PlannedLaun
     block = experiment.blocks
     launches: list[PlannedLaunch] = []
     for fault in experiment.faults:
-        for workers in fault.levels or (max(experiment.factor.levels),):
-            drawn = _drawn(numbers, fault, workers)
+        for one in _struck(experiment, fault):
+            drawn = _drawn(numbers, fault, one.workers, experiment.serving is not None)
             slot, order = first_slot + len(launches), len(launches)
-            launches.append(_launch(slot, workers, block, order, "fault", _below(numbers, SEEDS), drawn))
+            launches.append(_launch(slot, one, block, order, "fault", _below(numbers, SEEDS), drawn))
     return launches
 
 
-def _drawn(numbers: random.Random, fault: Fault, workers: int) -> PlannedFault:
+def _struck(experiment: Experiment, fault: Fault) -> list[Configuration]:
+    """The configurations that get a launch with this fault."""
+    every = configurations(experiment)
+    if experiment.serving is None:
+        levels = fault.levels or (max(experiment.factor.levels),)
+        return [one for level in levels for one in every if one.workers == level]
+    found = []
+    for target, scenario in dict.fromkeys((one.target, one.scenario) for one in every):
+        own = [one for one in every if (one.target, one.scenario) == (target, scenario)]
+        if scenario == every[0].scenario and fault.target in ("", target):
+            found += [one for one in own if one.load == fault.load] or [own[(len(own) - 1) // 2]]
+    return found
+
+
+def _drawn(numbers: random.Random, fault: Fault, workers: int, serving: bool) -> PlannedFault:
+    rank, steps = _below(numbers, workers), _below(numbers, fault.within_steps)
     return PlannedFault(
-        kind=fault.kind, rank=_below(numbers, workers), after_checkpoints=fault.after_checkpoints,
-        delay_steps=1 + _below(numbers, fault.within_steps), signal=fault.signal,
+        kind=fault.kind, rank=rank if fault.replica is None else fault.replica, after_checkpoints=fault.after_checkpoints,
+        delay_steps=1 + steps, signal=fault.signal, serving=fault if serving else None,
     )  # fmt: skip
 
 
@@ -117,7 +182,8 @@ def _below(numbers: random.Random, limit: int) -> int:
     return int(numbers.random() * limit)
 
 
-def _shuffled(numbers: random.Random, items: list[int]) -> list[int]:
+def _shuffled(numbers: random.Random, ordered: Sequence[Configuration]) -> list[Configuration]:
+    items = list(ordered)
     for last in range(len(items) - 1, 0, -1):
         other = _below(numbers, last + 1)
         items[last], items[other] = items[other], items[last]
@@ -127,14 +193,18 @@ def _shuffled(numbers: random.Random, items: list[int]) -> list[int]:
 def _fault_words(fault: PlannedFault | None) -> str:
     if fault is None:
         return ""
+    if fault.serving is not None:
+        asked = fault.serving
+        undone = f", undone after {asked.for_s:g} s" if asked.for_s else ""
+        return f"{fault.kind} replica {fault.rank}, {asked.at_s:g} s into the load{undone}"
     steps = f"{fault.delay_steps} step{'s' if fault.delay_steps != 1 else ''}"
     return f"{fault.kind} rank {fault.rank}, {steps} after checkpoint {fault.after_checkpoints}, signal {fault.signal}"
 
 
 def _launch(
-    slot: int, workers: int, block: int, order: int, role: Role, seed: int, fault: PlannedFault | None = None
+    slot: int, one: Configuration, block: int, order: int, role: Role, seed: int, fault: PlannedFault | None = None
 ) -> PlannedLaunch:
     return PlannedLaunch(
-        slot=slot, configuration=configuration_name(workers), workers=workers,
+        slot=slot, configuration=one.name, workers=one.workers,
         block=block, order=order, role=role, seed=seed, fault=fault,
     )  # fmt: skip

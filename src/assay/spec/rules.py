@@ -111,7 +111,30 @@ def _faults(data: Data) -> Iterator[tuple[int, Data]]:
             yield index, fault
 
 
+def _serves(data: Data) -> bool:
+    return _at(data, "workload", "runner") == "serving" or data.get("serving") is not None
+
+
 # ---- the rules ---------------------------------------------------------------------------------------------------
+
+
+def _something_to_start(data: Data) -> Iterator[Problem]:
+    """Only a load on engines that are named elsewhere starts no script, and only a load has no factor."""
+    if _serves(data):
+        return
+    script = _at(data, "workload", "script")
+    if isinstance(data.get("workload"), Mapping) and script in (None, ""):
+        yield Problem(
+            where="workload.script", found=NOTHING if script is None else "nothing", allowed="text that is not empty",
+            mend="Name the script that is to be run.",
+        )  # fmt: skip
+    if data.get("factor") is None:
+        yield Problem(
+            where="factor",
+            found=NOTHING,
+            allowed="a table with the keys name, levels",
+            mend="Add [factor] with levels = [1, 2, 4].",
+        )
 
 
 def _levels_once(data: Data) -> Iterator[Problem]:
@@ -236,6 +259,7 @@ def _words_can_be_passed(data: Data) -> Iterator[Problem]:
 
 Rule = Callable[[Data], Iterator[Problem]]
 RULES: tuple[Rule, ...] = (
+    _something_to_start,
     _levels_once,
     _first_look_within_the_most,
     _among_the_levels,

@@ -15,7 +15,7 @@ from assay.metrics.base import Metric, Results
 from assay.metrics.estimate import Value
 from assay.metrics.measured import Measured
 from assay.spec.plan import configuration_name
-from assay.verdict import timing
+from assay.verdict import serving, timing
 from assay.verdict.audits.base import Audit
 from assay.verdict.dimensions import dimensions
 from assay.verdict.gates.base import Gate
@@ -35,10 +35,12 @@ class Judgement:
 
 def judge(measured: Measured) -> Judgement:
     """Judge one record."""
-    metrics = catalog.load_all("metrics")
+    metrics = about(measured)
     results = compute(measured, metrics)
     findings = audit(measured, results)
     gates = check(measured, results)
+    if measured.subject == "serving":
+        return Judgement(results=results, verdict=serving.verdict(measured, results, findings, gates), metrics=metrics)
     vector = dimensions(measured, results, findings, gates)
     recommendations = recommend(measured, results, findings, gates)
     status = overall(measured, results, findings, gates, recommendations)
@@ -48,6 +50,12 @@ def judge(measured: Measured) -> Judgement:
         else sentence(measured, results, status, findings, gates, recommendations, vector),
     )  # fmt: skip
     return Judgement(results=results, verdict=verdict, metrics=metrics)
+
+
+def about(measured: Measured) -> dict[str, Metric]:
+    """The metrics that have a meaning for this record."""
+    every: Mapping[str, Metric] = catalog.load_all("metrics")
+    return {name: metric for name, metric in every.items() if measured.subject in metric.about}
 
 
 def compute(measured: Measured, metrics: Mapping[str, Metric]) -> dict[str, Mapping[str, Value]]:
@@ -68,7 +76,8 @@ def in_order(metrics: Mapping[str, Metric]) -> list[str]:
 def audit(measured: Measured, results: Results) -> tuple[Finding, ...]:
     """The findings of all audits, the gravest first."""
     audits: Mapping[str, Audit] = catalog.load_all("verdict.audits")
-    found = [finding for _, one in sorted(audits.items()) for finding in one.examine(measured, results)]
+    found = [finding for _, one in sorted(audits.items()) if measured.subject in one.about
+             for finding in one.examine(measured, results)]  # fmt: skip
     gravity = {"invalid": 0, "fail": 1, "warning": 2, "note": 3}
     return tuple(sorted(found, key=lambda finding: gravity[finding.severity]))
 
@@ -76,7 +85,8 @@ def audit(measured: Measured, results: Results) -> tuple[Finding, ...]:
 def check(measured: Measured, results: Results) -> tuple[GateResult, ...]:
     """The results of all gates."""
     gates: Mapping[str, Gate] = catalog.load_all("verdict.gates")
-    return tuple(result for _, one in sorted(gates.items()) for result in one.check(measured, results))
+    return tuple(result for _, one in sorted(gates.items()) if measured.subject in one.about
+                 for result in one.check(measured, results))  # fmt: skip
 
 
 def overall(

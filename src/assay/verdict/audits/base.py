@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from assay.metrics.base import Results
-from assay.metrics.measured import Measured
+from assay.metrics.base import LAUNCHED, Results
+from assay.metrics.measured import Measured, Subject
 from assay.spec.claim import Claim
 from assay.verdict.types import Finding
 
@@ -32,6 +32,7 @@ class Audit:
     examine: Examination  # of a record
     title: str = ""  # the pitfall as people call it: "weak baseline"; default: the name
     claim: Callable[[Claim], tuple[Finding, ...]] | None = None  # the same question about a claim
+    about: tuple[Subject, ...] = LAUNCHED  # the records that it looks at
     blind: Callable[[Measured, Results], str | None] | None = None  # why a record cannot be examined; None: it can
 
     @property

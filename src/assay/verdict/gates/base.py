@@ -10,10 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from assay.metrics.base import Results
+from assay.metrics.base import LAUNCHED, Results
 from assay.metrics.estimate import Absent, Value
 from assay.metrics.format import count, show
-from assay.metrics.measured import Measured
+from assay.metrics.measured import Measured, Subject
 from assay.verdict.types import GateResult, Status
 
 FEWEST_LAUNCHES = 3  # below that an interval between launches says nothing (methodology 3.1: k >= 5, never < 3)
@@ -26,6 +26,7 @@ class Gate:
     name: str
     question: str
     check: Callable[[Measured, Results], tuple[GateResult, ...]]
+    about: tuple[Subject, ...] = LAUNCHED  # the records that it looks at
 
 
 def threshold(

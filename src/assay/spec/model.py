@@ -1,0 +1,23 @@
+"""What do all parts of an experiment share?  Frozen models that know all of their keys, and the kinds of values in them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict
+
+NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
+
+
+def listed(value: object) -> object:
+    """TOML has lists, frozen models have tuples."""
+    return tuple(value) if isinstance(value, list) else value
+
+
+Words = Annotated[tuple[str, ...], BeforeValidator(listed)]
+
+
+class Model(BaseModel):
+    """A frozen part of the experiment that knows all of its keys."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)

@@ -1,0 +1,1 @@
+"""Dialects: one file with one `BACKEND` each."""

@@ -1,0 +1,150 @@
+"""What do the parts of a load hand to each other?
+
+    Ask    what is wanted, in the terms of the task           made by a task from a prompt
+    Wire   what goes over the connection                      made by a backend from an Ask
+    Reply  what came back, with the time of every read        made by the transport
+    Answer what the reply says                                made by the backend from a Reply
+
+Times are monotonic nanoseconds, taken at the socket read and before anything is parsed.  Nothing here keeps state.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Any, Literal
+
+from assay.spec.serving import Target
+
+Json = Mapping[str, Any]
+Status = Literal[
+    "ok", "refused", "4xx", "5xx", "reset", "timeout", "malformed", "truncated", "error", "cancelled", "unsent", "lost"
+]
+Ended = Literal["complete", "closed", "timeout", "too_large", "refused", "cancelled", "malformed"]
+
+
+class Kind(IntEnum):
+    """What a chunk carries: the column `chunk_kind` of the table `requests`."""
+
+    ROLE = 0  # a choice without any text: the role, or nothing
+    CONTENT = 1
+    REASONING = 2
+    TOOL = 3
+    FINISH = 4  # a finish reason and no text
+    USAGE = 5  # usage and no choice
+    DONE = 6  # the end mark
+    ERROR = 7
+    OTHER = 8
+
+
+TEXT = frozenset({Kind.CONTENT, Kind.REASONING, Kind.TOOL})  # kinds that bear tokens
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Prompt:
+    """One text to be sent, as the traffic made it."""
+
+    text: str = ""
+    messages: tuple[Json, ...] = ()  # of a conversation, oldest first; empty: `text` alone
+    documents: tuple[str, ...] = ()  # embeddings and rerank
+    query: str = ""  # rerank
+    images: tuple[bytes, ...] = ()  # PNG
+    tokens_in: int | None = None  # as asked for
+    tokens_out: int | None = None
+    example: str | None = None
+    expected: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Ask:
+    """What is wanted of a model, whatever the dialect."""
+
+    task: str
+    model: str
+    messages: tuple[Json, ...] = ()  # chat, in OpenAI's form; images are data URLs inside of them
+    prompt: str = ""  # completions
+    documents: tuple[str, ...] = ()
+    query: str = ""
+    max_tokens: int | None = None
+    stream: bool = True
+    temperature: float = 0.0
+    ignore_eos: bool = True
+    seed: int | None = None
+    logprobs: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Wire:
+    """A request as it is sent. `path` begins with a slash and comes after the replica's URL and its own path."""
+
+    path: str
+    body: bytes
+    method: str = "POST"
+    headers: tuple[tuple[str, str], ...] = (("content-type", "application/json"),)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Reply:
+    """What came back. `body` is without transfer framing; `ends[i]` is how much of it had come by the read at `ns[i]`."""
+
+    ended: Ended
+    http_status: int | None
+    headers: Mapping[str, str]  # lower-case names
+    body: bytes
+    ends: Sequence[int]
+    ns: Sequence[int]
+    why: str = ""  # what went wrong below HTTP
+
+    def at(self, end: int) -> int:
+        """When the first `end` bytes of the body had all come."""
+        return self.ns[min(bisect_left(self.ends, end), len(self.ns) - 1)]
+
+
+@dataclass(slots=True, kw_only=True)
+class Answer:
+    """What a reply says. Times are absolute; lists have one entry per chunk."""
+
+    status: Status
+    error: str | None = None
+    finish_reason: str | None = None
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    tokens_reasoning: int | None = None
+    tokens_cached: int | None = None
+    chunk_ns: list[int] = field(default_factory=list)
+    chunk_kind: list[int] = field(default_factory=list)
+    chunk_chars: list[int] = field(default_factory=list)
+    text: str | None = None
+    reasoning: str | None = None
+    logprobs: list[float] = field(default_factory=list)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """What is asked of an engine: turns a prompt into an ask."""
+
+    name: str
+    streams: bool  # whether its answers come in chunks
+    ask: Callable[[Prompt, Ask], Ask]  # the prompt, and an ask with everything but the content
+
+
+@dataclass(frozen=True, kw_only=True)
+class Backend:
+    """A dialect over HTTP. `prepare` is called once per process, for what costs time: credentials, checks of options.
+
+    `wire` must be fast: it is called once per request, just ahead of its time.  `read` is called when a reply has ended.
+    A backend without HTTP (`process`) gets the ask and gives the answer itself.
+    """
+
+    name: str
+    tasks: tuple[str, ...]
+    wire: Callable[[Ask, Target], Wire]
+    read: Callable[[Reply, Ask], Answer]
+    prepare: Callable[[Target], Callable[[Wire, str], Wire]] | None = (
+        None  # (wire, URL) -> signed wire, at the moment of sending
+    )
+    process: Callable[[Target], Callable[[Ask], Answer]] | None = None  # in this process, no server
+    cached_tokens: bool = False  # whether its usage tells tokens from the cache
+    tokenize: str = ""  # path of its tokenize endpoint, if it has one
