@@ -24,7 +24,7 @@ POLARS = {
     "int64": pl.Int64,
     "float64": pl.Float64,
     "string": pl.String,
-    "list<int64>": pl.List(pl.Int64),
+    "list<int64>": pl.List(pl.Int64), "list<float64>": pl.List(pl.Float64),
 }
 
 
@@ -152,7 +152,7 @@ def test_another_programs_manifest_is_foreign(tmp_path: Path, content: str) -> N
 def test_a_newer_format_names_the_assay_that_can_read_it(tmp_path: Path) -> None:
     path = sealed(tmp_path)
     edit(path, format_version=99)
-    fails(path, "is of record format 99; this assay .* reads formats up to 2. Open it with the assay that wrote it")
+    fails(path, "is of record format 99; this assay .* reads formats up to 3. Open it with the assay that wrote it")
 
 
 def test_a_format_that_no_migration_knows_is_refused(tmp_path: Path) -> None:

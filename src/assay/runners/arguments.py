@@ -6,11 +6,13 @@ an environment variable, which the record redacts.  A number is never a secret: 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from assay.errors import Problem, SpecError
-from assay.record.redact import redact, redact_arguments, redact_environment
+from assay.record.redact import SHORTEST_SECRET, redact, redact_arguments, redact_environment
 from assay.spec.experiment import Experiment
+from assay.spec.plan import targets_of
 
 HARMLESS = frozenset({"true", "false", "none", "yes", "no", "on", "off", ""})
 
@@ -34,6 +36,7 @@ def refuse_secrets(experiment: Experiment) -> None:
         if asked != shown and not _harmless(asked.rpartition("=")[2])
     )
     problems += tuple(_conditions(experiment))
+    problems += tuple(_targets(experiment))
     if problems:
         raise SpecError(problems, "the experiment")
 
@@ -53,6 +56,46 @@ def _conditions(experiment: Experiment) -> Iterator[Problem]:
                 allowed="text that anybody may read, since it stands in the record and in every report",
                 mend="Leave it out, or name what it belongs to.",
             )  # fmt: skip
+
+
+def _targets(experiment: Experiment) -> Iterator[Problem]:
+    """What is said of an engine stands in the record as it was written, and its command in the process list."""
+    serving = experiment.serving
+    if serving is None:
+        return
+    for place, target in enumerate(targets_of(serving)):
+        where = f"serving.targets[{place}]"
+        named = {**target.headers, **target.environment, **{name: str(value) for name, value in target.options.items()}}
+        cleaned = redact_environment(named)
+        secret = [
+            name
+            for name, text in named.items()
+            if cleaned[name] != text and not (_harmless(text) or _names_its_variable(text))
+        ]
+        words = dict(enumerate(target.command)) | {
+            "urls": " ".join(target.urls),
+            "proxy": experiment.serving.client.proxy,
+        }  # type: ignore[union-attr]
+        shown = redact_arguments(target.command)
+        plain = [str(name) for name, text in words.items() if redact(text) != text]
+        plain += [
+            f"command[{i}]"
+            for i, (a, b) in enumerate(zip(target.command, shown, strict=True))
+            if a != b and not _harmless(a)
+        ]
+        for name in (*secret, *plain):
+            yield Problem(
+                where=f"{where}: {redact(name)}", found="what looks like a secret",
+                allowed="text that anybody may read, since it stands in the record",
+                mend="Name the environment variable that holds it: api_key_env = \"NAME\", or {env:NAME} in a header. "
+                "An engine that assay starts inherits assay's own environment.",
+            )  # fmt: skip
+
+
+def _names_its_variable(text: str) -> bool:
+    """A header that only names its variable, as `Bearer {env:KEY}`, holds no secret."""
+    rest = re.sub(r"\{env:\w+\}", "", text)
+    return rest != text and len(rest.split()[-1] if rest.split() else "") < SHORTEST_SECRET
 
 
 def refuse_bytes(experiment: Experiment) -> None:
