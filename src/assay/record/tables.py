@@ -172,7 +172,7 @@ REQUESTS = Table("requests", "a request that was due, with its one outcome", (
     Column("tokens_reasoning", "int64", "of these, reasoning tokens", nullable=True),
     Column("tokens_cached", "int64", "prompt tokens that came from the server's cache", nullable=True),
     Column("chunk_ns", "list<int64>", "per chunk: the socket read that completed it, after sent_ns"),
-    Column("chunk_kind", "list<int64>", "per chunk: 0 role, 1 content, 2 reasoning, 3 tool call, 4 finish reason alone, 5 usage alone, 6 end mark, 7 error, 8 other"),
+    Column("chunk_kind", "list<int64>", "per chunk: 0 role, 1 content, 2 reasoning, 3 tool call, 4 finish reason, 5 usage, 6 end mark, 7 error, 8 other"),
     Column("chunk_chars", "list<int64>", "per chunk: characters of text"),
     Column("bytes_out", "int64", "bytes of the request's body"),
     Column("bytes_in", "int64", "bytes of the answer's body"),

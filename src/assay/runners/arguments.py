@@ -74,8 +74,8 @@ def _targets(experiment: Experiment) -> Iterator[Problem]:
         ]
         words = dict(enumerate(target.command)) | {
             "urls": " ".join(target.urls),
-            "proxy": experiment.serving.client.proxy,
-        }  # type: ignore[union-attr]
+            "proxy": serving.client.proxy,
+        }
         shown = redact_arguments(target.command)
         plain = [str(name) for name, text in words.items() if redact(text) != text]
         plain += [
