@@ -1,0 +1,163 @@
+"""What does a traffic scenario ask for?  The grammar of genai-bench, read from text.
+
+    N(480,240)/(300,150)   normal: mean, standard deviation of the input / of the output, in tokens
+    U(50,100)/(200,300)    uniform: least, most of the input / of the output; both ends can occur
+    U(100,200)             uniform from 1: most of the input, most of the output
+    D(100,100)             always so many: input, output
+    P(2000,500)/200        always so many: shared prefix, rest of the input / output
+    E(1024)                embeddings: tokens of a document
+    R(1024,100)            rerank: tokens of a document, tokens of the query
+    I(512,512) I(512,512,2)  image and text: width, height[, number of images], in pixels
+    A(100)                 speech: characters of the text
+    dataset                the rows of a file, as they are
+
+A form is matched whole: whole numbers that are not negative, no spaces.  `U` alone and `U` in pairs mean different things;
+that is genai-bench's choice and is kept.  (genai_bench/scenarios at commit 059245a; its V, videos, is not known here.)
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, cast
+
+from assay.errors import Problem, SpecError
+
+Letter = Literal["N", "U", "D", "P", "E", "R", "I", "A", "dataset"]
+LARGEST: Final = 10_000_000  # tokens, characters or pixels; more is a slip of the finger
+PIXELS: Final = 100_000_000  # width times height of one image
+DATASET: Final = "dataset"
+SHOWN: Final = 80  # characters of a wrong form that are repeated
+
+_N = r"([0-9]{1,18})"  # int() refuses thousands of digits
+_PAIR = rf"\({_N},{_N}\)"
+_FORMS: Final = {
+    "N": (rf"N{_PAIR}/{_PAIR}", "N(mean,deviation)/(mean,deviation)", "N(480,240)/(300,150)"),
+    "U": (rf"U{_PAIR}(?:/{_PAIR})?", "U(least,most)/(least,most) or U(most,most)", "U(50,100)/(200,300)"),
+    "D": (rf"D{_PAIR}", "D(input,output)", "D(100,100)"),
+    "P": (rf"P{_PAIR}/{_N}", "P(prefix,rest)/output", "P(2000,500)/200"),
+    "E": (rf"E\({_N}\)", "E(tokens)", "E(1024)"),
+    "R": (rf"R{_PAIR}", "R(document,query)", "R(1024,100)"),
+    "I": (rf"I\({_N},{_N}(?:,{_N})?\)", "I(width,height) or I(width,height,images)", "I(512,512)"),
+    "A": (rf"A\({_N}\)", "A(characters)", "A(100)"),
+    DATASET: (DATASET, DATASET, DATASET),
+}
+ALLOWED: Final = "one of " + ", ".join(example for _, _, example in _FORMS.values())
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Scenario:
+    """One form, read. `numbers` are in the order in which they are written."""
+
+    text: str
+    letter: Letter
+    numbers: tuple[int, ...] = ()
+
+    @property
+    def generates(self) -> bool:
+        """Whether its requests are answered with text, so that there are output tokens."""
+        return self.letter not in ("E", "R", "A")
+
+    @property
+    def prefix_tokens(self) -> int:
+        """Tokens that the scenario itself makes all prompts share."""
+        return self.numbers[0] if self.letter == "P" else 0
+
+    @property
+    def images(self) -> tuple[int, int, int]:
+        """Width, height and number of the images of a request; zeros where there are none."""
+        if self.letter != "I":
+            return 0, 0, 0
+        width, height, *many = self.numbers
+        return width, height, many[0] if many else 1
+
+
+def parse(text: str, where: str = "serving.scenarios") -> Scenario:
+    """Read a form. Raises SpecError, with the closest form, for anything else."""
+    wrong = problem(text, where)
+    if wrong is not None:
+        raise SpecError((wrong,))
+    return _read(text)
+
+
+def problem(text: str, where: str = "serving.scenarios") -> Problem | None:
+    """What is wrong with `text` as a scenario; None if nothing is."""
+    found = f'"{text if len(text) <= SHOWN else text[:SHOWN] + " ..."}"'
+    if not _matches(text):
+        return Problem(where=where, found=found, allowed=_allowed(text), mend=_mend(text))
+    return _of_numbers(_read(text), where, found)
+
+
+def _matches(text: str) -> bool:
+    return any(re.fullmatch(pattern, text) for pattern, _, _ in _FORMS.values())
+
+
+def _read(text: str) -> Scenario:
+    letter = DATASET if text == DATASET else text[0]
+    return Scenario(text=text, letter=cast(Letter, letter), numbers=tuple(int(n) for n in re.findall(_N, text)))
+
+
+def _of_numbers(one: Scenario, where: str, found: str) -> Problem | None:
+    """What is wrong with the numbers of a form that is well written."""
+    if any(number > LARGEST for number in one.numbers):
+        return Problem(where=where, found=found, allowed=f"numbers of at most {LARGEST}")
+    width, height, images = one.images
+    if one.letter == "I" and 0 in (width, height, images):
+        return Problem(
+            where=where, found=found, allowed="images of at least one pixel, and at least one", mend="Write I(512,512)."
+        )
+    if width * height > PIXELS:
+        return Problem(where=where, found=found, allowed=f"images of at most {PIXELS} pixels")
+    if one.letter == "U":
+        return _of_range(one.numbers, where, found)
+    return None
+
+
+def _of_range(numbers: Sequence[int], where: str, found: str) -> Problem | None:
+    if len(numbers) == 2:
+        if 0 in numbers:
+            return Problem(where=where, found=found, allowed="a most of at least 1", mend="It counts from 1.")
+        return None
+    low_in, high_in, low_out, high_out = numbers
+    if low_in <= high_in and low_out <= high_out:
+        return None
+    ordered = (*sorted((low_in, high_in)), *sorted((low_out, high_out)))
+    return Problem(
+        where=where, found=found, allowed="a least that is at most the most",
+        mend="Write U({},{})/({},{}).".format(*ordered),
+    )  # fmt: skip
+
+
+def _letter(text: str) -> str | None:
+    """The form that was probably meant."""
+    bare = text.strip()
+    if bare.lower().startswith("data"):
+        return DATASET
+    return bare[:1].upper() if bare[:1].upper() in _FORMS else None
+
+
+def _allowed(text: str) -> str:
+    letter = _letter(text)
+    return ALLOWED if letter is None else f"{_FORMS[letter][1]}, whole numbers, no spaces"
+
+
+def _mend(text: str) -> str:
+    tidy = _tidied(text)
+    if tidy is not None:
+        return f'Write "{tidy}".'
+    letter = _letter(text)
+    if letter is not None:
+        return f'For example "{_FORMS[letter][2]}".'
+    if text[:1].upper() == "V":
+        return "V (videos) cannot be sent."
+    return ""
+
+
+def _tidied(text: str) -> str | None:
+    """The same with spaces, brackets, case and separators mended, if that makes it a form."""
+    plain = re.sub(r"\s", "", text).translate(str.maketrans("[]{};:", "()(),,"))
+    plain = re.sub(r"([0-9])\.0+(?![0-9])", r"\1", plain)
+    plain = DATASET if plain.lower() == DATASET else plain[:1].upper() + plain[1:]
+    plain = plain.replace(")(", ")/(").replace("),(", ")/(")
+    return plain if _matches(plain) and _of_numbers(_read(plain), "", "") is None else None
