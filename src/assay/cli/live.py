@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from assay.metrics.format import count
-from assay.runners.base import FINAL, LaunchProgress, LaunchRow, RunProgress
+from assay.runners.base import FINAL, LaunchProgress, LaunchRow, LoadProgress, RunProgress
 from assay.spec.plan import PlannedLaunch
 
 if TYPE_CHECKING:
@@ -150,7 +150,9 @@ def picture(progress: RunProgress) -> Any:
 
     status = Text(status_line(progress), no_wrap=True, overflow="ellipsis")
     looks = [Text(f"look: {look.sentence}", style="dim") for look in progress.looks[-1:]]
-    return Group(Text(f"{progress.record}", style="dim"), _grid(progress), *_bad_news(progress), *looks, status)
+    load = progress.running.load if progress.running is not None else None
+    table = [_load_table(load)] if load is not None else []
+    return Group(Text(f"{progress.record}", style="dim"), _grid(progress), *_bad_news(progress), *looks, *table, status)
 
 
 def status_line(progress: RunProgress) -> str:
@@ -165,6 +167,8 @@ def status_line(progress: RunProgress) -> str:
         parts.insert(0, progress.label)
     if (running := progress.running) is not None:
         parts.append(f"{_name(running.planned)} for {duration(running.elapsed_s)}")
+        if running.load is not None:
+            return "  ·  ".join([*parts, *load_words(running.load)])
         parts.append(f"{running.ranks}/{running.planned.workers} ranks" if running.ranks else "no step seen yet")
         if running.ranks:
             parts.append(f"step {running.steps}")
@@ -173,6 +177,40 @@ def status_line(progress: RunProgress) -> str:
         if running.incarnation:
             parts.append(f"restart {running.incarnation}")
     return "  ·  ".join(parts)
+
+
+STATES = {"loading": "preparing", "cold": "cold requests", "load": "under load", "ended": "ended"}
+
+
+def load_words(load: LoadProgress) -> list[str]:
+    """Where the load under way stands, in few words."""
+    failed = sum(load.failed.values())
+    return [
+        f"{STATES.get(load.state, load.state)}, {duration(load.left_s)} until nothing more is due" if load.state == "load"
+        else STATES.get(load.state, load.state),
+        f"{load.in_flight} in flight", f"{load.ok} ok", f"{failed} failed",
+    ]  # fmt: skip
+
+
+def _load_table(load: LoadProgress) -> Any:
+    """Offered and achieved, what failed, and the percentiles of the last seconds."""
+    from rich.table import Table
+    from rich.text import Text
+
+    rate = load.sent / load.into_s if load.into_s > 0.0 else None
+    offered = f"{load.offered:g}/s" if load.offered is not None else "as answers come"
+    facts = Table.grid(padding=(0, 2))
+    facts.add_row(
+        "offered", offered, "sent", "–" if rate is None else f"{rate:.1f}/s", "in flight", str(load.in_flight)
+    )
+    tokens = "–" if load.into_s <= 0.0 else f"{load.tokens / load.into_s:.0f}/s"
+    lag = "–" if load.lag_p99_ms is None else f"{load.lag_p99_ms:.2f} ms"
+    failed = ", ".join(f"{number} {status}" for status, number in load.failed.items()) or "none"
+    facts.add_row("tokens", tokens, "send lag p99", lag, "failed", Text(failed, style="red" if load.failed else ""))
+    for name, found in (("TTFT", load.ttft_ms), ("TPOT", load.tpot_ms), ("end to end", load.e2e_ms)):
+        cells = [f"{key} {found[key]:.1f} ms" if key in found else f"{key} –" for key in ("p50", "p95", "p99")]
+        facts.add_row(name, *cells)
+    return facts
 
 
 def _grid(progress: RunProgress) -> Any:

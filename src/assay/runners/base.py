@@ -40,6 +40,27 @@ LaunchRow = Mapping[str, Any]  # a row of the table `launches`
 
 
 @dataclass(frozen=True, kw_only=True)
+class LoadProgress:
+    """A load under way. Percentiles are of the last seconds, for the display only."""
+
+    state: str  # loading, cold, load, ended
+    into_s: float  # since the load began
+    left_s: float  # until nothing becomes due any more
+    due: int
+    sent: int
+    done: int
+    ok: int
+    failed: Mapping[str, int]  # status -> requests
+    in_flight: int
+    tokens: int
+    offered: float | None  # requests per second asked for; None in a closed loop
+    ttft_ms: Mapping[str, float]  # "p50", "p95", "p99"
+    tpot_ms: Mapping[str, float]
+    e2e_ms: Mapping[str, float]
+    lag_p99_ms: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
 class LaunchProgress:
     """The launch under way."""
 
@@ -50,6 +71,7 @@ class LaunchProgress:
     steps_per_s: float | None  # over the last seconds; None before there are enough
     ranks: int  # workers that were seen
     incarnation: int
+    load: LoadProgress | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,19 +89,21 @@ class RunProgress:
 
 
 def seconds_left(
-    launches: Sequence[PlannedLaunch], rows: Sequence[LaunchRow], running: LaunchProgress | None = None
-) -> float | None:
+    launches: Sequence[PlannedLaunch], rows: Sequence[LaunchRow], running: LaunchProgress | None = None,
+    planned_s: float | None = None,
+) -> float | None:  # fmt: skip
     """Seconds until the plan is through, from the launches that finished; None if none did.
 
-    A configuration without a finished launch counts like the mean of all finished ones.
+    A configuration without a finished launch counts like the mean of all finished ones; `planned_s` says how long a launch
+    was asked to take, where that is known before any has finished.
     """
     walls: dict[str, list[float]] = {}
     for row in rows:
         if row["status"] == "ok":
             walls.setdefault(row["configuration"], []).append((row["end_ns"] - row["begin_ns"]) / 1e9)
-    if not walls:
+    everything = [wall for several in walls.values() for wall in several] or [planned_s or 0.0]
+    if not any(everything):
         return None
-    everything = [wall for several in walls.values() for wall in several]
     mean = sum(everything) / len(everything)
     ended = {row["slot"] for row in rows if row["status"] in FINAL}
     total = 0.0
@@ -90,6 +114,13 @@ def seconds_left(
             under_way = running is not None and running.planned.slot == planned.slot
             total += max(0.0, expected - running.elapsed_s) if running is not None and under_way else expected
     return total
+
+
+def planned_seconds(experiment: Experiment) -> float | None:
+    """How long a launch was asked to take; None where its work decides."""
+    if experiment.serving is None:
+        return None
+    return experiment.serving.arrivals.warm_up_s + experiment.serving.arrivals.duration_s
 
 
 # ---- what judging tells measuring ----------------------------------------------------------------------------------
@@ -174,7 +205,7 @@ class RunContext:
             needed = [planned for planned in self.plan if planned.role == "fault" or planned.block < blocks]
             self.on_progress(RunProgress(
                 record=self.record.path, plan=self.plan, rows=tuple(self.rows), running=running,
-                seconds_left=seconds_left(needed, self.rows, running), label=self.label, looks=tuple(self.looks),
+                seconds_left=seconds_left(needed, self.rows, running, planned_seconds(self.experiment)), label=self.label, looks=tuple(self.looks),
                 adaptive=self.adaptive,
             ))  # fmt: skip
 

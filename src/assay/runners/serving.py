@@ -1,0 +1,117 @@
+"""How is a load put on serving engines?  One launch of the plan after the other (`assay.runners.course`), each metered.
+
+A launch is one load on one engine: its schedule is made first, then client processes send it (`assay.runners.loads`).
+Engines that the experiment starts itself live as long as it asks (`assay.runners.engines`).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from assay.errors import EnvironmentLacks, Problem, SpecError
+from assay.instruments.meter import Meter, Row
+from assay.record.environment import absent
+from assay.record.writer import StreamWriter
+from assay.runners import course
+from assay.runners.base import Job, Made, Outcome, RunContext, Runner
+from assay.runners.engines import Engines, described, reachable
+from assay.runners.loads import LoadRun, plug_ins_exist
+from assay.spec.experiment import Experiment
+from assay.spec.plan import targets_of
+from assay.spec.serving import Serving
+
+
+def check(experiment: Experiment, folder: Path) -> None:
+    """Whether it can be started at all.
+
+    Raises:
+        SpecError: a file that it names is not there.
+        EnvironmentLacks: an engine does not answer, a dialect does not exist, or a variable with a key is not set.
+    """
+    serving = experiment.serving
+    if serving is None:
+        raise SpecError((Problem(
+            where="serving", found="nothing", allowed='a table [serving] where workload.runner = "serving"',
+            mend="Add [serving] with concurrency = [1, 8] or rate = [5.0], or use: assay load URL --concurrency 1,8",
+        ),))  # fmt: skip
+    plug_ins_exist(serving.task, (target.backend for target in targets_of(serving)))
+    if missing := _missing_files(serving, folder):
+        raise SpecError(tuple(missing), "the load")
+    _keys_are_set(serving)
+    reachable(experiment)
+
+
+def _missing_files(serving: Serving, folder: Path) -> list[Problem]:
+    named = {"serving.tokenizer": serving.tokenizer, "serving.arrivals.trace": serving.arrivals.trace}
+    if serving.prompts.source != "synthetic":
+        named["serving.prompts.source"] = serving.prompts.source
+    return [
+        Problem(
+            where=where, found=f"{text!r}, which is not there", allowed="a path that exists, relative to the experiment's file",
+            mend=f"It was looked for at {(folder / Path(text).expanduser()).resolve()}.",
+        )
+        for where, text in named.items() if text and not (folder / Path(text).expanduser()).exists()
+    ]  # fmt: skip
+
+
+def _keys_are_set(serving: Serving) -> None:
+    for target in targets_of(serving):
+        if target.api_key_env and not os.environ.get(target.api_key_env):
+            raise EnvironmentLacks(
+                f"the variable {target.api_key_env} (serving.targets, api_key_env of {target.name}) is not set. "
+                "Set it in the environment; assay never writes it down."
+            )
+
+
+class Loads:
+    """Makes the loads of an experiment, with one meter for all of them."""
+
+    def __init__(self, context: RunContext) -> None:
+        self.context = context
+        self.engines = Engines(context)
+        self.writers: dict[int, StreamWriter] = {}
+        self.meter = Meter(context.experiment.energy, self._emit, context.clock)
+
+    def make(self, job: Job) -> Made:
+        """One load, from its engine's start to its row."""
+        load = LoadRun(self.context, job, self.engines)
+        self.writers[job.number] = load.writer
+        made = load.run(self.meter)
+        if load.engine is not None:
+            self._describe(load.configuration.target, load.engine.urls)
+            if job.planned.role == "fault":
+                self.engines.end(load.configuration.target)
+        return made
+
+    def absences(self) -> Mapping[str, str]:
+        """What the meter cannot read."""
+        return self.meter.absences()
+
+    def close(self) -> None:
+        """End what was started."""
+        self.engines.close()
+
+    def _emit(self, row: Row) -> None:
+        self.writers[row[0]].append("telemetry", row)
+
+    def _describe(self, name: str, urls: tuple[str, ...]) -> None:
+        """What an engine says of itself stands in the record's environment, once."""
+        before = dict((self.context.record.manifest["environment"] or {}).get("before") or {})
+        engines = dict(before.get("engines") or {})
+        if name not in engines:
+            engines[name] = described(urls) or absent("the engine says nothing of itself")
+            self.context.record.set_environment("before", {**before, "engines": engines})
+
+
+def run(context: RunContext) -> Outcome:
+    """Make the launches that are still to be made, and leave no engine behind."""
+    loads = Loads(context)
+    try:
+        return course.run(context, loads)
+    finally:
+        loads.close()
+
+
+RUNNER = Runner(name="serving", check=check, run=run)
