@@ -1,0 +1,534 @@
+"""What does a finished reply say?  Server-sent events, and OpenAI's chat and completions in them.
+
+A reply is parsed when it has ended, never while others are timed: all times come from the socket reads that it lists.
+Events are split as the HTML standard says (lines end in CR, LF or CR LF; an event ends at an empty line), but the last
+event may lack its empty line, as engines leave it out.  Source: https://html.spec.whatwg.org/multipage/server-sent-events.html
+
+The chunks of one answer differ in nothing but the text.  Where two chunks in a row have the same bytes around the text, all
+that follow in the same form are taken apart by one `bytes.split`, and only those are parsed as JSON which differ.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping
+from itertools import accumulate, pairwise
+from typing import Any, Final, NamedTuple
+
+import orjson
+
+from assay.traffic.base import Answer, Ask, Kind, Reply, Status
+
+MOST_ERROR = 500  # characters of a server's own words that are kept
+_WINDOW = 1 << 16  # bytes that are split at once: bounds the work if a stream is made to mislead
+_BLANK: Final = re.compile(rb"\r\n(?:\r\n|\r|\n)|\n(?:\r\n|\r|\n)|\r\r\n|\r\r")
+_LINE: Final = re.compile(rb"\r\n|\r|\n")
+_LARGEST = 1 << 53
+_DONE: Final = b"[DONE]"
+
+Event = tuple[int, str, bytes]  # where it ends in the body, its name ("" for none), its data
+
+
+# ---- events ------------------------------------------------------------------------------------------------------
+
+
+def events(body: bytes, *, whole: bool = True) -> Iterator[Event]:
+    """The events of a body. `whole`: the body has ended as it should, so that its end ends the last event."""
+    begin = 3 if body.startswith(b"\xef\xbb\xbf") else 0
+    return _events(body, begin, whole)
+
+
+def _events(body: bytes, begin: int, whole: bool) -> Iterator[Event]:
+    bare = b"\r" not in body  # nearly always: lines end in LF alone
+    while begin < len(body):
+        if bare:
+            found = body.find(b"\n\n", begin)
+            stop, end = (found, found + 2) if found >= 0 else (-1, len(body))
+        else:
+            match = _BLANK.search(body, begin)
+            stop, end = match.span() if match else (-1, len(body))
+        if stop < 0 and not whole:
+            return
+        event = _event(body[begin : stop if stop >= 0 else end])
+        if event is not None:
+            yield (end, *event)
+        begin = end
+
+
+def _event(block: bytes) -> tuple[str, bytes] | None:
+    """Name and data of one event's lines; None if it has no data (a comment, a blank)."""
+    if block.startswith(b"data: ") and b"\n" not in block and b"\r" not in block:
+        return "", block[6:]
+    name, data = "", []
+    for line in _LINE.split(block):
+        field, _, value = line.partition(b":")
+        if field == b"data":
+            data.append(value.removeprefix(b" "))
+        elif field == b"event":
+            name = value.removeprefix(b" ").decode("utf-8", "replace")
+    return (name, b"\n".join(data)) if data else None
+
+
+# ---- whole replies -----------------------------------------------------------------------------------------------
+
+
+def failure(reply: Reply) -> Answer | None:
+    """The answer of a reply that failed below its content; None if it ended as it should and its status is 2xx.
+
+    A stream that was cut off keeps what came before: parse it, then set `status` and `error` from this.
+    """
+    status = status_of(reply)
+    return None if status is None else Answer(status=status, error=_why(reply, status))
+
+
+def status_of(reply: Reply) -> Status | None:
+    """How a reply failed by its end and its HTTP status; None if it did not."""
+    http = reply.http_status
+    if reply.ended in ("refused", "timeout", "cancelled"):
+        return reply.ended
+    if reply.ended in ("too_large", "malformed"):
+        return "malformed"
+    if http is not None and 400 <= http < 600:
+        return "4xx" if http < 500 else "5xx"
+    if reply.ended == "closed":
+        return "reset" if http is None or not reply.body or reply.why.startswith("reset") else "truncated"
+    return None if http is not None and 200 <= http < 300 else "malformed"
+
+
+def _why(reply: Reply, status: Status) -> str | None:
+    http = reply.http_status
+    if status in ("4xx", "5xx"):
+        return f"HTTP {http}: {said(reply.body)}"[:MOST_ERROR]
+    if http is not None and 300 <= http < 400:
+        return f"HTTP {http} to {reply.headers.get('location', 'nowhere')}: redirects are not followed"[:MOST_ERROR]
+    if status == "malformed" and reply.ended == "complete":
+        return f"HTTP {http}"
+    return reply.why[:MOST_ERROR] or None
+
+
+def said(body: bytes) -> str:
+    """What a server says went wrong, in its own words where its answer has a place for them."""
+    try:
+        message = error_message(orjson.loads(body[:_WINDOW]))
+    except orjson.JSONDecodeError:
+        message = None
+    return (message or body[: 4 * MOST_ERROR].decode("utf-8", "replace"))[:MOST_ERROR]
+
+
+def error_message(told: object) -> str | None:
+    """The message of an error in JSON: {"error": {"message": ...}}, {"error": ...}, {"message": ...}, {"detail": ...}."""
+    if not isinstance(told, dict):
+        return None
+    inner = told.get("error") or told
+    if isinstance(inner, str):
+        return inner
+    if not isinstance(inner, dict):
+        return None
+    message = inner.get("message") or inner.get("detail") or inner.get("error") or inner.get("type")
+    return message if isinstance(message, str) else orjson.dumps(inner).decode()[:MOST_ERROR] if inner else None
+
+
+def read_openai(reply: Reply, ask: Ask, chat: bool) -> Answer:
+    """What a reply of the chat or the completions API says, streamed or not. Never raises, whatever the server sent."""
+    status = status_of(reply)
+    if status is not None and not _began_well(reply):
+        return Answer(status=status, error=_why(reply, status))
+    if _is_stream(reply, ask):
+        reader = _Reader(reply, chat)
+        reader.read()
+        return reader.answer(status, None if status is None else _why(reply, status))
+    if status is not None:
+        return Answer(status=status, error=_why(reply, status))
+    return _read_whole(reply, chat)
+
+
+def _began_well(reply: Reply) -> bool:
+    return reply.http_status is not None and 200 <= reply.http_status < 300
+
+
+def _is_stream(reply: Reply, ask: Ask) -> bool:
+    kind = reply.headers.get("content-type", "").lower()
+    if "event-stream" in kind:
+        return True
+    head = reply.body[:64].lstrip()
+    return ask.stream and "html" not in kind and head.startswith((b"data:", b"event:", b":", b"id:", b"retry:"))
+
+
+def _read_whole(reply: Reply, chat: bool) -> Answer:
+    """An answer in one piece of JSON."""
+    try:
+        told = loads(reply.body)
+    except ValueError as error:
+        kind = reply.headers.get("content-type", "no content type")
+        return Answer(status="malformed", error=f"the answer ({kind}) is not JSON: {error}"[:MOST_ERROR])
+    if not isinstance(told, dict) or "choices" not in told:
+        message = error_message(told) if isinstance(told, dict) and is_error(told) else None
+        return Answer(status="error" if message else "malformed", error=message or "the answer holds no choices")
+    reader = _Reader(reply, chat)
+    reader.chunk(told, reply.ns[-1] if reply.ns else 0)
+    return reader.answer(None, None)
+
+
+def loads(data: bytes) -> Any:
+    """JSON as orjson reads it, and NaN and Infinity as well, which engines have been seen to write.
+
+    Raises:
+        ValueError: it is not JSON, or not UTF-8.
+    """
+    try:
+        return orjson.loads(data)
+    except orjson.JSONDecodeError:
+        if b"NaN" not in data and b"Infinity" not in data:
+            raise
+        try:
+            return json.loads(data)
+        except RecursionError:
+            raise ValueError("nested too deeply") from None
+
+
+def is_error(told: Mapping[str, Any]) -> bool:
+    """Whether a JSON object inside of a 200 tells of an error."""
+    return bool(told.get("error")) or told.get("object") == "error" or told.get("type") == "error"
+
+
+# ---- a stream ----------------------------------------------------------------------------------------------------
+
+
+class Said(NamedTuple):
+    """One choice's text."""
+
+    kind: Kind
+    chars: int
+    content: str
+    reasoning: str
+
+
+class _Template(NamedTuple):
+    """What stands around the text in a run of equal chunks."""
+
+    before: bytes  # from the event's begin to the text
+    after: bytes  # from the text to the event's end, blank line included
+    kind: Kind
+
+
+class _Reader:
+    """Takes a stream apart, chunk by chunk."""
+
+    def __init__(self, reply: Reply, chat: bool) -> None:
+        self._reply, self._chat = reply, chat
+        self._whole = reply.ended == "complete"
+        self._ns: list[int] = []
+        self._kind: list[int] = []
+        self._chars: list[int] = []
+        self._content: list[str] = []
+        self._reasoning: list[str] = []
+        self._logprobs: list[float] = []
+        self._usage: dict[str, int | None] = {}
+        self._finish: str | None = None
+        self._error: str | None = None  # the server's own
+        self._malformed: str | None = None
+        self._done = False
+
+    # -- the result
+
+    def answer(self, status: Status | None, why: str | None) -> Answer:
+        """What was found, with the verdict of the transport if it has one."""
+        if status is None or (status == "truncated" and self._error):
+            status, why = self._verdict()
+        usage = self._usage
+        return Answer(
+            status=status, error=why and why[:MOST_ERROR], finish_reason=self._finish,
+            tokens_in=usage.get("in"), tokens_out=usage.get("out"), tokens_reasoning=usage.get("reasoning"),
+            tokens_cached=usage.get("cached"), chunk_ns=self._ns, chunk_kind=self._kind, chunk_chars=self._chars,
+            text="".join(self._content) or None, reasoning="".join(self._reasoning) or None, logprobs=self._logprobs,
+        )  # fmt: skip
+
+    def _verdict(self) -> tuple[Status, str | None]:
+        if self._error:
+            return "error", self._error
+        if self._malformed:
+            return "malformed", self._malformed
+        if self._done or self._finish is not None:
+            return "ok", None
+        headers = self._reply.headers
+        if not self._kind:
+            return "malformed", "the answer holds no chunk"
+        if "content-length" not in headers and "chunked" not in headers.get("transfer-encoding", "chunked"):
+            return "truncated", None
+        return "ok", None
+
+    # -- events
+
+    def read(self) -> None:
+        """Take all events of the body."""
+        body = self._reply.body
+        if b"\r" in body or body.startswith(b"\xef"):
+            for end, name, data in events(body, whole=self._whole):
+                self._event(name, data, self._reply.at(end))
+            return
+        begin = 0
+        while begin < len(body):
+            begin = self._next(body, begin)
+
+    def _next(self, body: bytes, begin: int) -> int:
+        """The event at `begin`, and the run of equal ones that it leads; where the next begins."""
+        found = body.find(b"\n\n", begin)
+        if found < 0 and not self._whole:
+            return len(body)
+        end = found + 2 if found >= 0 else len(body)
+        event = _event(body[begin : found if found >= 0 else end])
+        if event is None:
+            return end
+        said = self._event(*event, self._reply.at(end))
+        template = _template(body, begin, end, said) if said is not None else None
+        while template is not None and body.startswith(template.before, end):
+            after = self._run(body, end, template)
+            if after == end:
+                break
+            end = after
+        return end
+
+    def _run(self, body: bytes, begin: int, template: _Template) -> int:
+        """Take the chunks from `begin` that differ in nothing but the text; where the first other one begins."""
+        before, after, kind = template
+        between = after + before
+        window = body[begin + len(before) : begin + _WINDOW]
+        pieces = window.split(between)
+        last = pieces.pop()
+        stop = last.find(after)
+        if stop >= 0:
+            pieces.append(last[:stop])
+        texts = _texts(pieces)
+        if not texts:
+            return begin
+        if len(texts) < len(pieces):
+            del pieces[len(texts) :]
+        width = len(between)
+        ends = [begin + place for place in accumulate(map(len, pieces))]
+        ends = [end + width * number for number, end in enumerate(ends, 1)]
+        ns, read_ends = self._reply.ns, self._reply.ends
+        self._ns += [ns[bisect_left(read_ends, end)] for end in ends]
+        self._chars += map(len, texts)
+        self._kind += [kind if text else Kind.ROLE for text in texts] if "" in texts else [kind] * len(texts)
+        (self._content if kind == Kind.CONTENT else self._reasoning).extend(texts)
+        return ends[-1]
+
+    def _event(self, name: str, data: bytes, ns: int) -> Said | None:
+        """One event. Gives the text of a chunk that has nothing but a text."""
+        if data == _DONE or data.strip() == _DONE:
+            self._done = True
+            self._put(ns, Kind.DONE)
+            return None
+        try:
+            told = loads(data)
+        except ValueError as error:
+            if name == "error":
+                self._fail(ns, data.decode("utf-8", "replace"))
+            else:
+                self._malformed = self._malformed or f"a chunk is not JSON: {error}"
+                self._put(ns, Kind.OTHER)
+            return None
+        if not isinstance(told, dict):
+            self._malformed = self._malformed or "a chunk is not a JSON object"
+            self._put(ns, Kind.OTHER)
+            return None
+        if name == "error" or is_error(told):
+            self._fail(ns, error_message(told) or "an error without words")
+            return None
+        return self.chunk(told, ns)
+
+    def _fail(self, ns: int, message: str) -> None:
+        self._error = self._error or message
+        self._put(ns, Kind.ERROR)
+
+    def _put(self, ns: int, kind: Kind, chars: int = 0) -> None:
+        self._ns.append(ns)
+        self._kind.append(kind)
+        self._chars.append(chars)
+
+    def chunk(self, told: Mapping[str, Any], ns: int) -> Said | None:
+        """One chunk's JSON; its text, if it tells of nothing else."""
+        usage = told.get("usage")
+        if usage is not None:
+            self._take_usage(usage)
+        choice = _first(told.get("choices"))
+        if choice is None:
+            self._put(ns, Kind.USAGE if isinstance(usage, dict) and not told.get("choices") else Kind.OTHER)
+            return None
+        said = said_by(choice)
+        finish = choice.get("finish_reason")
+        if isinstance(finish, str) and finish:
+            self._finish = finish
+        logprobs = choice.get("logprobs")
+        if logprobs:
+            self._logprobs += _logprobs(logprobs)
+        kind = Kind.FINISH if said.kind == Kind.ROLE and finish else said.kind
+        self._put(ns, kind, said.chars)
+        if said.content:
+            self._content.append(said.content)
+        if said.reasoning:
+            self._reasoning.append(said.reasoning)
+        return None if usage or finish or logprobs or kind not in (Kind.CONTENT, Kind.REASONING) else said
+
+    def _take_usage(self, usage: object) -> None:
+        try:
+            self._usage = usage_of(usage)
+        except ValueError as error:
+            self._malformed = self._malformed or str(error)
+
+
+def _first(choices: object) -> Mapping[str, Any] | None:
+    """The choice with index 0: of several answers to one prompt, the first is read."""
+    if not isinstance(choices, list):
+        return None
+    for choice in choices:
+        if isinstance(choice, dict) and not choice.get("index"):
+            return choice
+    return None
+
+
+def said_by(choice: Mapping[str, Any]) -> Said:
+    """What a choice says: of a chat's delta or message, or of a completion's text."""
+    delta = choice.get("delta")
+    if not isinstance(delta, dict):
+        delta = choice.get("message")
+    if not isinstance(delta, dict):
+        content, reasoning, tool = _text(choice.get("text")), "", 0
+    else:
+        content = _text(delta.get("content")) or _text(delta.get("refusal"))
+        reasoning = _text(delta.get("reasoning_content") or delta.get("reasoning"))
+        tool = _tool_chars(delta.get("tool_calls")) if delta.get("tool_calls") else 0
+        if not tool and delta.get("function_call"):
+            tool = _tool_chars([{"function": delta["function_call"]}])
+    chars = len(content) + len(reasoning) + tool
+    kind = Kind.CONTENT if content else Kind.REASONING if reasoning else Kind.TOOL if tool else Kind.ROLE
+    return Said(kind, chars, content, reasoning)
+
+
+def _text(value: object) -> str:
+    """A text, or a list of parts that hold some."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list):
+        return "".join(part["text"] for part in value if isinstance(part, dict) and isinstance(part.get("text"), str))
+    return ""
+
+
+def _tool_chars(calls: object) -> int:
+    """Characters of the names and arguments in some tool calls."""
+    functions = [call.get("function") for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
+    return sum(
+        len(_text(function.get("name"))) + len(_text(function.get("arguments")))
+        for function in functions
+        if isinstance(function, dict)
+    )
+
+
+def _logprobs(told: object) -> list[float]:
+    """Log probabilities of chat ({"content": [{"logprob": ...}]}) or of completions ({"token_logprobs": [...]})."""
+    if not isinstance(told, dict):
+        return []
+    content = told.get("content")
+    found: list[object]
+    if isinstance(content, list):
+        found = [token.get("logprob") for token in content if isinstance(token, dict)]
+    else:
+        values = told.get("token_logprobs")
+        found = values if isinstance(values, list) else []
+    return [float(value) for value in found if isinstance(value, (int, float)) and not isinstance(value, bool)]
+
+
+def usage_of(usage: object) -> dict[str, int | None]:
+    """Tokens by a server's own account: in, out, reasoning, cached; None where it tells nothing.
+
+    Raises:
+        ValueError: it tells what cannot be a count: negative, not whole, or no number.
+    """
+    if not isinstance(usage, dict):
+        return {}
+    before, after = usage.get("prompt_tokens_details"), usage.get("completion_tokens_details")
+    cached = before.get("cached_tokens") if isinstance(before, dict) else None
+    reasoning = after.get("reasoning_tokens") if isinstance(after, dict) else None
+    return {
+        "in": count(usage.get("prompt_tokens"), "prompt_tokens"),
+        "out": count(usage.get("completion_tokens"), "completion_tokens"),
+        "reasoning": count(usage.get("reasoning_tokens") if reasoning is None else reasoning, "reasoning_tokens"),
+        "cached": count(cached, "cached_tokens"),
+    }
+
+
+def count(value: object, name: str) -> int | None:
+    """A number of tokens as a server told it.
+
+    Raises:
+        ValueError: it cannot be a count.
+    """
+    if value is None:
+        return None
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _LARGEST:
+        return value
+    if isinstance(value, float) and value.is_integer() and 0 <= value < _LARGEST:
+        return int(value)
+    raise ValueError(f"usage tells {name} = {str(value)[:40]}, which is no count")
+
+
+# ---- runs of equal chunks ----------------------------------------------------------------------------------------
+
+
+def _template(body: bytes, begin: int, end: int, said: Said) -> _Template | None:
+    """What stands around this event's text, if the next event has the same and nothing else is hidden in it."""
+    text = said.content or said.reasoning
+    if said.chars != len(text) or not (text.isascii() and text.isprintable()) or '"' in text or "\\" in text:
+        return None
+    quoted = b'":"' + text.encode() + b'"'
+    event = body[begin:end]
+    place = event.find(quoted)
+    if place < 0:
+        quoted = b'": "' + quoted[3:]
+        place = event.find(quoted)
+    if place < 0 or event.find(quoted, place + 1) >= 0:
+        return None
+    start = place + quoted.index(b'"', 2) + 1
+    before, after = event[:start], event[start + len(text) :]
+    if not (body.startswith(before, end) and before.startswith(b"data:") and after.endswith(b"\n\n")):
+        return None
+    follows = body.find(b"\n\n", end)
+    if follows < 0 or not body.endswith(after, end, follows + 2):
+        return None
+    return _Template(before, after, said.kind) if _is_the_text(before, after, said) else None
+
+
+def _is_the_text(before: bytes, after: bytes, said: Said) -> bool:
+    """Whether what is put between the two is the chunk's text and nothing else."""
+    mark = "assay?"
+    try:
+        told = orjson.loads(before.removeprefix(b"data:") + mark.encode() + after)
+    except orjson.JSONDecodeError:
+        return False
+    choice = _first(told.get("choices")) if isinstance(told, dict) else None
+    if choice is None:
+        return False
+    found = said_by(choice)
+    return found.kind == said.kind and found.chars == len(mark) and mark in (found.content, found.reasoning)
+
+
+def _texts(pieces: list[bytes]) -> list[str]:
+    """The texts of JSON strings without their quotes, up to the first that is none."""
+    joined = b"".join(pieces)
+    if joined.isascii() and b'"' not in joined and b"\\" not in joined:
+        text = joined.decode()
+        if text.isprintable():
+            places = list(accumulate(map(len, pieces), initial=0))
+            return [text[begin:end] for begin, end in pairwise(places)]
+    texts = []
+    for piece in pieces:
+        try:
+            text = orjson.loads(b'"' + piece + b'"')
+        except orjson.JSONDecodeError:
+            break
+        if not isinstance(text, str):
+            break
+        texts.append(text)
+    return texts
