@@ -48,7 +48,7 @@ def mark_of(folder: Path) -> str:
 @contextmanager
 def replicas(folder: Path, *words: str, heard: Heard | None = None, **changes: Any) -> Iterator[Replicas]:
     """Replicas that are not started yet; nothing of them is left afterwards."""
-    own = {key: changes.pop(key) for key in ("secrets", "stopped", "through", "grace_s", "log_bytes") if key in changes}
+    own = {key: changes.pop(key) for key in ("secrets", "stopped", "grace_s", "log_bytes") if key in changes}
     target = Target.model_validate({"command": [*COMMAND, *words], "ready_timeout_s": 30.0, **changes})
     mark = mark_of(folder)
     one = Replicas(

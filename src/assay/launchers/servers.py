@@ -75,7 +75,6 @@ class Replicas:
     def __init__(
         self, target: Target, *, serving_model: str, folder: Path, log_folder: Path, mark: str, secrets: Sequence[str],
         grace_s: float, log_bytes: int, emit: Emit, stopped: Callable[[], bool] = lambda: False,
-        through: Callable[[Sequence[int]], Sequence[int]] | None = None,
     ) -> None:  # fmt: skip
         """Nothing is started yet.
 
@@ -85,19 +84,17 @@ class Replicas:
             secrets: values that must not reach a log, beside those of secret-looking variables.
             log_bytes: how much of the output of one start is kept.
             stopped: whether the user wants to stop; asked while `start` waits.
-            through: gives the ports of proxies that stand before the replicas, from the replicas' own; called once.
         """
         self.target, self.emit = target, emit
         self._model = target.model or serving_model
         self._folder, self._logs, self._mark = folder.resolve(), log_folder.resolve(), mark
-        self._grace_s, self._log_bytes, self._stopped, self._through = grace_s, log_bytes, stopped, through
+        self._grace_s, self._log_bytes, self._stopped = grace_s, log_bytes, stopped
         outer = {name: value for name, value in os.environ.items() if name not in ENGINE_VARIABLES}
         self._environment = {**outer, **target.environment}
         self._secrets = (*secrets, *secret_values(self._environment))
         self._ports = Ports()
         self._servers: list[_Server] = []
         self._router: _Server | None = None
-        self._fronts: tuple[int, ...] = ()
         self._lock = threading.RLock()
         self._ending = threading.Event()
         self._watcher: threading.Thread | None = None
@@ -130,13 +127,11 @@ class Replicas:
             port = self._ports.take()
             command = self._filled(self.target.command, port, replica)
             self._servers.append(_Server(replica=replica, port=port, command=command))
-        ports = [server.port for server in self._servers]
         self._watcher = threading.Thread(target=self._watch, name="assay-servers", daemon=True)
         self._watcher.start()
         for server in self._servers:
             self._launch(server)
         self._wait(self._servers)
-        self._fronts = tuple(self._through(ports)) if self._through is not None else tuple(ports)
         if self.target.router:
             port = self._ports.take()
             self._router = _Server(replica=None, port=port, command=self._filled(self.target.router, port, None))
@@ -184,14 +179,12 @@ class Replicas:
 
     @property
     def urls(self) -> tuple[str, ...]:
-        """Where the load goes: the router if there is one, else every replica (or the proxy before it)."""
-        if self._router is not None:
-            return (self._router.url,)
-        return tuple(f"http://{HOST}:{port}" for port in self._fronts)
+        """Where the load goes: the router if there is one, else every replica."""
+        return (self._router.url,) if self._router is not None else self.replica_urls
 
     @property
     def replica_urls(self) -> tuple[str, ...]:
-        """The replicas' own addresses, past router and proxies: for the prober and for `metrics`."""
+        """The replicas' own addresses, past the router: for the prober."""
         return tuple(server.url for server in self._servers)
 
     def port(self, replica: int) -> int:
@@ -206,6 +199,12 @@ class Replicas:
                 return handle.pids()[1:] if handle is not None else ()
             everyone = [*self._servers, *([self._router] if self._router else [])]
             return tuple(pid for server in everyone if server.handle is not None for pid in server.handle.pids())
+
+    @property
+    def broken(self) -> bool:
+        """Whether anything of it is not ready: it ended, or is being started again."""
+        everyone = [*self._servers, *([self._router] if self._router else [])]
+        return any(server.state != "ready" for server in everyone)
 
     def state(self, replica: int) -> str:
         """new, starting, ready or exited."""
@@ -265,7 +264,7 @@ class Replicas:
     def _filled(self, words: Sequence[str], port: int, replica: int | None) -> tuple[str, ...]:
         values = {
             "{port}": str(port), "{replica}": "" if replica is None else str(replica), "{model}": self._model,
-            "{folder}": str(self._folder), "{ports}": ",".join(str(front) for front in self._fronts),
+            "{folder}": str(self._folder), "{ports}": ",".join(str(server.port) for server in self._servers),
         }  # fmt: skip
         return tuple(_replaced(word, values) for word in words)
 
