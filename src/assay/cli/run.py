@@ -61,6 +61,7 @@ def dry_run(experiment: Experiment, root: Path) -> str:
     """The plan in order with seeds, the expected time, and what it will be able to show, as plain text."""
     from assay.cli.live import duration
     from assay.metrics.format import count
+    from assay.runners.base import planned_seconds
     from assay.spec.plan import PLAN_COLUMNS, plan_table
 
     rows = [PLAN_COLUMNS, *plan_table(experiment)]
@@ -69,9 +70,12 @@ def dry_run(experiment: Experiment, root: Path) -> str:
     earlier = earlier_record(experiment, root)
     expected = _expected_seconds(experiment, earlier)
     most = "at most " if experiment.launches.precision is not None else ""
+    asked = planned_seconds(experiment)
     told = (
         f"{most}about {duration(expected)}, as in an earlier record"
         if expected is not None
+        else f"{most}{duration(asked * (len(rows) - 1))} of load, and starts and ends beside"
+        if asked is not None
         else f"unknown: no complete record in {root} ran this workload at all of these levels"
     )
     shows = [f"  {one.subject}: {one.sentence}" for one in _foreseen(experiment, earlier)]

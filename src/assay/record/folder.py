@@ -212,6 +212,8 @@ def experiment_toml(experiment: Experiment) -> tuple[bytes, list[str]]:
     """The experiment as TOML with secrets redacted, and the keys that are null although their default is not."""
     content = experiment.model_dump(by_alias=True)
     content["workload"]["environment"] = redact_environment(content["workload"]["environment"])
+    if experiment.serving is not None:
+        del content["factor"]  # its loads stand in [serving]
     nulls: list[str] = []
     if experiment.gates.efficiency is None:
         nulls.append("gates.efficiency")

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from assay import catalog
-from assay.errors import RecordError, WorkloadError
+from assay.errors import Interrupted, RecordError, WorkloadError
 from assay.instruments.meter import Meter
 from assay.launchers import guarded
 from assay.launchers.base import Ending, Request
@@ -82,6 +82,8 @@ class LoadRun:
             self._supervised(meter)
         except WorkloadError as error:
             self.status, self.reason = "failed", str(error)
+        except Interrupted:
+            self.status, self.reason = "aborted", f"stopped by {self.context.stop.reason}"
         status, reason = self._judged()
         self._account()
         row = launch_row(

@@ -83,6 +83,8 @@ def to_toml(experiment: Experiment) -> str:
     import tomli_w
 
     data = experiment.model_dump(by_alias=True, exclude_none=True)
+    if experiment.serving is not None:
+        del data["factor"]  # its loads stand in [serving]
     if experiment.gates.efficiency is None:
         data["gates"]["efficiency"] = "none"
     return tomli_w.dumps(data)

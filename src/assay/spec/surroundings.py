@@ -33,6 +33,7 @@ def _missing_plug_ins(data: Mapping[str, Any]) -> Iterator[Problem]:
     for index, fault in enumerate(faults if isinstance(faults, list | tuple) else ()):
         if isinstance(fault, Mapping):
             named.append((f"faults[{index}].kind", "faults", fault.get("kind")))
+    named += list(_of_serving(data))
     for where, package, name in named:
         known = (*catalog.names(package), *catalog.third_party(package))
         if known and isinstance(name, str) and name not in known:
@@ -40,12 +41,20 @@ def _missing_plug_ins(data: Mapping[str, Any]) -> Iterator[Problem]:
             yield Problem(where=where, found=shown(name), allowed=allowed, mend=did_you_mean(name, known))
 
 
+def _of_serving(data: Mapping[str, Any]) -> Iterator[tuple[str, str, object]]:
+    yield "serving.task", "traffic.tasks", _at(data, "serving", "task")
+    targets = _at(data, "serving", "targets")
+    for index, target in enumerate(targets if isinstance(targets, list | tuple) else ()):
+        if isinstance(target, Mapping):
+            yield f"serving.targets[{index}].backend", "traffic.backends", target.get("backend")
+
+
 def _missing_script(data: Mapping[str, Any], folder: Path) -> Iterator[Problem]:
     script = _at(data, "workload", "script")
     if not isinstance(script, str) or not script or "\0" in script:
         return
-    if _at(data, "workload", "runner") in ("command", "function"):
-        return  # a program on the PATH, or a module: looked for by its runner
+    if _at(data, "workload", "runner") in ("command", "function", "serving"):
+        return  # a program on the PATH, a module, or an address: looked for by its runner
     path = folder / _at_home(script)
     # A replay reads a folder; everything else starts a file.
     wants_file = _at(data, "workload", "runner") != "replay"

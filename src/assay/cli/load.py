@@ -1,0 +1,68 @@
+"""`assay load`: how does a serving engine behave under load?"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from assay.cli.base import Verb
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The addresses, the load, and the flags of the verb."""
+    from assay.cli.run import add_display_flags
+    from assay.spec.load_flags import add_flags
+
+    add_flags(parser)
+    parser.add_argument(
+        "--root", type=Path, default=Path("records"), metavar="DIR", help="where the record is made (default: records)"
+    )
+    parser.add_argument("--dry-run", action="store_true", help="show the plan and its time; send nothing")
+    parser.add_argument(
+        "--toml", action="store_true", help="print the experiment as a file for `assay run`; send nothing"
+    )
+    add_display_flags(parser)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from assay.cli.run import dry_run, dry_run_json
+    from assay.spec.load_flags import experiment_from, notes
+
+    experiment = experiment_from(arguments)
+    if arguments.toml:
+        from assay.spec.load import to_toml
+
+        print(to_toml(experiment), end="")
+        return 0
+    for note in notes(arguments, arguments.urls):
+        print(f"note: {note}", file=sys.stderr)
+    if arguments.dry_run:
+        print(dry_run_json(experiment, arguments.root) if arguments.json else dry_run(experiment, arguments.root))
+        return 0
+    from assay.cli.live import display
+    from assay.cli.report import judge_and_show
+    from assay.cli.running import run
+
+    with display(sys.stderr if arguments.json else sys.stdout, quiet=arguments.quiet) as show:
+        path = run(experiment, folder=Path(), root=arguments.root, on_progress=show)
+    return judge_and_show(path, json=arguments.json, html=True)
+
+
+VERB = Verb(
+    name="load",
+    group="measure",
+    summary="put a load on an LLM serving engine: latency, goodput, saturation, correctness",
+    description="""Put a load on a serving engine, seal what every request did, judge it and show the verdict.
+
+    assay load http://localhost:8000 --model M --scenario "D(100,100)" --concurrency 1,8,16 --slo ttft=0.2,tpot=0.05
+    assay load http://localhost:8000 --model M --rate 5,10,20 --arrival poisson --duration 120s --goodput
+    assay load http://a:8000 http://b:8000 --model M --concurrency 32 --identity 8 --canaries 0.02
+
+Every latency starts when its request was due, so a stall hides nothing. The arrivals and the texts are fixed before the
+load begins, and `assay doctor client` says how far this machine's client can be trusted.
+Engines that assay starts, faults, several engines side by side: in a file, with `assay run` (--toml prints one).
+Ctrl-C ends the load cleanly and keeps what was measured; `assay resume RECORD` goes on.""",
+    add_arguments=add_arguments,
+    run=_run,
+)
