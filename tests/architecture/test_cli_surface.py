@@ -16,6 +16,13 @@ SURFACE = {
     "compare": "RECORDS --varying --force --primary --at --json --markdown --html --output --root",
     "doctor": "SUBJECT --seconds --show --quiet --json",
     "list": "ROOT --store --json",
+    "load": (
+        "URLS --model --backend --task --scenario --concurrency --rate --arrival --cv --duration --warm-up --requests --cold "
+        "--trace --speed --slo --attainment --tokenizer --prompts --prompt-field --answer-field --prefix-tokens --cache --turns "
+        "--think --canaries --identity --api-key-env --header --metrics --processes --request-timeout --temperature --launches "
+        "--seed --confidence --precision --name --price --price-date --price-source --watts --no-stream --no-verify-tls --search "
+        "--goodput --root --dry-run --toml --quiet --json"
+    ),
     "report": "RECORD --format --output --root",  # and one flag for each report
     "reproduce": "RECORD --against --folder --root --force --dry-run --json --quiet",
     "resume": "RECORD --root --force --quiet --json",
