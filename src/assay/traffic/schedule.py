@@ -6,9 +6,13 @@ client processes.  A million requests take about 70 MB.
 How a request becomes due:
 * `due_ns` >= 0: so long after the begin of the load (open loop, and the first request of a closed stream, which has 0);
 * `due_ns` = -1: when the request that it follows has ended, plus `pause_ns`.  It follows the nearest earlier request of its
-  session if it has a session and a turn above 0, else of its stream.
+  session if it has a session and a turn above 0, else of its stream.  With `together` = m > 0 it follows the m requests
+  before it in number order, counted in groups of m after the cold ones, and is due when the last of that group has ended.
 Cold requests (`phase` cold) are sent one by one, in order, before the load begins; `due_ns` is -1 and they follow each other.
-A client process k of n takes the requests whose stream, else whose session, else whose number is k modulo n.
+Their `kind` is normal where they tell how cold an engine is; others are sent alone, to be compared with answers under load.
+A turn above 0 with `due_ns` >= 0 (a replayed trace) does not wait for the turn before it.
+A client process k of n takes the requests whose stream, else whose session, else whose number is k modulo n; process 0 all
+cold ones, and all of them where `together` > 0.  `assay.traffic.arrivals` has `mine` and `predecessors`.
 """
 
 from __future__ import annotations
@@ -45,6 +49,7 @@ class Schedule:
     replica: npt.NDArray[np.int32]
     example: npt.NDArray[np.int64]  # number of the prompt in its file or set: equal where the same text is sent
     expected: Mapping[int, str] = field(default_factory=dict)  # request -> what the answer must contain or equal
+    together: int = 0  # MLPerf's MultiStream: so many requests form a query, and the next follows when all have ended
 
     def __len__(self) -> int:
         return len(self.phase)
