@@ -55,8 +55,8 @@ VERB = Verb(
     summary="put a load on an LLM serving engine: latency, goodput, saturation, correctness",
     description="""Put a load on a serving engine, seal what every request did, judge it and show the verdict.
 
-    assay load http://localhost:8000 --model M --scenario "D(100,100)" --concurrency 1,8,16 --slo ttft=0.2,tpot=0.05
-    assay load http://localhost:8000 --model M --rate 5,10,20 --arrival poisson --duration 120s --goodput
+    assay load URL --model M --scenario "D(100,100)" --concurrency 1,8,16 --slo ttft=0.2,tpot=0.05
+    assay load URL --model M --rate 5,10,20 --arrival poisson --duration 120s --goodput
     assay load http://a:8000 http://b:8000 --model M --concurrency 32 --identity 8 --canaries 0.02
 
 Every latency starts when its request was due, so a stall hides nothing. The arrivals and the texts are fixed before the
