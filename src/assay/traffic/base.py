@@ -119,6 +119,18 @@ class Answer:
     text: str | None = None
     reasoning: str | None = None
     logprobs: list[float] = field(default_factory=list)
+    tokenize_ns: int | None = None  # how long the prompt's tokens took; only where there is no server
+    prefill_ns: int | None = None  # how long the first pass over the prompt took; likewise
+
+
+@dataclass(frozen=True, kw_only=True)
+class Option:
+    """What `Target.options` may say to a backend under one name."""
+
+    meaning: str
+    kind: type[str] | type[int] | type[float] | type[bool] = str
+    choices: tuple[str, ...] = ()  # empty: any
+    needed: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,3 +160,6 @@ class Backend:
     process: Callable[[Target], Callable[[Ask], Answer]] | None = None  # in this process, no server
     cached_tokens: bool = False  # whether its usage tells tokens from the cache
     tokenize: str = ""  # path of its tokenize endpoint, if it has one
+    options: Mapping[str, Option] = field(default_factory=dict)  # what `Target.options` may say, by name
+    own_keys: tuple[str, ...] | None = None  # keys of its body that it writes itself; None: takes no `body.KEY`
+    native: tuple[str, ...] = ()  # tasks of its own dialect, with the option `native`
