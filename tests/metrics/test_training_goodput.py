@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from assay.metrics.estimate import Absent, Estimate
-from assay.metrics.goodput import CATEGORIES, partition
+from assay.metrics.rank_seconds import CATEGORIES, partition
 from assay.metrics.training_goodput import METRIC
 from tests.handmade import Handmade
 from tests.struck import struck
