@@ -17,6 +17,8 @@ from typing import Any, Final, Literal
 
 import polars as pl
 
+from assay.metrics.answers import scored
+from assay.metrics.requests import Served, serve
 from assay.record.reader import Record
 from assay.spec.experiment import Experiment
 from assay.spec.plan import Configuration, configuration_name, configurations
@@ -125,9 +127,19 @@ class Measured:
         return fold_steps(self.tables["steps"])
 
     @cached_property
+    def served(self) -> Served:
+        """The requests of a record about serving, folded: see `assay.metrics.requests`."""
+        return serve(self.experiment, self.tables)
+
+    @cached_property
     def scores(self) -> pl.DataFrame:
-        """(launch, example, score) of the metric that decides; a repeated score: the last incarnation's, its last rank's."""
+        """(launch, example, score) of the metric that decides; a repeated score: the last incarnation's, its last rank's.
+
+        Of serving, where nothing else scored the answers: `assay.metrics.answers`.
+        """
         quality = self.experiment.quality
+        if self.subject == "serving" and self.tables["examples"].height == 0:
+            return scored(self.experiment, self.tables)
         rows = self.tables["examples"].filter(pl.col("metric") == (quality.metric if quality else ""))
         ordered = rows.sort("incarnation", "rank", maintain_order=True)
         return ordered.group_by("launch", "example").agg(pl.col("score").last()).sort("launch", "example")

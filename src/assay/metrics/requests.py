@@ -1,7 +1,237 @@
 """What does a launch say about its requests?  The folds over the table `requests` that the serving metrics share.
 
-A request counts if it was due in the measured window of its launch: after the warm-up, before the last arrival; cold
-requests never do (METRICS.md, "Serving").  Times start when the request was due, whatever the client did then.
+Times start when a request was due, whatever the client did then (METRICS.md, "Serving").  Of one launch:
+
+* measured window: from t0 + warm-up (in a closed loop not before the first request of every stream has ended) until the last
+  request was due (in a closed loop: sent).  The ramp before it and the drain after it are outside.  Offline, where all
+  requests are due at once, it ends with the last answer;
+* counted: requests of phase main that were due in the window, both ends included.  They are what percentiles and shares are
+  over.  Rates are over the half-open window, so that n equal gaps hold n requests and not n + 1;
+* tokens: by the server's usage where it gives any, else by the tokenizer;
+* time of a token: that of the chunk that brought it.  A chunk holds one token where there are as many chunks of text as tokens,
+  else what the tokenizer counted in it, else the answer's tokens are spread evenly over its chunks;
+* met: the request was answered and met every objective; an objective that the answer leaves open (time per token of a single
+  token) is met, a first token that never came is not.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+import polars as pl
+
+from assay.units import NS_PER_S
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from assay.spec.experiment import Experiment
+    from assay.spec.serving import Objectives, Serving
+
+TEXT: Final = (1, 2, 3)  # kinds of chunks that bear tokens: content, reasoning, tool call (assay.record.tables)
+CLOSED: Final = ("closed", "single_stream", "multi_stream")  # a request is due when the one before it has ended
+UNUSED: Final = ("chunk_ns", "chunk_kind", "chunk_chars", "logprobs", "text", "reasoning")  # large
+WINDOW: Final = "measured window: from t0 + warm-up, in a closed loop from the end of the first wave, until the last request was due or sent"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Served:
+    """The requests of a record, folded.
+
+    requests: one row per request of every launch, by launch and due time, without lists and texts; with configuration, block, role,
+        ok, counted, inside (half-open window), met, tokens (float, null: unknown), tokens_from (usage | tokenizer), text_chunks,
+        and in seconds lag_s (without a new connection's set-up), connect_s, ttft_s, ttft_visible_s, ttft_sent_s, tpot_s, e2e_s,
+        worst_gap_s (the longest time per token between two chunks).
+    windows: one row per launch: launch, configuration, block, role, t0_ns, begin_ns, end_ns, seconds (null: no window),
+        tokens (in the window; null: unknown), unknown and evenly (answers without a count; whose tokens were spread evenly).
+    gaps: per launch the times per token between the chunks of counted requests, by due time, in seconds.
+    """
+
+    requests: pl.DataFrame = field(repr=False)
+    windows: pl.DataFrame = field(repr=False)
+    gaps: Mapping[int, NDArray[np.float64]] = field(repr=False)
+
+
+def serve(experiment: Experiment, tables: Mapping[str, pl.DataFrame]) -> Served:
+    """Fold the tables of a record about serving."""
+    serving = experiment.serving
+    assert serving is not None
+    windows = _windows(tables, serving)
+    counts = tables["token_counts"].select(
+        "launch",
+        "request",
+        pl.col("tokens_in").alias("_counted_in"),
+        pl.col("tokens_out").alias("_counted"),
+        "chunk_tokens",
+    )
+    folded, totals, gaps = [], [], {}
+    for launch, own in _by_launch(tables["requests"]):
+        window = windows.row(by_predicate=pl.col("launch") == launch, named=True)
+        requests, total, spans = _fold(own, counts.filter(pl.col("launch") == launch), window, serving.objectives)
+        folded.append(requests)
+        totals.append(total)
+        gaps[launch] = spans
+    if not folded:
+        nothing = windows.row(0, named=True) if windows.height else dict.fromkeys(windows.columns)
+        requests, total, _ = _fold(tables["requests"], counts, nothing, serving.objectives)
+        folded, totals = [requests], [total.clear()]
+    launches = windows.select("launch", "configuration", "block", "role")
+    return Served(
+        requests=pl.concat(folded).join(launches, on="launch", maintain_order="left"),
+        windows=windows.join(pl.concat(totals), on="launch", how="left").sort("launch"),
+        gaps=gaps,
+    )
+
+
+def _by_launch(frame: pl.DataFrame) -> Iterator[tuple[int, pl.DataFrame]]:
+    """Launch by launch: folding one at a time needs the memory of one."""
+    ordered = frame if frame["launch"].is_sorted() else frame.sort("launch", maintain_order=True)
+    begin = 0
+    for length in ordered["launch"].rle().struct.field("len"):
+        yield int(ordered["launch"][begin]), ordered.slice(begin, length)
+        begin += length
+
+
+# ---- the window --------------------------------------------------------------------------------------------------
+
+
+def _windows(tables: Mapping[str, pl.DataFrame], serving: Serving) -> pl.DataFrame:
+    process = serving.arrivals.process
+    launches = tables["launches"].select("launch", "configuration", "block", "role").sort("launch")
+    columns = ("launch", "request", "phase", "stream", "scheduled_ns", "sent_ns", "done_ns")
+    load = tables["requests"].select(columns).filter(pl.col("phase") != "cold")
+    events = tables["events"].filter(pl.col("kind") == "load_begin")
+    begun = events.group_by("launch").agg(pl.col("ns").min().alias("_begun"))
+    main = pl.col("phase") == "main"
+    was_sent = pl.coalesce("sent_ns", "scheduled_ns")  # what was due and never sent was still the load's
+    end = was_sent if process in CLOSED else pl.col("done_ns") if process == "offline" else pl.col("scheduled_ns")
+    seen = load.group_by("launch").agg(
+        pl.col("scheduled_ns").min().alias("_first"), end.filter(main).max().alias("end_ns"),
+    )  # fmt: skip
+    found = launches.join(begun, on="launch", how="left").join(seen, on="launch", how="left")
+    found = found.join(_first_waves(load), on="launch", how="left")
+    warm_up = round(serving.arrivals.warm_up_s * NS_PER_S)
+    wave = pl.col("_wave") if process == "closed" else pl.lit(None, pl.Int64)
+    timed = found.with_columns(t0_ns=pl.coalesce("_begun", "_first")).with_columns(
+        begin_ns=pl.max_horizontal(pl.col("t0_ns") + warm_up, wave)
+    )
+    some = pl.col("end_ns") > pl.col("begin_ns")
+    seconds = pl.when(some).then((pl.col("end_ns") - pl.col("begin_ns")) / NS_PER_S).alias("seconds")
+    return timed.with_columns(seconds).drop("_begun", "_first", "_wave")
+
+
+def _first_waves(load: pl.DataFrame) -> pl.DataFrame:
+    """(launch, _wave): when the first request of every stream had ended; what never ended holds nothing up."""
+    streams = load.filter(pl.col("stream").is_not_null()).sort("launch", "request")
+    first = streams.group_by("launch", "stream").agg(pl.col("done_ns").first())
+    return first.group_by("launch").agg(pl.col("done_ns").max().alias("_wave"))
+
+
+# ---- the requests of one launch ----------------------------------------------------------------------------------
+
+
+def _fold(
+    own: pl.DataFrame, counts: pl.DataFrame, window: Mapping[str, int | float | None], objectives: Objectives
+) -> tuple[pl.DataFrame, pl.DataFrame, NDArray[np.float64]]:
+    ordered = own.sort("scheduled_ns", "request").join(
+        counts.drop("launch"), on="request", how="left", maintain_order="left"
+    )
+    seconds = window["seconds"] is not None
+    begin, end = (pl.lit(window[name] if seconds else None, pl.Int64) for name in ("begin_ns", "end_ns"))
+    due = pl.col("scheduled_ns")
+    flagged = ordered.with_columns(
+        ok=pl.col("status") == "ok",
+        counted=((pl.col("phase") == "main") & (due >= begin) & (due <= end)).fill_null(False),
+        inside=((pl.col("phase") == "main") & (due >= begin) & (due < end)).fill_null(False),
+        tokens=pl.coalesce("tokens_out", "_counted").cast(pl.Float64),
+        tokens_from=pl.when(pl.col("tokens_out").is_not_null()).then(pl.lit("usage"))
+        .when(pl.col("_counted").is_not_null()).then(pl.lit("tokenizer")),
+        tokens_in=pl.coalesce("tokens_in", "_counted_in"),
+        text_chunks=pl.col("chunk_kind").list.eval(pl.element().is_in(TEXT)).list.sum().cast(pl.Int64),
+    )  # fmt: skip
+    chunks = _chunks(flagged)
+    worst = chunks.group_by("request").agg(pl.col("gap_s").max().alias("worst_gap_s"))
+    timed = _times(flagged.drop(*UNUSED, "chunk_tokens", "_counted", "_counted_in")).join(
+        worst, on="request", how="left", maintain_order="left"
+    )
+    counted = flagged.filter("counted").select("request")
+    gaps = chunks.filter(pl.col("gap_s").is_not_null()).join(counted, on="request", how="semi", maintain_order="left")
+    met = timed.with_columns(met=pl.col("ok") & _meets(objectives))
+    return met, _totals(flagged, chunks, begin, end, window), gaps["gap_s"].to_numpy()
+
+
+def _times(requests: pl.DataFrame) -> pl.DataFrame:
+    """Every duration of a request, in seconds."""
+
+    def since(column: str, begin: str = "scheduled_ns") -> pl.Expr:
+        return (pl.col(column) - pl.col(begin)) / NS_PER_S
+
+    last = pl.coalesce("last_token_ns", "done_ns")  # an answer without text (an embedding) ends when it is whole
+    after_first = pl.when(pl.col("tokens") > 1).then(pl.col("tokens") - 1)
+    return requests.with_columns(
+        lag_s=(pl.col("sent_ns") - pl.col("connect_ns").fill_null(0) - pl.col("scheduled_ns")) / NS_PER_S,
+        connect_s=pl.col("connect_ns") / NS_PER_S,
+        ttft_s=since("first_token_ns"),
+        ttft_visible_s=since("first_visible_ns"),
+        ttft_sent_s=since("first_token_ns", "sent_ns"),
+        tpot_s=since("last_token_ns", "first_token_ns") / after_first,
+        e2e_s=(last - pl.col("scheduled_ns")) / NS_PER_S,
+    )
+
+
+def _meets(objectives: Objectives) -> pl.Expr:
+    """Whether a request meets every objective that was asked for."""
+    must = {"ttft_s": objectives.ttft_s, "ttft_visible_s": objectives.ttft_visible_s, "e2e_s": objectives.e2e_s}
+    may = {"tpot_s": objectives.tpot_s, "worst_gap_s": objectives.itl_s}
+    kept = [(pl.col(name) <= limit).fill_null(False) for name, limit in must.items() if limit is not None]
+    kept += [(pl.col(name) <= limit).fill_null(True) for name, limit in may.items() if limit is not None]
+    return pl.all_horizontal(*kept) if kept else pl.lit(True)
+
+
+def _chunks(requests: pl.DataFrame) -> pl.DataFrame:
+    """(request, ns, tokens, gap_s) of every chunk that bears tokens of the answered requests; absolute times.
+
+    `gap_s` is null for the first chunk of an answer, and where the tokens are not known.
+    """
+    some = requests.filter(pl.col("ok") & (pl.col("text_chunks") > 0))
+    exact = pl.col("tokens") == pl.col("text_chunks")
+    by_tokenizer = pl.col("chunk_tokens").list.len() == pl.col("text_chunks")
+    share = pl.when(exact).then(1.0).otherwise(pl.col("tokens") / pl.col("text_chunks"))
+    spread = some.select(
+        pl.when(by_tokenizer.fill_null(False) & ~exact.fill_null(False))
+        .then(pl.col("chunk_tokens").cast(pl.List(pl.Float64)))
+        .otherwise(share.repeat_by("text_chunks"))
+        .alias("tokens")
+    )
+    flat = some.select("request", "sent_ns", "chunk_ns", "chunk_kind").explode("chunk_ns", "chunk_kind")
+    text = flat.filter(pl.col("chunk_kind").is_in(TEXT))
+    found = text.select("request", (pl.col("sent_ns") + pl.col("chunk_ns")).alias("ns")).with_columns(
+        spread["tokens"].explode().alias("tokens")
+    )
+    bearing = found.filter((pl.col("tokens") > 0).fill_null(True))  # half of a character is no token yet
+    same = pl.col("request") == pl.col("request").shift(1)
+    return bearing.with_columns(gap_s=pl.when(same).then(pl.col("ns").diff() / NS_PER_S / pl.col("tokens")))
+
+
+def _totals(
+    requests: pl.DataFrame, chunks: pl.DataFrame, begin: pl.Expr, end: pl.Expr, window: Mapping[str, int | float | None]
+) -> pl.DataFrame:
+    """(launch, tokens, unknown, evenly): the tokens of answered requests whose time lies in the window."""
+    whole = requests.filter(pl.col("ok") & (pl.col("text_chunks") == 0))  # not streamed: all of them at the end
+    ends = whole.select(pl.coalesce("last_token_ns", "done_ns").alias("ns"), "tokens")
+    times = pl.concat([chunks.select("ns", "tokens"), ends])
+    tokens = times.filter((pl.col("ns") >= begin) & (pl.col("ns") < end))["tokens"]
+    load = requests.filter(pl.col("ok") & (pl.col("phase") != "cold"))
+    spread = (pl.col("text_chunks") > 0) & (pl.col("tokens") != pl.col("text_chunks")) & (
+        pl.col("chunk_tokens").list.len().fill_null(0) != pl.col("text_chunks")
+    )  # fmt: skip
+    unknown = int(load["tokens"].null_count())
+    known = None if window["seconds"] is None or unknown else float(tokens.sum())
+    evenly = int(load.select(spread.fill_null(False).sum()).item())
+    return pl.DataFrame(
+        {"launch": [window["launch"]], "tokens": [known], "unknown": [unknown], "evenly": [evenly]},
+        schema={"launch": pl.Int32, "tokens": pl.Float64, "unknown": pl.Int64, "evenly": pl.Int64},
+    )

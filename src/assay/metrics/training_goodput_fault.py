@@ -11,8 +11,8 @@ from collections.abc import Mapping
 
 from assay.metrics.base import Metric, Results
 from assay.metrics.estimate import Value
-from assay.metrics.rank_seconds import goodput
 from assay.metrics.measured import Measured
+from assay.metrics.rank_seconds import goodput
 from assay.units import FRACTION
 
 
