@@ -390,3 +390,58 @@ def test_a_batch_has_exactly_the_schema_of_the_tables_page() -> None:
     assert [str(kind) for kind in batch.schema.types[:5]] == ["int32", "int32", "int32", "int64", "int64"]
     assert not batch.schema.field("launch").nullable
     assert batch.schema.field("forward_ns").nullable
+
+
+def batch_of(*steps: int) -> pa.RecordBatch:
+    batch = to_batch("steps", [step_row(0, step) for step in steps])
+    assert batch is not None
+    return batch
+
+
+def test_a_ready_batch_is_written_under_the_same_rules_as_rows(tmp_path: Path) -> None:
+    writer = make(tmp_path)
+    writer.append_batch("steps", batch_of(0, 1))
+    writer.flush()
+    writer.append("steps", step_row(0, 3))
+    writer.append_batch("steps", batch_of(2))
+    writer.close()
+    assert steps_in(tmp_path / "steps.rank=0.arrows") == [0, 1, 2, 3]
+    writer.append_batch("steps", batch_of(4))
+    writer.flush()
+    assert steps_in(tmp_path / "steps.rank=0.arrows") == [0, 1, 2, 3]
+
+
+def test_a_batch_of_another_shape_is_dropped_counted_and_does_not_raise(tmp_path: Path) -> None:
+    writer = make(tmp_path)
+    writer.append_batch("steps", pa.RecordBatch.from_pydict({"step": [1, 2]}))
+    writer.append_batch("stops", batch_of(0))
+    writer.close()
+    assert writer.dropped == 3
+    assert writer.error is None
+
+
+def test_batches_that_a_stalled_disk_cannot_take_are_dropped_and_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer_module, "ROWS_KEPT", 4)
+    monkeypatch.setattr(writer_module, "PATIENCE_S", 0.01)
+    stalled, go_on, real = threading.Event(), threading.Event(), os.write
+
+    def write(descriptor: int, data: memoryview) -> int:
+        stalled.set()
+        go_on.wait(timeout=60)
+        return real(descriptor, data)
+
+    monkeypatch.setattr("assay.record.writer.os.write", write)
+    writer = make(tmp_path)
+    writer.append_batch("steps", batch_of(0, 1))
+    flushing = threading.Thread(target=writer.flush)
+    flushing.start()
+    assert stalled.wait(timeout=60)
+    for step in range(2, 12, 2):
+        writer.append_batch("steps", batch_of(step, step + 1))
+    go_on.set()
+    flushing.join()
+    writer.close()
+    assert writer.dropped == 8
+    assert steps_in(tmp_path / "steps.rank=0.arrows") == [0, 1, 2, 3]

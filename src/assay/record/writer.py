@@ -15,6 +15,7 @@ import socket
 import sys
 import threading
 import weakref
+from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -54,6 +55,7 @@ class StreamWriter:
         self.dropped = 0  # rows that could not be kept: malformed, or the disk did not keep up
         self._folder, self._writer, self._on_error = folder, writer, on_error
         self._buffers: dict[str, list[Row]] = {name: [] for name in TABLES}
+        self._batches: deque[tuple[str, pa.RecordBatch]] = deque()  # ready ones
         self._streams: dict[str, _Stream] = {}
         self._lock = threading.Lock()
         self._holder: int | None = None  # thread that holds the lock, so that a signal handler cannot deadlock
@@ -86,6 +88,17 @@ class StreamWriter:
         if len(rows) > ROWS_KEPT:
             self._relieve(rows)
 
+    def append_batch(self, table: str, batch: pa.RecordBatch) -> None:
+        """Take rows that are a record batch of the table already, from a caller with too many for tuples."""
+        if table not in TABLES or not batch.schema.equals(arrow_schema(table)):
+            self._drop(batch.num_rows, f"not a batch of the table {table}")
+            return
+        if self._closed:
+            return
+        self._batches.append((table, batch))
+        if sum(waiting.num_rows for _, waiting in tuple(self._batches)) > ROWS_KEPT:
+            self._relieve_batches()
+
     def flush(self) -> None:
         """Hand every row taken so far to the kernel."""
         self._locked(self._write_rows, wait_s=-1)
@@ -112,6 +125,18 @@ class StreamWriter:
             rows.pop()
         self._drop(1, f"the disk does not keep up ({ROWS_KEPT} rows wait)")
 
+    def _relieve_batches(self) -> None:
+        """The same for batches that wait."""
+        if self._locked(self._write_rows, wait_s=0 if self._stalled else PATIENCE_S):
+            self._stalled = False
+            return
+        if self._holder == threading.get_ident():
+            return
+        self._stalled = True
+        if len(self._batches) > 1:  # the first one may be under way to the disk
+            _, batch = self._batches.pop()
+            self._drop(batch.num_rows, f"the disk does not keep up ({ROWS_KEPT} rows wait)")
+
     def _locked(self, action: Callable[[], None], *, wait_s: float) -> bool:
         """Run the action alone and keep its error. False if another holds the lock for longer than `wait_s`."""
         if self._holder == threading.get_ident() or not self._lock.acquire(timeout=wait_s):
@@ -130,6 +155,9 @@ class StreamWriter:
         return True
 
     def _write_rows(self) -> None:
+        while self._batches:
+            self._put(*self._batches[0])
+            self._batches.popleft()  # only now, as below
         for table, rows in self._buffers.items():
             while waiting := min(len(rows), ROWS_PER_BATCH):
                 self._write(table, rows[:waiting])
@@ -151,8 +179,10 @@ class StreamWriter:
         batch = to_batch(table, rows)
         if batch is None:
             batch = to_batch(table, self._well_formed(table, rows))
-        if batch is None or batch.num_rows == 0:
-            return
+        if batch is not None and batch.num_rows:
+            self._put(table, batch)
+
+    def _put(self, table: str, batch: pa.RecordBatch) -> None:
         stream = self._streams.get(table)
         if stream is None:
             stream = self._streams[table] = _Stream(self._folder, table, self._writer)
@@ -186,6 +216,7 @@ class StreamWriter:
         self._closed = True
         atexit.unregister(self.close)
         self._buffers = dict.fromkeys(TABLES, _Nowhere())
+        self._batches = deque(maxlen=0)
         for stream in self._streams.values():
             stream.close()
         self._streams = {}

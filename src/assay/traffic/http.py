@@ -1,0 +1,732 @@
+"""How does a request go out and an answer come in, with as little as possible between the socket and the clock?
+
+HTTP/1.1 on a bare asyncio protocol.  The first thing that happens to a read is that its time is taken; then its bytes are put
+on a list, and only the end of the answer is looked for.  Framing, headers and text are taken apart after the end
+(`Exchange.reply`, `assay.traffic.sse`).  A request is written by one `write` to the socket, just after `sent_ns` is taken.
+
+A request is never sent twice: if the server had closed a kept-alive connection before a byte was written to it, another
+connection is taken; once bytes are out, a lost connection is that request's failure.  Redirects are not followed.
+Source: RFC 9112.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import select
+from bisect import bisect_right
+from collections import deque
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import accumulate
+from time import monotonic_ns
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+from urllib.parse import urlsplit
+
+from assay.traffic.base import Ended, Reply, Wire
+
+if TYPE_CHECKING:
+    import ssl
+
+HEAD_BYTES = 1 << 16  # longest head of an answer, all interim heads included
+READ_COST = 128  # bytes that a read costs beyond its data: a drip of single bytes must not fill the memory
+FRESH_NS = 1_000_000  # a connection that was idle for less is not looked at before it is used again
+_END: Final = b"\r\n\r\n"
+_NONE, _CHUNKED, _LENGTH, _CLOSE = range(4)  # how an answer ends; none: its head has not come yet
+
+
+# ---- where to ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class Address:
+    """A replica's URL, taken apart."""
+
+    host: str
+    port: int
+    tls: bool
+    path: str  # without a slash at its end
+    authority: str  # for the Host header
+
+
+def address_of(url: str) -> Address:
+    """The address in a URL.
+
+    Raises:
+        ValueError: it is no URL of HTTP.
+    """
+    parts = urlsplit(url if "://" in url else f"http://{url}")
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError("not a URL of http or https")
+    tls = parts.scheme == "https"
+    authority = parts.netloc.rpartition("@")[2]
+    return Address(
+        host=parts.hostname, port=parts.port or (443 if tls else 80), tls=tls, path=parts.path.rstrip("/"), authority=authority
+    )  # fmt: skip
+
+
+class Payloads:
+    """Requests as bytes: what does not change from one to the next is put together once."""
+
+    def __init__(self, address: Address, headers: Mapping[str, str]) -> None:
+        self._address, self._headers = address, dict(headers)
+        self._heads: dict[tuple[object, ...], bytes] = {}
+
+    def payload(self, wire: Wire) -> bytes:
+        """The whole request.
+
+        Raises:
+            ValueError: a header or the path would end its line.
+        """
+        key = (wire.method, wire.path, wire.headers)
+        head = self._heads.get(key)
+        if head is None:
+            head = self._head(wire)
+            if len(self._heads) < 64:  # signed requests differ in every header: they are not worth keeping
+                self._heads[key] = head
+        return b"%b%d\r\n\r\n%b" % (head, len(wire.body), wire.body)
+
+    def _head(self, wire: Wire) -> bytes:
+        headers = {"Host": self._address.authority, "Accept-Encoding": "identity", "User-Agent": "assay"}
+        names = {name.lower(): name for name in headers}
+        for name, value in (*self._headers.items(), *wire.headers):
+            headers.pop(names.get(name.lower(), ""), None)
+            names[name.lower()] = name
+            headers[name] = value
+        lines = [f"{wire.method} {self._address.path}{wire.path} HTTP/1.1", *(f"{k}: {v}" for k, v in headers.items())]
+        if any("\r" in line or "\n" in line or "\0" in line for line in lines):
+            raise ValueError("a header or the path of a request holds a line break")
+        return "\r\n".join([*lines, "Content-Length: "]).encode("latin-1", "replace")
+
+
+# ---- an answer's head --------------------------------------------------------------------------------------------
+
+
+class Head(NamedTuple):
+    """The head of an answer, as far as it decides where the answer ends."""
+
+    status: int
+    headers: Mapping[str, str]
+    framing: int
+    length: int
+    keep: bool
+
+
+def parse_head(head: bytes) -> Head:
+    """A head, its empty line included.
+
+    Raises:
+        ValueError: it is not one of HTTP/1, or tells its length in two ways.
+    """
+    lines = head[:-4].decode("latin-1").split("\r\n")
+    version, _, rest = lines[0].partition(" ")
+    code = rest[:3]
+    if version not in ("HTTP/1.1", "HTTP/1.0") or not (code.isascii() and code.isdigit() and len(code) == 3):
+        raise ValueError(f"not an answer of HTTP/1.1: {lines[0][:80]!r}")
+    headers: dict[str, str] = {}
+    for line in lines[1:]:
+        name, colon, value = line.partition(":")
+        name, value = name.strip().lower(), value.strip()
+        if not colon or not name:
+            raise ValueError(f"not a header: {line[:80]!r}")
+        if name == "content-length" and headers.get(name, value) != value:
+            raise ValueError("two different lengths")
+        headers[name] = f"{headers[name]}, {value}" if name in headers and name != "content-length" else value
+    return _framed(int(code), headers, old=version == "HTTP/1.0")
+
+
+def _framed(status: int, headers: dict[str, str], *, old: bool) -> Head:
+    connection = headers.get("connection", "").lower()
+    keep = "keep-alive" in connection if old else "close" not in connection
+    coding = headers.get("transfer-encoding", "").lower()
+    if status in (204, 304) or 100 <= status < 200:
+        return Head(status, headers, _LENGTH, 0, keep)
+    if coding:
+        if coding != "chunked":
+            raise ValueError(f"a transfer coding that was not asked for: {coding[:40]!r}")
+        return Head(status, headers, _CHUNKED, 0, keep and "content-length" not in headers)
+    length = headers.get("content-length")
+    if length is None:
+        return Head(status, headers, _CLOSE, 0, False)
+    if not (length.isascii() and length.isdigit()):
+        raise ValueError(f"not a length: {length[:40]!r}")
+    return Head(status, headers, _LENGTH, int(length), keep)
+
+
+_HEADS: dict[bytes, Head] = {}  # heads seen: most servers send the same one for a second, some for ever
+
+
+def _head_of(head: bytes) -> Head:
+    found = _HEADS.get(head)
+    if found is None:
+        found = parse_head(head)
+        if len(_HEADS) >= 64:
+            _HEADS.clear()
+        if len(head) <= 2048:
+            _HEADS[head] = found
+    return found
+
+
+# ---- chunks ------------------------------------------------------------------------------------------------------
+
+
+class _Sizes(dict[bytes, int]):
+    """Chunk sizes in hexadecimal, as numbers."""
+
+    def __missing__(self, text: bytes) -> int:
+        if not text.isalnum() or len(text) > 12:
+            raise ValueError(f"not a size of a chunk: {text[:40]!r}")
+        value = int(text, 16)
+        if value < 4096:
+            self[text] = value  # at most 4096 numbers in a few spellings
+        return value
+
+
+_SIZES: Final = _Sizes()
+
+
+class Dechunker:
+    """Takes chunked framing off, read by read. For whatever `plain_chunks` cannot: extensions, trailers, CR LF inside."""
+
+    def __init__(self) -> None:
+        self.pieces: list[bytes] = []
+        self.size = 0  # bytes of the body so far
+        self.done = False
+        self.rest = b""  # what came after the end
+        self._line = b""  # a line that has begun
+        self._left = 0  # bytes of the current chunk that are still to come
+        self._after = False  # the CR LF after a chunk's data is still to come
+        self._trailer = False
+
+    def feed(self, data: bytes) -> None:
+        """Take one read.
+
+        Raises:
+            ValueError: it is not chunked framing.
+        """
+        place = 0
+        while place < len(data) and not self.done:
+            place = self._data(data, place) if self._left else self._lines(data, place)
+        if self.done:
+            self.rest += data[place:]
+
+    def _data(self, data: bytes, place: int) -> int:
+        piece = data[place : place + self._left]
+        self.pieces.append(piece)
+        self.size += len(piece)
+        self._left -= len(piece)
+        self._after = not self._left
+        return place + len(piece)
+
+    def _lines(self, data: bytes, place: int) -> int:
+        stop = data.find(b"\n", place)
+        self._line += data[place : stop + 1 if stop >= 0 else len(data)]
+        if len(self._line) > HEAD_BYTES:
+            raise ValueError("a chunk's line without end")
+        if stop < 0:
+            return len(data)
+        line, self._line = self._line.rstrip(b"\r\n"), b""
+        if self._trailer:
+            self.done = not line
+        elif self._after:
+            if line:
+                raise ValueError("a chunk is longer than its size")
+            self._after = False
+        else:
+            self._left = _SIZES[line.partition(b";")[0].strip()]
+            self._trailer = not self._left
+        return stop + 1
+
+
+def plain_chunks(raw: bytes) -> list[bytes] | None:
+    """Sizes and data of a chunked body in turn; None if it has not ended, or is not as plain as most are."""
+    pieces = raw.split(b"\r\n")
+    if pieces[-3:] != [b"0", b"", b""]:
+        return None
+    del pieces[-3:]
+    try:
+        plain = list(map(_SIZES.__getitem__, pieces[::2])) == list(map(len, pieces[1::2]))
+    except ValueError:
+        return None
+    return pieces if plain else None
+
+
+# ---- one request and its answer ----------------------------------------------------------------------------------
+
+
+class Exchange:
+    """A request on its way, and what has come of its answer."""
+
+    __slots__ = (
+        "_body_at", "_dechunker", "_ends", "_pieces", "body", "connect_ns", "connection", "done", "done_ns", "ended", "head",
+        "live", "ns", "parts", "payload", "replica", "request", "room", "sent_ns", "transport", "why",
+    )  # fmt: skip
+
+    def __init__(self, request: Any, payload: bytes, room: int, done: Callable[[Exchange], None]) -> None:
+        self.request = request  # whatever the caller knows it by
+        self.payload = payload
+        self.room = room  # bytes that the answer may still have
+        self.done = done  # called once, when it has ended
+        self.live = True
+        self.replica = 0
+        self.transport = "lean"
+        self.connection: Connection | None = None
+        self.connect_ns: int | None = None
+        self.sent_ns: int | None = None
+        self.done_ns = 0
+        self.ended: Ended = "cancelled"
+        self.why = ""
+        self.head: Head | None = None
+        self.parts: list[bytes] = []
+        self.ns: list[int] = []
+        self.body: bytes | None = None  # without framing, where it is known already
+        self._body_at = 0
+        self._pieces: list[bytes] | None = None
+        self._dechunker: Dechunker | None = None
+        self._ends: list[int] = []
+
+    def finish(self, ended: Ended, why: str = "", at_ns: int | None = None) -> None:
+        """It has ended, in this way. Later calls do nothing."""
+        if not self.live:
+            return
+        self.live = False
+        self.ended, self.why = ended, why
+        self.done_ns = monotonic_ns() if at_ns is None else at_ns
+        self.payload = b""
+        self.done(self)
+
+    # -- while it comes in; called by the connection
+
+    def find_head(self, fresh: bytes) -> bool:
+        """Look for the end of the head in all that has come. True: it was found, and is no interim one.
+
+        Raises:
+            ValueError: it is too long, or no head.
+        """
+        raw = fresh if len(self.parts) == 1 else b"".join(self.parts)
+        while True:
+            stop = raw.find(_END, self._body_at)
+            if stop < 0:
+                if len(raw) > HEAD_BYTES:
+                    raise ValueError(f"the answer's head has no end in {len(raw)} bytes")
+                return False
+            head = _head_of(raw[self._body_at : stop + 4])
+            self._body_at = stop + 4
+            if head.status >= 200:
+                self.head = head
+                return True
+
+    def chunks_ended(self) -> int | None:
+        """Whether the chunked body has ended: bytes that came after its end, or None if it goes on.
+
+        Raises:
+            ValueError: it is not chunked framing.
+        """
+        if self._dechunker is None:
+            self._pieces = plain_chunks(b"".join(self.parts)[self._body_at :])
+            if self._pieces is not None:
+                return 0
+            self._dechunker = Dechunker()
+        self._dechunk()
+        return len(self._dechunker.rest) if self._dechunker.done else None
+
+    def _dechunk(self) -> None:
+        """Feed the reads that were not fed yet."""
+        dechunker = self._dechunker
+        assert dechunker is not None
+        skip = 0 if self._ends else self._body_at  # the head came whole before the first part was fed
+        for part in self.parts[len(self._ends) :]:
+            if skip < len(part):
+                dechunker.feed(part[skip:] if skip else part)
+            skip = max(0, skip - len(part))
+            self._ends.append(dechunker.size)
+
+    def length_left(self) -> int:
+        """Bytes of a body of known length that are still to come; negative: more came."""
+        assert self.head is not None
+        return self.head.length - (sum(map(len, self.parts)) - self._body_at)
+
+    # -- after its end
+
+    def reply(self) -> Reply:
+        """What came back, without framing. The reads are let go."""
+        body, ends = self._unframed()
+        self.parts, self._pieces, self._dechunker = [], None, None
+        head = self.head
+        return Reply(
+            ended=self.ended, http_status=None if head is None else head.status, headers={} if head is None else head.headers,
+            body=body, ends=ends, ns=self.ns, why=self.why,
+        )  # fmt: skip
+
+    def _unframed(self) -> tuple[bytes, list[int]]:
+        if self.body is not None:
+            return self.body, self._ends
+        if self.head is None:
+            return b"", [0] * len(self.ns)
+        if self.head.framing == _CHUNKED:
+            return self._unchunked()
+        raw = b"".join(self.parts)[self._body_at :]
+        length = self.head.length if self.head.framing == _LENGTH else len(raw)
+        return raw[:length], [min(length, max(0, end - self._body_at)) for end in accumulate(map(len, self.parts))]
+
+    def _unchunked(self) -> tuple[bytes, list[int]]:
+        if self._pieces is not None:
+            return _rejoined(self._pieces, [end - self._body_at for end in accumulate(map(len, self.parts))])
+        if self._dechunker is None:
+            self._dechunker = Dechunker()
+        with suppress(ValueError):  # what came before the framing broke is kept
+            self._dechunk()
+        self._ends += [self._dechunker.size] * (len(self.ns) - len(self._ends))
+        return b"".join(self._dechunker.pieces), self._ends
+
+
+def _rejoined(pieces: list[bytes], raw_ends: list[int]) -> tuple[bytes, list[int]]:
+    """The body of plain chunks, and how much of it had come where so much of the raw bytes had."""
+    data = pieces[1::2]
+    body_ends = list(accumulate(map(len, data)))
+    widths = list(map(len, pieces))
+    stops = [stop + 4 * n for n, stop in enumerate(accumulate(map(int.__add__, widths[::2], widths[1::2])), 1)]
+    known = dict(zip(stops, body_ends, strict=True))
+    known[0] = 0
+    known[raw_ends[-1]] = body_ends[-1] if body_ends else 0
+    ends = list(map(known.get, raw_ends))
+    if None in ends:  # a read that ended inside of a chunk
+        ends = [_body_end(end, stops, body_ends, widths) for end in raw_ends]
+    return b"".join(data), cast(list[int], ends)
+
+
+def _body_end(raw_end: int, stops: list[int], body_ends: list[int], widths: list[int]) -> int:
+    """How much of the body stands in the first `raw_end` raw bytes."""
+    whole = bisect_right(stops, raw_end)
+    before = body_ends[whole - 1] if whole else 0
+    if whole == len(stops):
+        return before
+    begun = raw_end - (stops[whole - 1] if whole else 0) - widths[2 * whole] - 2
+    return before + max(0, min(begun, widths[2 * whole + 1]))
+
+
+# ---- a connection ------------------------------------------------------------------------------------------------
+
+
+class Connection(asyncio.Protocol):
+    """One connection to a replica: one exchange at a time."""
+
+    __slots__ = ("_exchange", "_fd", "_framing", "_left", "_poll", "_pool", "_transport", "began_ns", "closed", "connect_ns",
+                 "idle_ns", "used")  # fmt: skip
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+        self._transport: asyncio.Transport | None = None
+        self._exchange: Exchange | None = None
+        self._framing = _NONE
+        self._left = 0
+        self._fd = -1
+        self._poll: Any = None
+        self.connect_ns: int | None = None  # until the first exchange has taken it
+        self.idle_ns = 0
+        self.used = False
+        self.closed = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+        socket = transport.get_extra_info("socket")
+        if socket is not None and hasattr(select, "poll"):
+            self._poll = select.poll()
+            self._poll.register(socket.fileno(), getattr(select, "POLLRDHUP", select.POLLHUP))
+            if not self._pool.address.tls:
+                self._fd = socket.fileno()
+
+    def usable(self) -> bool:
+        """Whether a request may be sent: the server has not closed it while it was idle."""
+        transport = self._transport
+        if self.closed or transport is None or transport.is_closing():
+            return False
+        if self._poll is None or monotonic_ns() - self.idle_ns < FRESH_NS:
+            return True
+        return not self._poll.poll(0)
+
+    def start(self, exchange: Exchange) -> bool:
+        """Send a request. False: nothing of it was taken, because the server had closed this connection."""
+        transport = self._transport
+        assert transport is not None
+        exchange.connection = self
+        exchange.connect_ns, self.connect_ns = self.connect_ns, None
+        self._exchange, self._framing = exchange, _NONE
+        payload = exchange.payload
+        exchange.sent_ns = monotonic_ns()
+        if self._fd < 0:
+            transport.write(payload)
+            return True
+        try:
+            taken = os.write(self._fd, payload)
+        except BlockingIOError:
+            taken = 0
+        except OSError as error:
+            self._exchange = exchange.connection = None
+            transport.abort()
+            if self.used:
+                exchange.sent_ns = None
+                return False
+            exchange.finish("closed", f"reset: {error.strerror}")
+            return True
+        if taken < len(payload):
+            transport.write(payload[taken:])
+        return True
+
+    def data_received(self, data: bytes) -> None:
+        ns = monotonic_ns()
+        exchange = self._exchange
+        if exchange is None:  # nothing was asked: a farewell, or the rest of what was given up
+            self._drop()
+            return
+        exchange.ns.append(ns)
+        exchange.parts.append(data)
+        size = len(data)
+        exchange.room -= size + READ_COST
+        if exchange.room < 0:
+            self._end("too_large", "the answer is larger than client.response_mib")
+        elif self._framing == _CHUNKED:
+            if size < 5 or data.endswith(_END):
+                self._look_for_the_last_chunk(exchange)
+        elif self._framing == _LENGTH:
+            self._left -= size
+            if self._left <= 0:
+                self._complete(exchange, exact=not self._left)
+        elif self._framing == _NONE:
+            self._look_for_the_head(exchange, data)
+
+    def _look_for_the_head(self, exchange: Exchange, data: bytes) -> None:
+        try:
+            if not exchange.find_head(data):
+                return
+        except ValueError as error:
+            self._end("malformed", str(error))
+            return
+        head = exchange.head
+        assert head is not None
+        self._framing = head.framing
+        if head.framing == _LENGTH:
+            self._left = exchange.length_left()
+            if self._left <= 0:
+                self._complete(exchange, exact=not self._left)
+        elif head.framing == _CHUNKED and data.endswith(_END):
+            self._look_for_the_last_chunk(exchange)
+
+    def _look_for_the_last_chunk(self, exchange: Exchange) -> None:
+        try:
+            beyond = exchange.chunks_ended()
+        except ValueError as error:
+            self._end("malformed", str(error))
+            return
+        if beyond is not None:
+            self._complete(exchange, exact=not beyond)
+
+    def _complete(self, exchange: Exchange, *, exact: bool) -> None:
+        head = exchange.head
+        self._exchange = exchange.connection = None
+        self.used = True
+        if exact and head is not None and head.keep:
+            self._pool.release(self, exchange.ns[-1])
+        else:
+            self._drop()
+        exchange.finish("complete", at_ns=exchange.ns[-1])
+
+    def _end(self, ended: Ended, why: str) -> None:
+        """Give the exchange and the connection up."""
+        exchange = self._exchange
+        self._exchange = None
+        self._drop()
+        if exchange is not None:
+            exchange.connection = None
+            exchange.finish(ended, why)
+
+    def give_up(self, ended: Ended, why: str) -> None:
+        """The client waits no longer."""
+        self._end(ended, why)
+
+    def _drop(self) -> None:
+        if self._transport is not None:
+            self._transport.abort()
+
+    def eof_received(self) -> None:
+        """The server says no more; the transport closes itself."""
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.closed = True
+        self._fd = -1
+        self._poll = None
+        exchange = self._exchange
+        self._exchange = None
+        if exchange is not None:
+            exchange.connection = None
+            self._lost(exchange, exc)
+        self._pool.lost(self)
+
+    def _lost(self, exchange: Exchange, exc: Exception | None) -> None:
+        if exc is None and self._framing == _CLOSE:
+            exchange.finish("complete")
+        elif isinstance(exc, OSError):
+            exchange.finish("closed", f"reset: {os.strerror(exc.errno) if exc.errno else 'the connection was lost'}")
+        elif exchange.ns:
+            exchange.finish("closed", "the server closed the connection in the middle of its answer")
+        else:
+            exchange.finish("closed", "reset: the server closed the connection without an answer")
+
+
+# ---- all connections to a replica --------------------------------------------------------------------------------
+
+
+class Pool:
+    """The connections to one replica. The one that was used last is used first."""
+
+    def __init__(
+        self, address: Address, *, most: int | None = None, connect_timeout_s: float = 60.0, context: ssl.SSLContext | None = None
+    ) -> None:  # fmt: skip
+        self.address = address
+        self._most, self._connect_timeout_s, self._context = most, connect_timeout_s, context
+        self._idle: list[Connection] = []
+        self._waiting: deque[Exchange] = deque()
+        self._open = 0
+        self._all: set[Connection] = set()
+        self._connecting: set[asyncio.Task[None]] = set()
+        self._hosts: list[str] = []
+        self._closed = False
+
+    @property
+    def open(self) -> int:
+        """Connections that are open."""
+        return self._open
+
+    def send(self, exchange: Exchange) -> None:
+        """Send a request now, or as soon as there is a connection for it."""
+        idle = self._idle
+        while idle:
+            connection = idle.pop()
+            if not connection.usable():
+                connection._drop()
+            elif connection.start(exchange):
+                return
+        self._waiting.append(exchange)
+        self._replenish()
+
+    def warm(self, connections: int) -> None:
+        """Open so many connections ahead of need."""
+        for _ in range(connections - self._open - len(self._connecting)):
+            self._connect_one()
+
+    def _replenish(self) -> None:
+        """Open a connection for every request that waits, as far as allowed."""
+        waiting = self._waiting
+        while len(self._connecting) < len(waiting) and not self._closed:
+            if self._most is not None and self._open + len(self._connecting) >= self._most:
+                return
+            self._connect_one()
+
+    def _connect_one(self) -> None:
+        task = asyncio.get_running_loop().create_task(self._connect())
+        self._connecting.add(task)
+        task.add_done_callback(self._connecting.discard)
+
+    async def _connect(self) -> None:
+        begin_ns = monotonic_ns()
+        try:
+            async with asyncio.timeout(self._connect_timeout_s):
+                connection = await self._connected()
+        except TimeoutError:
+            self._forget_task()
+            self._fail("timeout", f"no connection in {self._connect_timeout_s:g} s")
+        except OSError as error:
+            self._forget_task()
+            self._fail("refused", _plain(error))
+        else:
+            self._forget_task()
+            if connection.closed:
+                self._fail("closed", "reset: the server closed the connection without an answer")
+                return
+            connection.connect_ns = monotonic_ns() - begin_ns
+            self._all.add(connection)
+            self._open += 1
+            self.release(connection, monotonic_ns())
+
+    def _forget_task(self) -> None:
+        task = asyncio.current_task()
+        if task is not None:
+            self._connecting.discard(task)
+
+    async def _connected(self) -> Connection:
+        loop = asyncio.get_running_loop()
+        address = self.address
+        if not self._hosts:
+            found = await loop.getaddrinfo(address.host, address.port, type=1)
+            self._hosts = list(dict.fromkeys(str(place[4][0]) for place in found))
+        name = address.host if address.tls else None
+        for number, host in enumerate(self._hosts):
+            try:
+                _, connection = await loop.create_connection(
+                    lambda: Connection(self), host, address.port, ssl=self._context, server_hostname=name
+                )
+            except OSError:
+                if number + 1 == len(self._hosts):
+                    raise
+                continue
+            if number:
+                self._hosts = [host, *(other for other in self._hosts if other != host)]
+            return connection
+        raise OSError("the host has no address")
+
+    def _fail(self, ended: Ended, why: str) -> None:
+        """A connection could not be made: the request that has waited longest has failed."""
+        self._hosts = []
+        while self._waiting:
+            exchange = self._waiting.popleft()
+            if exchange.live:
+                exchange.finish(ended, why)
+                break
+        self._replenish()
+
+    def release(self, connection: Connection, ns: int) -> None:
+        """A connection is free: it takes the request that waits longest."""
+        connection.idle_ns = ns
+        waiting = self._waiting
+        while waiting:
+            exchange = waiting.popleft()
+            if not exchange.live:
+                continue
+            if not connection.closed and connection.start(exchange):
+                return
+            waiting.appendleft(exchange)
+            self._replenish()
+            return
+        self._idle.append(connection)
+
+    def lost(self, connection: Connection) -> None:
+        """A connection is gone."""
+        if connection in self._all:
+            self._all.discard(connection)
+            self._open -= 1
+        with suppress(ValueError):
+            self._idle.remove(connection)
+        if self._waiting:
+            self._replenish()
+
+    def waiting(self) -> list[Exchange]:
+        """Requests that wait for a connection."""
+        return [exchange for exchange in self._waiting if exchange.live]
+
+    async def close(self) -> None:
+        """Close all connections and attempts."""
+        self._closed = True
+        for task in list(self._connecting):
+            task.cancel()
+        for connection in list(self._all):
+            connection._drop()
+        while self._all or self._connecting:
+            await asyncio.sleep(0)
+
+
+def _plain(error: OSError) -> str:
+    """A reason without addresses in it, so that equal failures are counted together."""
+    if error.errno is not None and error.errno > 0:
+        return os.strerror(error.errno)
+    return (error.strerror or str(error))[:200]
