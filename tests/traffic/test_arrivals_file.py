@@ -1,4 +1,4 @@
-"""Is a schedule kept, named and shared out so that nothing is lost or sent twice?"""
+"""Is a schedule kept as it is, and named by everything in it?"""
 
 from __future__ import annotations
 
@@ -8,12 +8,10 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from assay.record.tables import arrow_schema
 from assay.traffic import arrivals, arrivals_file
-from assay.traffic.arrivals_rows import COLD, TYPES, rows
+from assay.traffic.arrivals_rows import TYPES, rows
 from assay.traffic.schedule import Schedule
 
 
@@ -29,12 +27,15 @@ def small() -> Schedule:
             replica=np.array([0, -1, -1, -1, -1, 1]), example=np.array([-1, -1, -1, -1, -1, 12]),
         ),
         expected={2: "nonce", 5: "Straße"},
+        blocks={1: (0, 7), 3: (0,)},
+        together=3,
     )  # fmt: skip
 
 
 def equal(one: Schedule, other: Schedule) -> bool:
     same = all(np.array_equal(getattr(one, name), getattr(other, name)) for name in TYPES)
-    return same and dict(one.expected) == dict(other.expected)
+    known = dict(one.expected) == dict(other.expected) and dict(one.blocks) == dict(other.blocks)
+    return same and known and one.together == other.together
 
 
 def test_a_schedule_is_read_as_it_was_written(tmp_path: Path) -> None:
@@ -60,6 +61,7 @@ def test_the_digest_covers_every_column_and_what_is_expected() -> None:
     one = small()
     changed = [replace(one, **{name: getattr(one, name) + 1}) for name in TYPES]
     changed += [replace(one, expected={2: "nonce"}), replace(one, expected={2: "nonce", 5: "strasse"})]
+    changed += [replace(one, blocks={1: (0, 7), 3: (1,)}), replace(one, together=4)]
     digests = {arrivals.digest(other) for other in (one, *changed)}
     assert len(digests) == 1 + len(changed)
     assert arrivals.digest(one, "texts") != arrivals.digest(one)
@@ -76,7 +78,7 @@ def test_the_digest_depends_on_no_byte_order_and_no_layout_in_memory() -> None:
 
 def test_the_digest_of_a_known_schedule_stays_as_it_is() -> None:
     # Computed apart from this program: the header, then per column its line and its little-endian bytes, then the JSON.
-    assert arrivals.digest(rows(0)) == "865f3ab9112aab6e429ad0068918e6e1749c48e17bb8ba9011818c2a8d9dfc15"
+    assert arrivals.digest(rows(0)) == "3c127ee6c7ae8ecb03a8df66b8c52a9d4a3c941c70356855f70f3519a73da52a"
 
 
 def test_rows_of_the_table_say_nothing_where_there_is_nothing() -> None:
@@ -103,32 +105,3 @@ def test_batches_together_hold_every_request_once(monkeypatch: pytest.MonkeyPatc
 def test_the_begin_of_a_schedule_can_be_recorded_alone() -> None:
     assert arrivals.batch(small(), 0, 2, 4)["request"].to_pylist() == [2, 3]
     assert arrivals.batch(small(), 0, 2, 4)["expected"].to_pylist() == ["nonce", None]
-
-
-def test_a_client_that_is_not_there_has_no_requests() -> None:
-    with pytest.raises(ValueError, match="no client process 2 of 2"):
-        arrivals.mine(small(), 2, 2)
-
-
-def test_streams_conversations_and_numbers_are_dealt_out_in_turn() -> None:
-    # stream 1 to client 1, conversation 7 to client 1, number 5 to client 1, the cold one to client 0
-    assert arrivals.mine(small(), 0, 2).tolist() == [0]
-    assert arrivals.mine(small(), 1, 2).tolist() == [1, 2, 3, 4, 5]
-    assert arrivals.mine(small(), 2, 3).tolist() == [5]
-
-
-anything = st.lists(st.tuples(st.integers(0, 2), st.integers(-1, 5), st.integers(-1, 9)), max_size=60)
-
-
-@given(anything, st.integers(1, 17))
-def test_every_request_has_exactly_one_client_and_cold_ones_the_first(
-    rolls: list[tuple[int, int, int]], n: int
-) -> None:
-    phase, stream, session = (np.array([roll[place] for roll in rolls], dtype=np.int64) for place in range(3))
-    schedule = rows(len(rolls), phase=phase, stream=stream, session=session, seed=0)
-    parts = [arrivals.mine(schedule, k, n) for k in range(n)]
-    assert sorted(np.concatenate(parts).tolist()) == list(range(len(rolls)))
-    assert set(np.flatnonzero(phase == COLD)) <= set(parts[0].tolist())
-    for k, part in enumerate(parts):
-        warm = part[phase[part] != COLD]
-        assert all(number % n == k for number in stream[warm][stream[warm] >= 0])

@@ -16,10 +16,11 @@ from assay.traffic.arrivals_draws import generator, text_seeds
 from assay.traffic.arrivals_file import batch as batch
 from assay.traffic.arrivals_file import batches as batches
 from assay.traffic.arrivals_file import digest as digest
-from assay.traffic.arrivals_file import mine as mine
 from assay.traffic.arrivals_file import read as read
 from assay.traffic.arrivals_file import write as write
 from assay.traffic.arrivals_rows import MAIN, WARM_UP, replaced, rows
+from assay.traffic.arrivals_shares import mine as mine
+from assay.traffic.arrivals_shares import predecessors as predecessors
 from assay.traffic.scenarios import draw, parse
 from assay.traffic.schedule import Schedule
 

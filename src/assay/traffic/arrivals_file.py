@@ -1,4 +1,4 @@
-"""How is a schedule kept, named by its content, recorded, and shared out over client processes?
+"""How is a schedule kept, named by its content, and recorded?
 
 On disk it is one Arrow IPC file with one column per array.  It is mapped into memory when read, so that every client
 process shares the same pages.  Its SHA-256 covers the columns' names, types and little-endian content, and what answers
@@ -9,23 +9,19 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
-from assay.traffic.arrivals_rows import COLD, TYPES
+from assay.traffic.arrivals_rows import TYPES
 from assay.traffic.schedule import KINDS, NONE, PAUSES, PHASES, Schedule
 
 if TYPE_CHECKING:
     import pyarrow
 
-    Ints = npt.NDArray[np.int64]
-
 HEAD: Final = b"assay schedule 1\n"
-EXPECTED: Final = "expected"
+EXPECTED, BLOCKS, TOGETHER = "expected", "blocks", b"together"
 ROWS_PER_BATCH: Final = 65536
 
 
@@ -36,7 +32,10 @@ def write(schedule: Schedule, path: Path) -> None:
     columns = {name: pa.array(getattr(schedule, name)) for name in TYPES}
     if schedule.expected:
         columns[EXPECTED] = _texts(schedule, range(len(schedule)))
-    batch = pa.RecordBatch.from_pydict(columns)
+    if schedule.blocks:
+        ids = [schedule.blocks.get(number) for number in range(len(schedule))]
+        columns[BLOCKS] = pa.array(ids, pa.list_(pa.int64()))
+    batch = pa.RecordBatch.from_pydict(columns, metadata={TOGETHER: str(schedule.together)})
     with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, batch.schema) as writer:
         writer.write_batch(batch)
 
@@ -48,15 +47,18 @@ def read(path: Path) -> Schedule:
     with pa.memory_map(str(path)) as file:
         batch = pa.ipc.open_file(file).get_batch(0)
     columns: dict[str, Any] = {name: batch.column(name).to_numpy(zero_copy_only=True) for name in TYPES}
-    return Schedule(**columns, expected=_read_texts(batch))
+    blocks = {number: tuple(ids) for number, ids in _known(batch, BLOCKS).items()}
+    together = int(batch.schema.metadata[TOGETHER])
+    return Schedule(**columns, expected=_known(batch, EXPECTED), blocks=blocks, together=together)
 
 
-def _read_texts(batch: pyarrow.RecordBatch) -> Mapping[int, str]:
-    if EXPECTED not in batch.schema.names:
+def _known(batch: pyarrow.RecordBatch, name: str) -> dict[int, Any]:
+    """Request number -> value, for the requests that have one."""
+    if name not in batch.schema.names:
         return {}
-    texts = batch.column(EXPECTED)
-    places = np.flatnonzero(texts.is_valid().to_numpy(zero_copy_only=False))
-    return dict(zip(places.tolist(), texts.drop_null().to_pylist(), strict=True))
+    values = batch.column(name)
+    places = np.flatnonzero(values.is_valid().to_numpy(zero_copy_only=False))
+    return dict(zip(places.tolist(), values.drop_null().to_pylist(), strict=True))
 
 
 def digest(schedule: Schedule, extra: str = "") -> str:
@@ -66,22 +68,9 @@ def digest(schedule: Schedule, extra: str = "") -> str:
         little = np.ascontiguousarray(getattr(schedule, name), dtype=np.dtype(kind).newbyteorder("<"))
         known.update(f"{name} {little.dtype.str} {len(little)}\n".encode())
         known.update(little.data)
-    texts = sorted(schedule.expected.items())
-    known.update(json.dumps([texts, extra], ensure_ascii=True, separators=(",", ":")).encode())
+    others = [sorted(schedule.expected.items()), sorted(schedule.blocks.items()), schedule.together, extra]
+    known.update(json.dumps(others, ensure_ascii=True, separators=(",", ":")).encode())
     return known.hexdigest()
-
-
-def mine(schedule: Schedule, k: int, n: int) -> Ints:
-    """The numbers of the requests that client process `k` of `n` sends, ascending; shape [requests of this client].
-
-    Cold requests all belong to process 0.  What follows another request belongs to the same process as that.
-    """
-    if not 0 <= k < n:
-        raise ValueError(f"there is no client process {k} of {n}")
-    key = np.where(schedule.session >= 0, schedule.session, np.arange(len(schedule), dtype=np.int64))
-    key = np.where(schedule.stream >= 0, schedule.stream, key)
-    owner = np.where(schedule.phase == COLD, 0, key % n)
-    return np.flatnonzero(owner == k)
 
 
 def batch(schedule: Schedule, launch: int, begin: int = 0, end: int | None = None) -> pyarrow.RecordBatch:

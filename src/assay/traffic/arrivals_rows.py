@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import fields
-from typing import Any, Final
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -20,10 +20,11 @@ TYPES: Final[dict[str, type[np.signedinteger[Any]]]] = {
     "pause_ns": np.int64, "pause_kind": np.int8, "tokens_in": np.int64, "tokens_out": np.int64, "seed": np.int64,
     "replica": np.int32, "example": np.int64,
 }  # fmt: skip
-COLUMNS: Final = tuple(field.name for field in fields(Schedule) if field.name in TYPES)
 BLANK: Final = {"phase": MAIN, "kind": NORMAL, "pause_ns": 0, "pause_kind": 0}  # others: NONE
 
 Column = npt.NDArray[np.signedinteger[Any]]
+Ints = npt.NDArray[np.int64]
+Value = TypeVar("Value")
 
 
 def rows(n: int, **given: Column | int) -> Schedule:
@@ -37,22 +38,29 @@ def rows(n: int, **given: Column | int) -> Schedule:
 
 def replaced(schedule: Schedule, **given: Column) -> Schedule:
     """The same requests with other columns."""
-    new: dict[str, Any] = {name: np.asarray(column, TYPES[name]) for name, column in given.items()}
-    return Schedule(**{**columns(schedule), **new})
+    return replace(schedule, **{name: np.asarray(column, TYPES[name]) for name, column in given.items()})  # type: ignore[arg-type]
 
 
-def chosen(schedule: Schedule, which: npt.NDArray[Any] | slice) -> Schedule:
-    """Some of the requests, in the order of `which`."""
-    some: dict[str, Any] = {name: column[which] for name, column in columns(schedule).items()}
-    return Schedule(**some)
+def chosen(schedule: Schedule, which: Ints) -> Schedule:
+    """The requests with the numbers `which`, in that order."""
+    some: dict[str, Any] = {name: getattr(schedule, name)[which] for name in TYPES}
+    return replace(
+        schedule, **some, expected=_renumbered(schedule.expected, which), blocks=_renumbered(schedule.blocks, which)
+    )
 
 
 def joined(parts: Sequence[Schedule]) -> Schedule:
-    """One after the other; without what answers must contain, which is known by request number."""
+    """One after the other."""
     every: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in parts]) for name in TYPES}
-    return Schedule(**every)
+    begins = np.cumsum([0, *(len(part) for part in parts)]).tolist()
+    expected = {
+        begin + key: text for begin, part in zip(begins, parts, strict=False) for key, text in part.expected.items()
+    }
+    blocks = {begin + key: ids for begin, part in zip(begins, parts, strict=False) for key, ids in part.blocks.items()}
+    return Schedule(**every, expected=expected, blocks=blocks, together=max(part.together for part in parts))
 
 
-def columns(schedule: Schedule) -> dict[str, Any]:
-    """The arrays by name."""
-    return {name: getattr(schedule, name) for name in TYPES}
+def _renumbered(known: Mapping[int, Value], which: Ints) -> dict[int, Value]:
+    if not known:
+        return {}
+    return {new: known[old] for new, old in enumerate(which.tolist()) if old in known}

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 PHASES: Final = ("cold", "warm_up", "main")
 KINDS: Final = ("normal", "canary", "identity", "rerun", "needle")
 PAUSES: Final = ("none", "think", "tool", "retrieval")
+BLOCK_TOKENS: Final = 512
 NONE: Final = -1  # in a column: no such thing
 
 
@@ -49,6 +50,10 @@ class Schedule:
     replica: npt.NDArray[np.int32]
     example: npt.NDArray[np.int64]  # number of the prompt in its file or set: equal where the same text is sent
     expected: Mapping[int, str] = field(default_factory=dict)  # request -> what the answer must contain or equal
+    blocks: Mapping[int, tuple[int, ...]] = field(
+        default_factory=dict
+    )  # request -> ids of the blocks of BLOCK_TOKENS tokens
+    # that its text is made of, the last one cut off at tokens_in: equal ids are equal text (Mooncake's traces)
     together: int = 0  # MLPerf's MultiStream: so many requests form a query, and the next follows when all have ended
 
     def __len__(self) -> int:
