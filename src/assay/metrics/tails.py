@@ -1,6 +1,6 @@
-"""How is a percentile of the step time formed?  Shared by step_time_p50, step_time_p95 and step_time_p99.
+"""How is a percentile formed?  Shared by the percentiles of the step time and, through `latencies`, of requests.
 
-The steady steps of all timed launches of a configuration are pooled; the interval comes from the spread between launches
+The values (steady steps, requests) of all timed launches of a configuration are pooled; the interval comes from the spread between launches
 (cluster-Woodruff, `assay.stats.quantiles`).  Percentiles of launches are never averaged: that is biased low in the tail.
 """
 
@@ -46,21 +46,29 @@ def _nothing(measured: Measured, configuration: str) -> Absent:
 
 
 def _value(measured: Measured, series: Series, p: float, name: str) -> Value:
-    tail = cluster_woodruff(series, p, measured.confidence)
+    return tail_value(series, p, name, measured.confidence, "steps")
+
+
+def tail_value(series: Series, p: float, name: str, confidence: float, things: str, unit: str = SECONDS) -> Value:
+    """The p-quantile (0..1) of all launches' values, one series per launch in order; Absent where it cannot be carried.
+
+    `things` names what the values are of, in the plural: "steps", "requests".
+    """
+    tail = cluster_woodruff(series, p, confidence)
     if tail.insufficient:
-        return Absent(reason="insufficient", detail=f"{tail.insufficient} (a trial is a step)")
+        return Absent(reason="insufficient", detail=f"{tail.insufficient} (a trial is a {things.removesuffix('s')})")
     return Estimate(
-        value=tail.value, low=tail.low, high=tail.high, unit=SECONDS, confidence=tail.confidence,
-        n_launches=tail.k, n_trials=tail.n, method=_method(tail),
+        value=tail.value, low=tail.low, high=tail.high, unit=unit, confidence=tail.confidence,
+        n_launches=tail.k, n_trials=tail.n, method=_method(tail, things),
         signature=f"{name}|agg:pooled|ci:cluster-woodruff|k:{tail.k}|conf:{tail.confidence:g}|v:1",
-        launch_values=tuple(float(np.quantile(steps, p)) for steps in series),
+        launch_values=tuple(float(np.quantile(values, p)) for values in series),
     )  # fmt: skip
 
 
-def _method(tail: Tail) -> str:
-    """Which steps, whose spread, and what their dependence leaves of them."""
-    launches, steps = count(tail.k, "launches"), count(tail.n, "steps")
+def _method(tail: Tail, things: str) -> str:
+    """Of which values, whose spread, and what their dependence leaves of them."""
+    launches, values = count(tail.k, "launches"), count(tail.n, things)
     return (
-        f"quantile of the {steps} of {launches} pooled; cluster-Woodruff interval from the spread between launches; "
-        f"autocorrelation time tau = {given(tail.tau, 3)} steps, so n_eff = {count(int(tail.n_eff))} independent steps"
+        f"quantile of the {values} of {launches} pooled; cluster-Woodruff interval from the spread between launches; "
+        f"autocorrelation time tau = {given(tail.tau, 3)} {things}, so n_eff = {count(int(tail.n_eff))} independent {things}"
     )

@@ -1,0 +1,99 @@
+"""How are amounts per second, means per request and shares of requests formed?  Shared by the serving metrics.
+
+Every launch gives a numerator and a denominator (tokens and seconds, hits and requests); the value is the sum of the numerators
+over the sum of the denominators, and the interval is Student's t over launches (`assay.stats.means.quotient`), for shares
+never narrower than independent requests would have it (`assay.stats.shares`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import polars as pl
+
+from assay.metrics.estimate import Value
+from assay.metrics.latencies import nothing
+from assay.metrics.measured import Measured
+from assay.metrics.per_launch import of_interval
+from assay.metrics.requests import WINDOW
+from assay.stats.intervals import Interval
+from assay.stats.means import quotient
+from assay.stats.shares import share
+from assay.units import FRACTION
+
+
+def windows(measured: Measured) -> pl.DataFrame:
+    """The rows of `Served.windows` of the timed launches that have a window."""
+    own = measured.served.windows.join(measured.timed.select("launch"), on="launch", how="semi")
+    return own.filter(pl.col("seconds").is_not_null())
+
+
+def per_second(
+    measured: Measured, amounts: pl.DataFrame, *, unit: str, name: str, aggregate: str, missing: str
+) -> dict[str, Value]:
+    """Amount per second of the window, from a frame (launch, above); a launch of the frame's that has no row counts as 0."""
+    seconds = windows(measured).select("launch", pl.col("seconds").alias("below"))
+    rows = seconds.join(amounts, on="launch", how="left").with_columns(pl.col("above").fill_null(0.0))
+    return quotients(
+        measured, rows, unit=unit, name=name, aggregate=f"{aggregate} / length of the window", missing=missing
+    )
+
+
+def quotients(
+    measured: Measured, rows: pl.DataFrame, *, unit: str, name: str, aggregate: str, missing: str, trials: str = "",
+    signed: bool = False,
+) -> dict[str, Value]:  # fmt: skip
+    """Sum over sum per configuration, from a frame (launch, above, below[, trials]); nothing below 0 unless `signed`."""
+    return _over_launches(
+        measured, rows, unit, name, aggregate, missing, trials, "quotient" if not signed else "signed"
+    )
+
+
+def shares(measured: Measured, rows: pl.DataFrame, *, name: str, aggregate: str, missing: str) -> dict[str, Value]:
+    """Hits over trials per configuration, from a frame (launch, above, below)."""
+    return _over_launches(measured, rows, FRACTION, name, aggregate, missing, "below", "share")
+
+
+def _over_launches(
+    measured: Measured, rows: pl.DataFrame, unit: str, name: str, aggregate: str, missing: str, trials: str, how: str
+) -> dict[str, Value]:
+    present = rows.filter(pl.col("above").is_not_null() & (pl.col("below") > 0))
+    joined = measured.timed.select("launch", "configuration", "block").join(present, on="launch").sort("block")
+    found: dict[str, Value] = {}
+    for configuration in measured.configurations:
+        own = joined.filter(pl.col("configuration") == configuration)
+        if own.height == 0:
+            found[configuration] = nothing(measured, configuration, missing)
+            continue
+        above, below = own["above"].cast(pl.Float64).to_list(), own["below"].cast(pl.Float64).to_list()
+        found[configuration] = of_interval(
+            _interval(above, below, measured.confidence, how), [a / b for a, b in zip(above, below, strict=True)],
+            measured.confidence, unit=unit, name=name, n_trials=int(own[trials].sum()) if trials else own.height,
+            method=f"{aggregate}, sums over {own.height} launches, Student t between them"
+            f"{', never narrower than independent requests (Clopper-Pearson)' if how == 'share' else ''}; {WINDOW}",
+            tags=f"agg:{aggregate}|ci:{'t-share' if how == 'share' else 't-quotient'}",
+        )  # fmt: skip
+    return found
+
+
+def _interval(above: list[float], below: list[float], confidence: float, how: str) -> Interval:
+    if how == "share":
+        return share(above, below, confidence)
+    found = quotient(above, below, confidence)
+    return (
+        found
+        if how == "signed" or len(above) == 1
+        else Interval(value=found.value, low=max(0.0, found.low), high=found.high)
+    )
+
+
+def tally(rows: pl.DataFrame, above: pl.Expr, below: pl.Expr | None = None) -> pl.DataFrame:
+    """(launch, above, below): sums per launch of two expressions; `below` defaults to the number of rows."""
+    return rows.group_by("launch").agg(
+        above.sum().alias("above"), (pl.len() if below is None else below.sum()).alias("below")
+    )
+
+
+def all_of(measured: Measured, value: Value) -> Mapping[str, Value]:
+    """The same value, usually a reason, for every configuration."""
+    return dict.fromkeys(measured.configurations, value)
