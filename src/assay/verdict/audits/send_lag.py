@@ -1,0 +1,131 @@
+"""Was the server measured, or the client that sent to it?
+
+The send lag is the time from when a request was due (in a closed loop: when its stream was free and its pause over) until its
+first byte was written, without the time that a new connection took: that is the server's and the network's.  INVALID in at least
+half of the launches of a configuration, a warning in fewer:
+
+    p99 of the lag > serving.client.most_lag x median latency
+    open loop:   (sent / due) x (span in which they were due / span in which they were sent) < serving.client.least_achieved
+    closed loop: sum of the time from sending to the end / sum of the time from due to the end < the same
+
+Requests that the server refused count as sent.  A cap on connections (serving.client.connections) that is too small shows here
+too.  Sources: METRICS.md, "Serving"; the client limits that peers admit, research/serving.md section 4.
+Cannot tell: what the client did after the first byte was written; `assay doctor client` measures that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import polars as pl
+
+from assay.metrics.base import Results
+from assay.metrics.format import count, percent, reading
+from assay.metrics.measured import Measured
+from assay.units import NS_PER_S, SECONDS
+from assay.verdict.audits.base import Audit
+from assay.verdict.audits.served import by_configuration, finding, in_launches, main, most, serving_of
+from assay.verdict.types import Finding
+
+QUANTILE: Final = 0.99
+HELD: Final = ("unsent", "lost", "cancelled")  # without a time of sending: the client's doing
+COLUMNS: Final = ("scheduled_ns", "sent_ns", "connect_ns", "last_token_ns", "done_ns", "status", "stream")
+REMEDY: Final = (
+    "give the client more processes (serving.client.processes) or more connections, or ask for less load; "
+    "`assay doctor client` says what this machine's client can do"
+)
+
+
+def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+    """At most one finding per configuration for the lag and one for what was not sent."""
+    found = fold(measured)
+    return tuple(
+        f
+        for name, own in by_configuration(measured, found)
+        for f in (*_late(measured, name, own), *_short(measured, name, own))
+    )
+
+
+def fold(measured: Measured) -> pl.DataFrame:
+    """One row per timed launch: launch, configuration, lag_p99_s, latency_s (median), achieved (a share); null: not known."""
+    sent = main(measured, *COLUMNS).with_columns(
+        lag=(pl.col("sent_ns") - pl.col("scheduled_ns") - pl.col("connect_ns").fill_null(0)).clip(lower_bound=0),
+        latency=pl.col("last_token_ns").fill_null(pl.col("done_ns")) - pl.col("scheduled_ns"),
+        held=pl.col("sent_ns").is_null() & pl.col("status").is_in(HELD),
+    )
+    # Interpolated downwards: of few requests the largest lag alone is no percentile.
+    return sent.group_by("launch", "configuration").agg(
+        (pl.col("lag").quantile(QUANTILE, "lower") / NS_PER_S).alias("lag_p99_s"),
+        (pl.col("latency").filter(pl.col("status") == "ok").median() / NS_PER_S).alias("latency_s"),
+        pl.when(pl.col("stream").is_not_null().all()).then(_closed()).otherwise(_open()).alias("achieved"),
+    ).sort("launch")  # fmt: skip
+
+
+def _open() -> pl.Expr:
+    """Achieved rate / offered rate. Sent a little late at the end is no lower rate: the spans say by how much."""
+    share = (~pl.col("held")).mean()
+    was_sent = pl.col("sent_ns") - pl.col("connect_ns").fill_null(0)
+    due = (pl.col("scheduled_ns").max() - pl.col("scheduled_ns").min()).cast(pl.Float64)
+    span = (was_sent.max() - pl.col("scheduled_ns").min()).cast(pl.Float64)
+    return share * pl.when(span > due).then(due / span).otherwise(1.0).fill_null(1.0)
+
+
+def _closed() -> pl.Expr:
+    """The part of its time in which a stream had a request under way; what was never sent is all waiting."""
+    known = pl.col("done_ns").is_not_null() & pl.col("lag").is_not_null()
+    whole = (pl.col("done_ns") - pl.col("scheduled_ns")).filter(known).sum().cast(pl.Float64)
+    waited = pl.col("lag").filter(known).sum().cast(pl.Float64)
+    return (~pl.col("held")).mean() * pl.when(whole > 0).then(1.0 - waited / whole).otherwise(1.0)
+
+
+def _late(measured: Measured, name: str, launches: pl.DataFrame) -> Iterator[Finding]:
+    limit = serving_of(measured).client.most_lag
+    known = launches.filter(pl.col("lag_p99_s").is_not_null() & pl.col("latency_s").is_not_null())
+    hit = known.filter(pl.col("lag_p99_s") > limit * pl.col("latency_s"))
+    if hit.height == 0:
+        return
+    worst = hit.sort(pl.col("lag_p99_s") / pl.col("latency_s")).row(-1, named=True)
+    share = worst["lag_p99_s"] / worst["latency_s"] if worst["latency_s"] else float("inf")
+    yield finding(
+        "client_bound", "invalid" if most(hit.height, known.height) else "warning", name,
+        f"requests were sent late: p99 of the lag {reading(worst['lag_p99_s'], SECONDS)}, which is {_share(share)} of the median latency of "
+        f"{reading(worst['latency_s'], SECONDS)}; at most {percent(limit)} are allowed; {_which(hit, known)}", REMEDY,
+    )  # fmt: skip
+
+
+def _short(measured: Measured, name: str, launches: pl.DataFrame) -> Iterator[Finding]:
+    limit = serving_of(measured).client.least_achieved
+    known = launches.filter(pl.col("achieved").is_not_null())
+    hit = known.filter(pl.col("achieved") < limit)
+    if hit.height == 0:
+        return
+    worst = float(hit["achieved"].min())  # type: ignore[arg-type]
+    yield finding(
+        "load_not_achieved", "invalid" if most(hit.height, known.height) else "warning", name,
+        f"only {percent(worst, 3)} of the load asked for was sent; at least {percent(limit)} are needed; {_which(hit, known)}", REMEDY,
+    )  # fmt: skip
+
+
+def _share(share: float) -> str:
+    return percent(share) if share < 100.0 else "many times"
+
+
+def _which(hit: pl.DataFrame, known: pl.DataFrame) -> str:
+    return f"in {hit.height} of {count(known.height, 'launches')} ({in_launches(hit['launch'])})"
+
+
+def blind(measured: Measured, _: Results) -> str | None:
+    """Nothing was sent, or nothing says when."""
+    seen = fold(measured)
+    return (
+        None
+        if seen.height and seen["lag_p99_s"].is_not_null().any()
+        else "no request of a timed launch says when it was sent"
+    )
+
+
+AUDIT = Audit(
+    name="send_lag", title="client-bound load", question="Was the server measured, or the client that sent to it?",
+    examine=examine, about=("serving",), blind=blind,
+)  # fmt: skip
