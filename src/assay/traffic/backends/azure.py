@@ -1,0 +1,61 @@
+"""How is Azure OpenAI asked?  OpenAI's dialect at a deployment's path, with the key in `api-key`.
+
+The first chunk of a stream has no choice but tells of the content filter.  With api_version = "v1" the path is that of the
+newer API, /openai/v1/..., where the deployment is named as the model.
+
+Options: `deployment` (left out: the model's name), `api_version`, `auth` ("key": the header api-key; "bearer": a token of
+Entra ID in the same variable), `path`, `omit`, `max_tokens_key`, `body.KEY`, `json.KEY`.
+Source: https://learn.microsoft.com/azure/ai-foundry/openai/reference.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache
+from typing import Final
+from urllib.parse import quote
+
+from assay.spec.serving import Target
+from assay.traffic.backends.dialect import OPTIONS, OWN_KEYS, PATHS, Dialect, kind_of, read, wire_of
+from assay.traffic.backends.options import Sign, adding, headers_of, option
+from assay.traffic.base import Ask, Backend, Option, Wire
+
+API_VERSION: Final = "2024-10-21"  # the newest that is generally available and dated
+_OPENAI = wire_of(Dialect())
+
+
+def wire(ask: Ask, target: Target) -> Wire:
+    """What goes over the connection: OpenAI's body at the deployment's path."""
+    deployment = option(target, "deployment") or ask.model
+    version = option(target, "api_version") or API_VERSION
+    made = _OPENAI(ask if ask.model == deployment else replace(ask, model=deployment), target)
+    if "path" in target.options:
+        return made
+    return Wire(path=_path(kind_of(ask), deployment, version), body=made.body, headers=made.headers)
+
+
+@lru_cache(maxsize=256)
+def _path(kind: str, deployment: str, version: str) -> str:
+    tail = PATHS[kind].removeprefix("/v1")
+    if version == "v1":
+        return f"/openai/v1{tail}"
+    return f"/openai/deployments/{quote(deployment, safe='')}{tail}?api-version={quote(version, safe='')}"
+
+
+def prepare(target: Target) -> Sign:
+    """Adds the key as Azure wants it."""
+    if option(target, "auth", "key") == "bearer":
+        return adding(headers_of(target))
+    return adding(headers_of(target, key_header="api-key", before=""))
+
+
+BACKEND = Backend(
+    name="azure", tasks=("chat", "completions", "image_chat", "embeddings"), wire=wire, read=read, prepare=prepare,
+    cached_tokens=True, own_keys=OWN_KEYS,
+    options={
+        **OPTIONS,
+        "deployment": Option(meaning="the deployment's name, where it is not the model's"),
+        "api_version": Option(meaning=f"the API's version, {API_VERSION} if left out, or v1"),
+        "auth": Option(meaning="how the key is sent", choices=("key", "bearer")),
+    },
+)  # fmt: skip

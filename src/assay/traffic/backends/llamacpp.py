@@ -1,0 +1,78 @@
+"""How is llama.cpp's server asked?  In OpenAI's dialect, or with `native = true` at its own /completion.
+
+/completion takes a text, which it does not put into a chat template, and tells the server's own timings and counts in its
+last event; tokens from the cache stand in `timings.cache_n` (`tokens_cached` there is the length of the context).
+`ignore_eos` is known in both.  Where the server is told to (llama-cpp-python: by default), a new request cuts off the
+answers under way without a word: such an answer is truncated.
+
+Options: `native`, `path`, `omit`, `max_tokens_key`, `body.KEY`, `json.KEY`; "body.cache_prompt" = false switches its cache off.
+Source: https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from assay.spec.serving import Target
+from assay.traffic.backends.bodies import Head, Tree, flat, member, numbers
+from assay.traffic.backends.dialect import ALL_TASKS, OPTIONS, OWN_KEYS, Dialect, read, wire_of
+from assay.traffic.backends.gathered import Gathered, read_events, tells
+from assay.traffic.backends.options import NATIVE, flag, with_headers
+from assay.traffic.base import Answer, Ask, Backend, Kind, Reply, Wire
+
+
+def _fixed(ask: Ask, target: Target) -> Tree:
+    return {
+        "stream": ask.stream, "temperature": ask.temperature, **({"ignore_eos": True} if ask.ignore_eos else {}),
+        **({"n_probs": 1} if ask.logprobs else {}),
+    }  # fmt: skip
+
+
+def _varied(ask: Ask, head: Head) -> bytes:
+    length = None if "n_predict" in head.omit else ask.max_tokens
+    return member("prompt", ask.prompt) + numbers(
+        ("n_predict", length), ("seed", None if "seed" in head.omit else ask.seed)
+    )
+
+
+_OPENAI = wire_of(Dialect(ignore_eos=True))
+_NATIVE = flat(lambda ask, target: "/completion", _fixed, _varied)
+
+
+def wire(ask: Ask, target: Target) -> Wire:
+    """What goes over the connection."""
+    return (_NATIVE if flag(target, "native") else _OPENAI)(ask, target)
+
+
+def read_reply(reply: Reply, ask: Ask) -> Answer:
+    """What a reply says, in whichever of the two dialects it came."""
+    if tells(reply, b"choices") or not tells(reply, b"stop"):
+        return read(reply, ask)
+    return read_events(reply, _take)
+
+
+def _take(told: Mapping[str, Any], name: str, ns: int, into: Gathered) -> None:
+    """One event of the stream, or the answer in one piece."""
+    last = bool(told.get("stop"))
+    into.say(ns, told["content"], empty=Kind.FINISH if last else Kind.ROLE)
+    for one in told.get("completion_probabilities") or ():
+        if one.get("logprob") is not None:
+            into.answer.logprobs.append(float(one["logprob"]))
+    if not last:
+        return
+    into.tokens(told, {"tokens_in": "tokens_evaluated", "tokens_out": "tokens_predicted"})
+    into.tokens(told.get("timings") or {}, {"tokens_cached": "cache_n"})
+    into.finish(told.get("stop_type") or _older(told))
+
+
+def _older(told: Mapping[str, Any]) -> str:
+    """Why it ended, by servers before `stop_type`."""
+    return "limit" if told.get("stopped_limit") else "word" if told.get("stopped_word") else "eos"
+
+
+BACKEND = Backend(
+    name="llamacpp", tasks=ALL_TASKS, native=("completions",), wire=wire, read=read_reply, prepare=with_headers,
+    cached_tokens=True, tokenize="/tokenize", options={**OPTIONS, "native": NATIVE},
+    own_keys=(*OWN_KEYS, "n_predict", "n_probs"),
+)  # fmt: skip

@@ -1,0 +1,20 @@
+"""How is a server asked that speaks OpenAI's API: chat, completions, embeddings, rerank, and chat with images?
+
+The plain dialect, without an engine's own keys: for OpenAI itself, OpenRouter, Together, LMDeploy, Ollama and others.
+An answer's length is only limited, never forced: there is no `ignore_eos` here.
+
+Options: `path`, `omit`, `max_tokens_key`, `body.KEY`, `json.KEY`.  OpenAI's reasoning models want
+max_tokens_key = "max_completion_tokens" and omit = "temperature".
+Source: https://platform.openai.com/docs/api-reference; rerank: https://docs.cohere.com/reference/rerank.
+"""
+
+from __future__ import annotations
+
+from assay.traffic.backends.dialect import ALL_TASKS, OPTIONS, OWN_KEYS, Dialect, read, wire_of
+from assay.traffic.backends.options import with_headers
+from assay.traffic.base import Backend
+
+BACKEND = Backend(
+    name="openai", tasks=ALL_TASKS, wire=wire_of(Dialect()), read=read, prepare=with_headers, cached_tokens=True,
+    options=OPTIONS, own_keys=OWN_KEYS,
+)  # fmt: skip

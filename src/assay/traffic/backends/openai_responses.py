@@ -1,0 +1,122 @@
+"""How is the responses API asked (/v1/responses), and what do its typed events say?
+
+    response.output_text.delta, response.refusal.delta                              text
+    response.reasoning_text.delta, response.reasoning_summary_text.delta            reasoning
+    response.function_call_arguments.delta, response.custom_tool_call_input.delta   a tool call
+    response.completed, response.incomplete                                         the end, with the usage
+    response.failed, error                                                          an error
+
+All other events are chunks without text.  Nothing is stored at the server (`store` is false).
+
+Options: `path`, `omit`, `body.KEY`, `json.KEY`; for example "body.reasoning.effort" = "low".
+Source: https://platform.openai.com/docs/api-reference/responses-streaming.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from assay.spec.serving import Target
+from assay.traffic.backends.bodies import Head, Tree, flat, images_of, member, numbers, text_of
+from assay.traffic.backends.gathered import Gathered, read_events
+from assay.traffic.backends.options import OMIT, PATH, with_headers
+from assay.traffic.base import Answer, Ask, Backend, Json, Kind, Reply
+
+_TEXT = frozenset({"response.output_text.delta", "response.refusal.delta"})
+_REASONING = frozenset({"response.reasoning_text.delta", "response.reasoning_summary_text.delta"})
+_TOOL = frozenset({"response.function_call_arguments.delta", "response.custom_tool_call_input.delta"})
+_ENDS = frozenset({"response.completed", "response.incomplete", "response.failed", "response.cancelled"})
+
+
+def _fixed(ask: Ask, target: Target) -> Tree:
+    logprobs = {"include": ["message.output_text.logprobs"]} if ask.logprobs else {}
+    return {"model": ask.model, "stream": ask.stream, "temperature": ask.temperature, "store": False, **logprobs}
+
+
+def _varied(ask: Ask, head: Head) -> bytes:
+    said: object = [_message(message) for message in ask.messages] if ask.messages else ask.prompt
+    return member("input", said) + numbers(
+        ("max_output_tokens", None if "max_output_tokens" in head.omit else ask.max_tokens)
+    )
+
+
+def _message(message: Json) -> Json:
+    """A message in this API's form; its parts are named otherwise than in chat."""
+    content = message.get("content")
+    if isinstance(content, str):
+        return {"role": message["role"], "content": content}
+    kind = "output_text" if message["role"] == "assistant" else "input_text"
+    images = [{"type": "input_image", "image_url": url} for url in images_of(content)]
+    return {"role": message["role"], "content": [{"type": kind, "text": text_of(content)}, *images]}
+
+
+def read(reply: Reply, ask: Ask) -> Answer:
+    """What a reply says, streamed or not. Never raises, whatever the server sent."""
+    return read_events(reply, _take, errors=False)
+
+
+def _take(told: Mapping[str, Any], name: str, ns: int, into: Gathered) -> None:
+    kind = told.get("type") or name
+    if told.get("object") == "response":  # not streamed: the answer in one piece
+        _whole(told, ns, into)
+    elif kind in _TEXT:
+        into.say(ns, told["delta"])
+        into.answer.logprobs += [float(one["logprob"]) for one in told.get("logprobs") or ()]
+    elif kind in _REASONING:
+        into.say(ns, told["delta"], reasoning=True)
+    elif kind in _TOOL:
+        into.put(ns, Kind.TOOL, len(told["delta"]))
+    elif kind in _ENDS:
+        _end(told["response"], ns, into)
+    elif kind == "error" or "error" in told:
+        error = told.get("error")
+        into.fail(ns, str(told.get("message") or (error or {}).get("message") or "an error without words"))
+    else:
+        into.put(ns, Kind.OTHER)
+
+
+def _end(response: Mapping[str, Any], ns: int, into: Gathered) -> None:
+    """The last event: its usage, and whether all went well."""
+    if response.get("status") == "failed" or response.get("error"):
+        into.fail(ns, (response.get("error") or {}).get("message") or "the response failed without words")
+        return
+    into.put(ns, Kind.FINISH)
+    _ending(response, into)
+
+
+def _ending(response: Mapping[str, Any], into: Gathered) -> None:
+    incomplete = response.get("incomplete_details") or {}
+    into.finish(incomplete.get("reason") or response.get("status"))
+    usage = response.get("usage") or {}
+    into.tokens(usage, {"tokens_in": "input_tokens", "tokens_out": "output_tokens"})
+    into.tokens(usage.get("input_tokens_details") or {}, {"tokens_cached": "cached_tokens"})
+    into.tokens(usage.get("output_tokens_details") or {}, {"tokens_reasoning": "reasoning_tokens"})
+
+
+def _whole(response: Mapping[str, Any], ns: int, into: Gathered) -> None:
+    if response.get("error"):
+        into.fail(ns, response["error"].get("message") or "an error without words")
+        return
+    items = response.get("output") or ()
+    content = "".join(text_of(item.get("content")) for item in items if item.get("type") == "message")
+    thought = "".join(
+        text_of(item.get("content")) or text_of(item.get("summary"))
+        for item in items
+        if item.get("type") == "reasoning"
+    )
+    tool = sum(
+        len(item.get("name") or "") + len(item.get("arguments") or "")
+        for item in items
+        if item.get("type") == "function_call"
+    )
+    into.both(ns, content, thought, tool, Kind.FINISH)
+    _ending(response, into)
+
+
+BACKEND = Backend(
+    name="openai_responses", tasks=("chat", "completions", "image_chat"),
+    wire=flat(lambda ask, target: "/v1/responses", _fixed, _varied), read=read, prepare=with_headers, cached_tokens=True,
+    options={"path": PATH, "omit": OMIT},
+    own_keys=("model", "input", "stream", "temperature", "store", "max_output_tokens", "include"),
+)  # fmt: skip

@@ -1,0 +1,93 @@
+"""How is SGLang asked?  In OpenAI's dialect, or with `native = true` at its own /generate.
+
+/generate takes a text, which it does not put into a chat template, and sends with every event either the text so far or, if
+the server was started so, what is new.  Which of the two is seen from `output_ids`: they are as many as `completion_tokens`
+where everything is repeated.  Without them, a text that begins with the one before repeats it.
+
+Options: `native`, `path`, `omit`, `max_tokens_key`, `body.KEY`, `json.KEY`; natively "body.sampling_params.top_k" = 40.
+Source: https://docs.sglang.io/basic_usage/native_api.html.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from assay.spec.serving import Target
+from assay.traffic.backends.bodies import Head, Tree, deep, some
+from assay.traffic.backends.dialect import ALL_TASKS, OPTIONS, OWN_KEYS, Dialect, exactly, read, wire_of
+from assay.traffic.backends.gathered import Gathered, read_events, tells
+from assay.traffic.backends.options import NATIVE, flag, with_headers
+from assay.traffic.base import Answer, Ask, Backend, Kind, Reply, Wire
+
+_SAMPLING = "sampling_params"
+
+
+def _fixed(ask: Ask, target: Target) -> Tree:
+    sampling = {"temperature": ask.temperature, **({"ignore_eos": True} if ask.ignore_eos else {})}
+    logprobs = {"return_logprob": True} if ask.logprobs else {}
+    return {"stream": ask.stream, **logprobs, _SAMPLING: sampling}
+
+
+def _varied(ask: Ask, head: Head) -> Tree:
+    length = some(
+        max_new_tokens=ask.max_tokens, min_new_tokens=ask.max_tokens if ask.ignore_eos else None,
+        sampling_seed=ask.seed,
+    )  # fmt: skip
+    return {"text": ask.prompt, _SAMPLING: length}
+
+
+_OPENAI = wire_of(Dialect(ignore_eos=True, length=exactly))
+_NATIVE = deep(lambda ask, target: "/generate", _fixed, _varied)
+
+
+def wire(ask: Ask, target: Target) -> Wire:
+    """What goes over the connection."""
+    return (_NATIVE if flag(target, "native") else _OPENAI)(ask, target)
+
+
+def read_reply(reply: Reply, ask: Ask) -> Answer:
+    """What a reply says, in whichever of the two dialects it came."""
+    if not tells(reply, b"meta_info"):
+        return read(reply, ask)
+    so_far = _SoFar()
+    return read_events(reply, so_far.take)
+
+
+class _SoFar:
+    """What an answer of /generate has said until now."""
+
+    def __init__(self) -> None:
+        self._text = ""
+        self._tokens = 0
+
+    def take(self, told: Mapping[str, Any], name: str, ns: int, into: Gathered) -> None:
+        """One event."""
+        text, meta = told["text"], told["meta_info"]
+        new = text[len(self._text) :] if self._repeats(text, told.get("output_ids"), meta) else text
+        self._text += new
+        into.say(ns, new, empty=Kind.FINISH if meta.get("finish_reason") else Kind.ROLE)
+        into.tokens(
+            meta, {"tokens_in": "prompt_tokens", "tokens_out": "completion_tokens", "tokens_cached": "cached_tokens"}
+        )
+        self._tokens = meta.get("completion_tokens") or 0
+        if logprobs := meta.get("output_token_logprobs"):
+            values = [float(one[0]) for one in logprobs]
+            into.answer.logprobs = values if len(values) >= self._tokens else into.answer.logprobs + values
+        reason = meta.get("finish_reason")
+        if reason:
+            into.finish(reason.get("type") if isinstance(reason, dict) else reason)
+
+    def _repeats(self, text: str, ids: object, meta: Mapping[str, Any]) -> bool:
+        if not self._text:
+            return True
+        if isinstance(ids, list) and ids:
+            return len(ids) >= (meta.get("completion_tokens") or 0)
+        return text.startswith(self._text)
+
+
+BACKEND = Backend(
+    name="sglang", tasks=ALL_TASKS, native=("completions",), wire=wire, read=read_reply, prepare=with_headers,
+    cached_tokens=True, tokenize="/tokenize", options={**OPTIONS, "native": NATIVE},
+    own_keys=(*OWN_KEYS, "text", f"{_SAMPLING}.max_new_tokens", f"{_SAMPLING}.min_new_tokens", f"{_SAMPLING}.sampling_seed"),
+)  # fmt: skip

@@ -1,0 +1,77 @@
+"""How is Text Generation Inference asked?  In OpenAI's dialect, or with `native = true` at its own /generate_stream.
+
+TGI cannot be told to go on after the end of sequence: `serving.ignore_eos` has no effect, and answers may be shorter than
+asked for.  Its own stream has one event per token; special tokens bear no text, and the last event tells why it ended and
+how many tokens there were.  /generate_stream takes a text, which it does not put into a chat template.
+
+Options: `native`, `path`, `omit`, `max_tokens_key`, `body.KEY`, `json.KEY`; natively "body.parameters.top_k" = 40.
+Source: https://huggingface.github.io/text-generation-inference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from assay.spec.serving import Target
+from assay.traffic.backends.bodies import Head, Tree, deep, some
+from assay.traffic.backends.dialect import OPTIONS, OWN_KEYS, TEXT_TASKS, Dialect, read, wire_of
+from assay.traffic.backends.gathered import Gathered, read_events, tells
+from assay.traffic.backends.options import NATIVE, flag, with_headers
+from assay.traffic.base import Answer, Ask, Backend, Kind, Reply, Wire
+
+_COUNTS = {"tokens_in": "input_length", "tokens_out": "generated_tokens"}
+
+
+def _fixed(ask: Ask, target: Target) -> Tree:
+    # TGI refuses a temperature of 0: greedy decoding is to leave it out and not to sample.
+    sampling = {"do_sample": True, "temperature": ask.temperature} if ask.temperature > 0 else {"do_sample": False}
+    return {"parameters": {**sampling, "details": True}}
+
+
+def _varied(ask: Ask, head: Head) -> Tree:
+    return {"inputs": ask.prompt, "parameters": some(max_new_tokens=ask.max_tokens, seed=ask.seed)}
+
+
+_OPENAI = wire_of(Dialect())
+_NATIVE = deep(lambda ask, target: "/generate_stream" if ask.stream else "/generate", _fixed, _varied)
+
+
+def wire(ask: Ask, target: Target) -> Wire:
+    """What goes over the connection."""
+    return (_NATIVE if flag(target, "native") else _OPENAI)(ask, target)
+
+
+def read_reply(reply: Reply, ask: Ask) -> Answer:
+    """What a reply says, in whichever of the two dialects it came."""
+    if not (tells(reply, b"token") or tells(reply, b"generated_text")):
+        return read(reply, ask)
+
+    def take(told: Mapping[str, Any], name: str, ns: int, into: Gathered) -> None:
+        _take(told, ns, into, ask.logprobs)
+
+    return read_events(reply, take)
+
+
+def _take(told: Mapping[str, Any], ns: int, into: Gathered, logprobs: bool) -> None:
+    """One event of the stream, or the answer in one piece."""
+    token, details = told.get("token"), told.get("details")
+    if token is None:
+        into.say(ns, told["generated_text"])
+    else:
+        into.say(ns, "" if token.get("special") else token["text"], empty=Kind.FINISH if details else Kind.ROLE)
+    if isinstance(details, dict):
+        into.tokens(details, _COUNTS)
+        if token is None and details.get("prefill"):
+            into.answer.tokens_in = len(details["prefill"])
+        into.finish(details.get("finish_reason"))
+    if logprobs:
+        tokens = [token] if token is not None else (details or {}).get("tokens", [])
+        into.answer.logprobs += [float(one["logprob"]) for one in tokens if one.get("logprob") is not None]
+
+
+BACKEND = Backend(
+    name="tgi", tasks=TEXT_TASKS, native=("completions",), wire=wire, read=read_reply, prepare=with_headers,
+    tokenize="/tokenize", options={**OPTIONS, "native": NATIVE},
+    own_keys=(*OWN_KEYS, "inputs", "parameters.max_new_tokens", "parameters.seed", "parameters.details"),
+)  # fmt: skip

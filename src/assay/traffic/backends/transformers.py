@@ -1,0 +1,32 @@
+"""How is `transformers serve` asked?  OpenAI's dialect, and what it refuses is left out.
+
+It answers 422 to `stream_options` and `logprobs`, tells the usage without being asked, ends its stream without [DONE], and
+names the model PATH@main.  Its first token shares the role's chunk or comes later; 64 tokens come in fewer chunks of text.
+An answer of exactly the length asked for is had by `generation_config`, the JSON of a GenerationConfig, in which no token
+ends the sequence.
+
+Options: `path`, `omit`, `max_tokens_key`, `body.KEY`, `json.KEY`.
+Read in transformers 5.23.0, cli/serving.
+"""
+
+from __future__ import annotations
+
+from assay.traffic.backends.bodies import member
+from assay.traffic.backends.dialect import OPTIONS, OWN_KEYS, TEXT_TASKS, Dialect, read, up_to, wire_of
+from assay.traffic.backends.options import with_headers
+from assay.traffic.base import Ask, Backend
+
+
+def _length(ask: Ask, key: str) -> bytes:
+    limit = up_to(ask, key)
+    if not ask.ignore_eos or ask.max_tokens is None:
+        return limit
+    return limit + member(
+        "generation_config", f'{{"max_new_tokens":{ask.max_tokens},"min_new_tokens":{ask.max_tokens}}}'
+    )
+
+
+BACKEND = Backend(
+    name="transformers", tasks=TEXT_TASKS, wire=wire_of(Dialect(usage=False, logprobs=False, length=_length)), read=read,
+    prepare=with_headers, options=OPTIONS, own_keys=(*OWN_KEYS, "generation_config"),
+)  # fmt: skip

@@ -1,0 +1,16 @@
+"""How is TensorRT-LLM asked (`trtllm-serve`)?  OpenAI's dialect, with `ignore_eos` and `min_tokens` of its own.
+
+Options: `path`, `omit`, `max_tokens_key`, `body.KEY`, `json.KEY`.
+Source: https://nvidia.github.io/TensorRT-LLM/commands/trtllm-serve.html.
+"""
+
+from __future__ import annotations
+
+from assay.traffic.backends.dialect import OPTIONS, OWN_KEYS, TEXT_TASKS, Dialect, exactly, read, wire_of
+from assay.traffic.backends.options import with_headers
+from assay.traffic.base import Backend
+
+BACKEND = Backend(
+    name="trtllm", tasks=TEXT_TASKS, wire=wire_of(Dialect(ignore_eos=True, length=exactly)), read=read,
+    prepare=with_headers, options=OPTIONS, own_keys=OWN_KEYS,
+)  # fmt: skip

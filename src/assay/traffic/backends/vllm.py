@@ -1,0 +1,20 @@
+"""How is vLLM asked (`vllm serve`)?  OpenAI's dialect, with answers of exactly the length asked for.
+
+`ignore_eos` and `min_tokens` force the length; usage comes in a chunk of its own at the end; reasoning comes in
+`reasoning` (0.12 and later) or `reasoning_content`.  Cached tokens are told where the server was started with
+--enable-prompt-tokens-details.
+
+Options: `path`, `omit`, `max_tokens_key`, `body.KEY`, `json.KEY`.
+Source: https://docs.vllm.ai/en/latest/serving/openai_compatible_server.html.
+"""
+
+from __future__ import annotations
+
+from assay.traffic.backends.dialect import ALL_TASKS, OPTIONS, OWN_KEYS, Dialect, exactly, read, wire_of
+from assay.traffic.backends.options import with_headers
+from assay.traffic.base import Backend
+
+BACKEND = Backend(
+    name="vllm", tasks=ALL_TASKS, wire=wire_of(Dialect(ignore_eos=True, length=exactly)), read=read, prepare=with_headers,
+    cached_tokens=True, tokenize="/tokenize", options=OPTIONS, own_keys=OWN_KEYS,
+)  # fmt: skip
