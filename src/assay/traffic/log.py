@@ -1,0 +1,228 @@
+"""How are a million requests written down, each with every chunk, without a Python object for each number?
+
+A request's numbers go into one flat array, its lists into three more; some hundred requests at a time become one Arrow record
+batch of the table `requests` (`StreamWriter.append_batch`).  What a finished request leaves in memory is gone with the batch.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final, get_args
+
+from assay.traffic.base import TEXT, Answer, Kind, Status
+from assay.traffic.schedule import KINDS, NONE, PHASES
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+    import pyarrow
+
+ROWS = 512  # requests per batch
+CHUNKS = 1 << 16  # chunks per batch: long answers make short batches
+STATUSES: Final = get_args(Status)
+TRANSPORTS: Final = ("lean", "library", "process", "empty")
+LONGEST_ERROR = 500
+
+# the flat array's columns; -1 stands for null
+_NUMBERS: Final = (
+    "request", "phase", "kind", "stream", "session", "turn", "replica", "transport", "scheduled_ns", "sent_ns", "connect_ns",
+    "first_byte_ns", "first_token_ns", "first_visible_ns", "last_token_ns", "done_ns", "status", "http_status", "tokens_in",
+    "tokens_out", "tokens_reasoning", "tokens_cached", "bytes_out", "bytes_in", "chunks", "logprobs",
+)  # fmt: skip
+_NAMED: Final = {"phase": PHASES, "kind": KINDS, "transport": TRANSPORTS, "status": STATUSES}
+_CODES: Final = {name: {word: code for code, word in enumerate(words)} for name, words in _NAMED.items()}
+_TEXT_KINDS: Final = frozenset(int(kind) for kind in TEXT)
+
+
+@dataclass(slots=True, kw_only=True)
+class Row:
+    """What is known of a request besides its answer. Numbers are -1 where there is none."""
+
+    request: int
+    phase: int  # place in PHASES
+    kind: int = 0  # place in KINDS
+    stream: int = NONE
+    session: int = NONE
+    turn: int = NONE
+    replica: int = NONE
+    transport: str = "empty"
+    scheduled_ns: int
+    sent_ns: int | None = None
+    connect_ns: int | None = None
+    first_byte_ns: int | None = None
+    done_ns: int | None = None
+    http_status: int | None = None
+    bytes_out: int = 0
+    bytes_in: int = 0
+
+
+@dataclass(slots=True, kw_only=True)
+class Times:
+    """When an answer's text came. None: there was none."""
+
+    first_token_ns: int | None = None
+    first_visible_ns: int | None = None
+    last_token_ns: int | None = None
+
+
+def times_of(answer: Answer) -> Times:
+    """The first and last text of an answer, by its chunks."""
+    times = Times()
+    kinds, ns = answer.chunk_kind, answer.chunk_ns
+    for place, kind in enumerate(kinds):
+        if kind in _TEXT_KINDS:
+            if times.first_token_ns is None:
+                times.first_token_ns = ns[place]
+            if kind != Kind.REASONING:
+                times.first_visible_ns = ns[place]
+                break
+    if times.first_token_ns is not None:
+        for place in range(len(kinds) - 1, -1, -1):
+            if kinds[place] in _TEXT_KINDS:
+                times.last_token_ns = ns[place]
+                break
+    return times
+
+
+def _n(value: int | None) -> int:
+    return NONE if value is None else value
+
+
+@dataclass(kw_only=True)
+class RequestLog:
+    """Rows of table `requests`, gathered until there are enough for a batch.
+
+    put: takes a ready batch; redact: takes secrets out of what a server said.
+    """
+
+    launch: int
+    client: int
+    put: Callable[[pyarrow.RecordBatch], None]
+    redact: Callable[[str], str] = field(default=lambda text: text)
+    secrets: Sequence[str] = ()  # known ones, which an answer's text is searched for
+    keep_text: bool = True
+
+    def __post_init__(self) -> None:
+        self._clean = lru_cache(maxsize=256)(lambda error: self.redact(error)[:LONGEST_ERROR])
+        self.rows = 0  # in all
+        self._begin()
+
+    def _begin(self) -> None:
+        self._waiting = 0
+        self._numbers = array("q")
+        self._chunk_ns, self._chunk_kind, self._chunk_chars = array("q"), bytearray(), array("q")
+        self._logprobs = array("d")
+        self._error: list[str | None] = []
+        self._finish: list[str | None] = []
+        self._text: list[str | None] = []
+        self._reasoning: list[str | None] = []
+
+    def add(self, row: Row, answer: Answer, times: Times) -> None:
+        """Take one finished request."""
+        self._numbers.extend((
+            row.request, row.phase, row.kind, row.stream, row.session, row.turn, row.replica, _CODES["transport"][row.transport],
+            row.scheduled_ns, _n(row.sent_ns), _n(row.connect_ns), _n(row.first_byte_ns), _n(times.first_token_ns),
+            _n(times.first_visible_ns), _n(times.last_token_ns), _n(row.done_ns), _CODES["status"][answer.status],
+            _n(row.http_status), _n(answer.tokens_in), _n(answer.tokens_out), _n(answer.tokens_reasoning),
+            _n(answer.tokens_cached), row.bytes_out, row.bytes_in, len(answer.chunk_ns), len(answer.logprobs),
+        ))  # fmt: skip
+        self._chunk_ns.extend(answer.chunk_ns)
+        self._chunk_kind += bytes(answer.chunk_kind)
+        self._chunk_chars.extend(answer.chunk_chars)
+        if answer.logprobs:
+            self._logprobs.extend(answer.logprobs)
+        self._error.append(None if answer.error is None else self._clean(answer.error))
+        self._finish.append(answer.finish_reason)
+        keep = self.keep_text
+        self._text.append(self._shown(answer.text) if keep else None)
+        self._reasoning.append(self._shown(answer.reasoning) if keep else None)
+        self.rows += 1
+        self._waiting += 1
+        if self._waiting >= ROWS or len(self._chunk_ns) >= CHUNKS:
+            self.flush()
+
+    def _shown(self, text: str | None) -> str | None:
+        if text and self.secrets and any(secret in text for secret in self.secrets):
+            return self.redact(text)
+        return text
+
+    def flush(self) -> None:
+        """Hand over what has been gathered."""
+        if self._waiting:
+            batch = self._batch()
+            self._begin()
+            self.put(batch)
+
+    def _batch(self) -> pyarrow.RecordBatch:
+        import numpy as np
+        import pyarrow as pa
+
+        from assay.record.tables import arrow_schema
+
+        schema = arrow_schema("requests")
+        table = np.frombuffer(self._numbers, dtype=np.int64).reshape(-1, len(_NUMBERS)).T
+        numbers = dict(zip(_NUMBERS, table, strict=True))
+        sent = np.where(numbers["sent_ns"] < 0, numbers["scheduled_ns"], numbers["sent_ns"])
+        counts = numbers["chunks"]
+        chunk_ns = np.frombuffer(self._chunk_ns, dtype=np.int64) - np.repeat(sent, counts)
+        kinds = np.frombuffer(self._chunk_kind, dtype=np.uint8).astype(np.int64)
+        lists = {
+            "chunk_ns": _lists(chunk_ns, counts),
+            "chunk_kind": _lists(kinds, counts),
+            "chunk_chars": _lists(np.frombuffer(self._chunk_chars, dtype=np.int64), counts),
+            "logprobs": _lists(np.frombuffer(self._logprobs, dtype=np.float64), numbers["logprobs"]),
+        }
+        texts = {"error": self._error, "finish_reason": self._finish, "text": self._text, "reasoning": self._reasoning}
+        one = {"launch": self.launch, "client": self.client}
+        arrays = []
+        for column in schema:
+            name = column.name
+            if name in lists:
+                arrays.append(lists[name])
+            elif name in texts:
+                arrays.append(_strings(texts[name]))
+            elif name in one:
+                arrays.append(pa.array(np.full(self._waiting, one[name], dtype=np.int32)))
+            elif name in _NAMED:
+                arrays.append(_words(_NAMED[name]).take(pa.array(numbers[name])))
+            else:
+                arrays.append(_optional(numbers[name], column))
+        return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _optional(values: npt.NDArray[np.int64], column: Any) -> pyarrow.Array:
+    import numpy as np
+    import pyarrow as pa
+
+    values = np.ascontiguousarray(values)
+    mask = values == NONE if column.nullable else None
+    return pa.array(values.astype(np.int32) if pa.types.is_int32(column.type) else values, mask=mask)
+
+
+def _lists(values: npt.NDArray[Any], counts: npt.NDArray[np.int64]) -> pyarrow.Array:
+    import numpy as np
+    import pyarrow as pa
+
+    offsets = np.zeros(len(counts) + 1, dtype=np.int32)
+    np.cumsum(counts, out=offsets[1:])
+    return pa.ListArray.from_arrays(pa.array(offsets), pa.array(values))
+
+
+def _strings(values: list[str | None]) -> pyarrow.Array:
+    """Text as Arrow has it; lone surrogates, which no UTF-8 can hold, become question marks."""
+    import pyarrow as pa
+
+    try:
+        return pa.array(values, pa.string())
+    except UnicodeEncodeError:
+        return pa.array([v if v is None else v.encode("utf-8", "replace").decode() for v in values], pa.string())
+
+
+@lru_cache
+def _words(words: tuple[str, ...]) -> pyarrow.Array:
+    import pyarrow as pa
+
+    return pa.array(words)

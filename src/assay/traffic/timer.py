@@ -1,0 +1,92 @@
+"""How is something done at an absolute time, to some 50 microseconds?
+
+uvloop's own timers count whole milliseconds.  The kernel's timerfd takes an absolute monotonic time in nanoseconds and makes a
+descriptor readable then, which wakes the loop like any socket.  Where there is none (macOS, Windows), the loop's timer serves.
+Source: timerfd_create(2).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import os
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from time import monotonic_ns
+from typing import Any, Final
+
+NS: Final = 1_000_000_000
+_TFD_NONBLOCK: Final = os.O_NONBLOCK if hasattr(os, "O_NONBLOCK") else 0
+_TFD_CLOEXEC: Final = getattr(os, "O_CLOEXEC", 0)
+_CLOCK_MONOTONIC: Final = 1
+_TFD_TIMER_ABSTIME: Final = 1
+
+
+class _Itimerspec(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_long) for name in ("every_s", "every_ns", "at_s", "at_ns")]
+
+
+class Timer:
+    """Calls `fire` once, at or just after the time it was last set to. Setting it again replaces the time."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, fire: Callable[[], None]) -> None:
+        self._loop, self._fire = loop, fire
+        self._handle: asyncio.TimerHandle | None = None
+        self._fd, self._libc = _timerfd()
+        self._set_ns = 0
+        if self._fd >= 0:
+            loop.add_reader(self._fd, self._read)
+
+    @property
+    def fine(self) -> bool:
+        """Whether the kernel's timer is used."""
+        return self._fd >= 0
+
+    def set(self, ns: int) -> None:
+        """Fire at this monotonic time; at once if it has passed."""
+        if ns == self._set_ns:
+            return
+        self._set_ns = ns
+        if self._fd < 0:
+            if self._handle is not None:
+                self._handle.cancel()
+            self._handle = self._loop.call_later(max(0.0, (ns - monotonic_ns()) / NS), self._expire)
+            return
+        at = max(1, ns)  # 0 would disarm it
+        spec = _Itimerspec(0, 0, at // NS, at % NS)
+        if self._libc.timerfd_settime(self._fd, _TFD_TIMER_ABSTIME, ctypes.byref(spec), None) != 0:
+            raise OSError(ctypes.get_errno(), "timerfd_settime")
+
+    def close(self) -> None:
+        """Never fire again."""
+        if self._handle is not None:
+            self._handle.cancel()
+        if self._fd >= 0:
+            self._loop.remove_reader(self._fd)
+            os.close(self._fd)
+            self._fd = -1
+
+    def _read(self) -> None:
+        with suppress(BlockingIOError):  # set anew since it expired
+            os.read(self._fd, 8)
+            self._expire()
+
+    def _expire(self) -> None:
+        if monotonic_ns() < self._set_ns:  # the loop's timer came a little early
+            at, self._set_ns = self._set_ns, 0
+            self.set(at)
+            return
+        self._set_ns = 0
+        self._fire()
+
+
+def _timerfd() -> tuple[int, Any]:
+    """A new timerfd and the C library; -1 where there is none."""
+    if not sys.platform.startswith("linux"):
+        return -1, None
+    try:
+        libc = ctypes.CDLL(None, use_errno=True)
+        return int(libc.timerfd_create(_CLOCK_MONOTONIC, _TFD_NONBLOCK | _TFD_CLOEXEC)), libc
+    except (OSError, AttributeError):
+        return -1, None
