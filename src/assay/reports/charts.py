@@ -22,6 +22,11 @@ from assay.reports.pictures import (
     fault,
     launch_order,
     launch_timeline,
+    load_curve,
+    load_goodput,
+    load_panel,
+    load_percentiles,
+    load_timeline,
     phases,
     quality,
     speedup,
@@ -39,6 +44,15 @@ PICTURES: Final[tuple[tuple[str, Draw], ...]] = (
     ("fault", fault.draw),
     ("launch-timeline", launch_timeline.draw),
     ("launch-order", launch_order.draw),
+)
+
+LOAD_PICTURES: Final[tuple[tuple[str, Draw], ...]] = (
+    ("load-curve", load_curve.draw),
+    ("load-goodput", load_goodput.draw),
+    ("load-percentiles", load_percentiles.draw),
+    ("load-timeline", load_timeline.draw),
+    ("load-panel", load_panel.draw),
+    ("quality", lambda view: quality.draw(view) if view.quality_metric else ()),
 )
 
 # Room for text is measured in a monospaced font, wider than what the page will use: no label is clipped, whatever the
@@ -77,7 +91,7 @@ def draw(view: View) -> tuple[Picture, ...]:
     """All pictures of a view, in the order of PICTURES."""
     found = []
     with debug_mode(False):  # the tests check every specification against the schema; here that takes half of the time
-        for name, function in PICTURES:
+        for name, function in LOAD_PICTURES if view.serving is not None else PICTURES:
             drawn = function(view)
             several = [drawn] if isinstance(drawn, (Drawing, Missing)) else drawn
             for place, drawing in enumerate(several):

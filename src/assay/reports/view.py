@@ -18,8 +18,11 @@ from assay.metrics.base import ALL, Metric
 from assay.metrics.estimate import Absent, Estimate, Value
 from assay.metrics.format import Shown, count, given, percent, reading, scale_for, show
 from assay.metrics.measured import Measured
-from assay.reports import series
+from assay.reports import series, serving_series
+from assay.reports.serving_series import ServingSeries
 from assay.spec.experiment import Experiment
+from assay.spec.plan import Configuration, targets_of
+from assay.spec.serving import Serving, Target
 from assay.units import NS_PER_S
 from assay.verdict.methods import ArtifactField, Rule, artifact, checklist
 from assay.verdict.sentence import launch_words
@@ -66,6 +69,15 @@ READING_ORDER: Final = (
     "cost", "cost_per_item", "items_per_dollar", "cost_per_step", "cost_per_effective_work", "cost_total", "energy",
     "energy_per_item", "recovery_time", "time_to_detect", "time_to_restart", "time_to_reload", "time_to_recompute",
     "steps_lost", "training_goodput", "training_goodput_fault",
+    # of a load
+    "cross_talk", "answers_identical", "canaries_answered", "goodput", "slo_attainment", "capacity", "output_throughput",
+    "request_throughput", "input_throughput", "ttft_p50", "ttft_p95", "ttft_p99", "ttft_visible_p50", "tpot_p50", "tpot_p95",
+    "tpot_p99", "itl_p50", "itl_p99", "e2e_p50", "e2e_p95", "e2e_p99", "ttft_cold", "session_time_p50", "tool_share",
+    "step_ttft_p50", "ttft_sent_p99", "send_lag_p99", "offered_rate", "achieved_rate", "in_flight_mean", "little_ratio",
+    "connect_time_p50", "tokens_in_mean", "tokens_out_mean", "cached_share", "replica_imbalance",
+    "cost_per_request", "cost_per_1k_tokens", "cost_per_good_token", "tokens_per_dollar", "energy_per_token",
+    "error_rate", "availability", "requests_lost", "slo_before", "slo_during", "slo_after", "goodput_under_failure",
+    "outage_detect_time", "recovery_time_serving",
 )  # fmt: skip
 
 
@@ -76,6 +88,9 @@ class Column:
     key: str
     label: str
     workers: int
+    engine: str = ""  # of a load
+    scenario: str = ""
+    load: float | None = None  # requests in flight, or requests per second
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -247,6 +262,8 @@ class View:
     efficiency_gate: float | None
     quality_metric: str | None
     quality_margin: float | None
+    serving: ServingSeries | None = None  # of a record about serving
+    load_word: str = ""  # of a load: what `Column.load` counts, "concurrency" or "rate"
     timing: tuple[Fact, ...] = ()  # of a record that times a command or a function: what the time rests on
 
     @property
@@ -284,12 +301,7 @@ class View:
 
 def build(measured: Measured, judgement: Judgement) -> View:
     """The whole tree of a record and its judgement."""
-    columns = tuple(
-        Column(key=key, label=_workers(level), workers=level)
-        for key, level in zip(measured.configurations, measured.levels, strict=True)
-    )
-    if is_timing(measured):
-        columns = tuple(replace(column, label="a call") for column in columns)
+    columns = _columns(measured)
     labels = {column.key: column.label for column in columns}
     verdict, experiment, manifest = judgement.verdict, measured.experiment, measured.manifest
     metrics = _timing_metrics(judgement) if is_timing(measured) else _metrics(judgement, experiment.workload.work)
@@ -323,7 +335,35 @@ def build(measured: Measured, judgement: Judgement) -> View:
         quality_metric=experiment.quality.metric if experiment.quality else None,
         quality_margin=experiment.quality.margin if experiment.quality else None,
         timing=_timing(measured, judgement) if is_timing(measured) else (),
+        serving=serving_series.build(measured),
+        load_word="" if experiment.serving is None else "concurrency" if experiment.serving.concurrency else "rate",
     )  # fmt: skip
+
+
+def _columns(measured: Measured) -> tuple[Column, ...]:
+    if (serving := measured.experiment.serving) is not None:
+        engines = len(targets_of(serving)) > 1
+        return tuple(
+            Column(
+                key=one.name, label=_load_label(serving, one, engines), workers=one.workers, engine=one.target,
+                scenario=one.scenario, load=one.load,
+            )
+            for one in measured.varied
+        )  # fmt: skip
+    return tuple(
+        Column(key=one.name, label="a call" if is_timing(measured) else _workers(one.workers), workers=one.workers)
+        for one in measured.varied
+    )
+
+
+def _load_label(serving: Serving, one: Configuration, engines: bool) -> str:
+    """What people call a load: "8 in flight", "5 req/s", with engine and scenario where there are several."""
+    parts = [*([one.target] if engines else []), *([one.scenario] if len(serving.scenarios) > 1 else [])]
+    if one.load is None:
+        parts.append(serving.arrivals.process.replace("_", " "))
+    else:
+        parts.append(f"{given(one.load)} {'in flight' if serving.concurrency else 'req/s'}")
+    return ", ".join(parts)
 
 
 def _workers(level: int) -> str:
@@ -486,6 +526,8 @@ def _plain(value: object) -> str:
 
 def _conditions(experiment: Experiment, manifest: Mapping[str, Any], measured: Measured, base: str) -> tuple[Fact, ...]:
     """What was asked for: the conditions without which no number of the report may be quoted."""
+    if experiment.serving is not None:
+        return _of_load(experiment, experiment.serving, manifest, measured)
     launches, quality, prices = experiment.launches, experiment.quality, experiment.prices
     facts = {
         "Workload": " ".join((experiment.workload.script, *experiment.workload.arguments)),
@@ -509,6 +551,67 @@ def _conditions(experiment: Experiment, manifest: Mapping[str, Any], measured: M
         facts = {**facts, "Launches": _rounds(experiment, measured)}
     shown = TIMING_FACTS if is_timing(measured) else tuple(facts)
     return tuple(Fact(name=name, text=facts[name]) for name in shown)
+
+
+def _of_load(
+    experiment: Experiment, serving: Serving, manifest: Mapping[str, Any], measured: Measured
+) -> tuple[Fact, ...]:
+    """The conditions of a load."""
+    asked, prompts, prices = serving.arrivals, serving.prompts, experiment.prices
+    loads = ", ".join(given(float(load)) for load in serving.concurrency or serving.rate)
+    what = "in flight" if serving.concurrency else "requests/s"
+    texts = prompts.source + (f", {prompts.turns} turns" if prompts.turns > 1 else "")
+    shared = (
+        f", {prompts.prefix_tokens} shared tokens in {count(prompts.prefixes, 'prefixes')}"
+        if prompts.prefix_tokens
+        else ""
+    )
+    facts = {
+        "Engines": "; ".join(_engine(target) for target in targets_of(serving)),
+        "Model": f"{serving.model or 'not named'}; lengths by {serving.tokenizer or 'words, no tokenizer was given'}",
+        "Task": f"{serving.task}, {'streamed' if serving.stream else 'not streamed'}, temperature {given(serving.temperature)}",
+        "Scenarios": ", ".join(serving.scenarios),
+        "Prompts": f"{texts}{shared}, cache: {prompts.cache.replace('_', ' ')}",
+        "Load": f"{asked.process.replace('_', ' ')}{f', {loads} {what}' if loads else ''}; {given(asked.warm_up_s)} s to warm up, "
+        f"then {given(asked.duration_s)} s",
+        "Objectives": _objectives(serving),
+        "Clock": "every latency begins when its request was due",
+        "Launches": f"{launch_words(measured)}, seed {experiment.launches.seed}",
+        "Intervals": f"{percent(experiment.launches.confidence, 4)} confidence; the launch is the unit of analysis",
+        "Prices": "none given" if prices is None else (
+            f"${given(prices.usd_per_worker_hour)} per replica-hour ({prices.as_of.isoformat()}, {prices.source})"
+        ),
+        "Energy": experiment.energy.source,
+        "Faults": "; ".join(
+            f"{fault.kind}, {given(fault.at_s)} s into the measured part, for {given(fault.for_s)} s" for fault in experiment.faults
+        ) or "none",
+        "Record": f"{manifest.get('id', 'unnamed')}, {measured.state}, {'sealed' if measured.sealed else 'not sealed'}",
+        "Made": f"{manifest.get('created_utc', 'unknown time')} by assay {manifest.get('assay_version', '?')}",
+    }  # fmt: skip
+    return tuple(Fact(name=name, text=text) for name, text in facts.items())
+
+
+def _engine(target: Target) -> str:
+    replicas = len(target.urls) or target.replicas
+    how = "started by assay" if target.command else "running before"
+    router = (
+        ", behind a router"
+        if target.router
+        else f", shared out {target.balance.replace('_', ' ')}"
+        if replicas > 1
+        else ""
+    )
+    return f"{target.name}: {target.backend}, {count(replicas, 'replicas')}, {how}{router}"
+
+
+def _objectives(serving: Serving) -> str:
+    asked = serving.objectives
+    named = (
+        ("TTFT", asked.ttft_s), ("visible TTFT", asked.ttft_visible_s), ("TPOT", asked.tpot_s), ("gap", asked.itl_s),
+        ("end to end", asked.e2e_s),
+    )  # fmt: skip
+    words = [f"{name} ≤ {given(limit)} s" for name, limit in named if limit is not None]
+    return f"{', '.join(words)}, for {percent(asked.attainment, 4)} of the requests due" if words else "none given"
 
 
 def _rounds(experiment: Experiment, measured: Measured) -> str:

@@ -1,0 +1,217 @@
+"""Which series do the pictures of a load show?  Folds of its requests and events, small enough to be drawn.
+
+Percentile curves pool the counted requests of a configuration's timed launches: their shape is for looking, the intervals of
+single percentiles stand in the metrics.  A timeline holds one launch in bins of equal length, with the measured window,
+what was broken when, and which replicas were down.  Raw seconds here; text is made in `assay.reports.view`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import polars as pl
+
+from assay.metrics.measured import Measured
+from assay.units import NS_PER_S
+
+# The places at which a curve is drawn; one is left out where fewer than ten requests lie beyond it.
+PERCENTS: Final = (
+    1,
+    2,
+    5,
+    10,
+    20,
+    30,
+    40,
+    50,
+    60,
+    70,
+    80,
+    85,
+    90,
+    93,
+    95,
+    96,
+    97,
+    98,
+    98.5,
+    99,
+    99.3,
+    99.5,
+    99.7,
+    99.8,
+    99.9,
+    99.95,
+    99.99,
+)
+BEYOND: Final = 10  # requests that must lie beyond a drawn percentile
+LATENCIES: Final = (("ttft_s", "TTFT"), ("tpot_s", "TPOT"), ("e2e_s", "end to end"))
+MOST_BINS: Final = 150
+MOST_TIMELINES: Final = 6
+
+
+@dataclass(frozen=True, kw_only=True)
+class PercentileCurve:
+    """How a latency of one configuration is distributed: (percent, seconds) ascending."""
+
+    configuration: str
+    latency: str  # ttft_s, tpot_s or e2e_s
+    points: tuple[tuple[float, float], ...]
+    requests: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bin:
+    """Some seconds of a load: what was due in them, and what became of it."""
+
+    begin_s: float  # after the load began
+    end_s: float
+    due: int
+    ok: int
+    met: int  # met every objective
+    failed: int
+    ttft_s: float | None  # median of those answered
+
+
+@dataclass(frozen=True, kw_only=True)
+class Span:
+    """Something that lasted, in seconds after the load began; `end_s` is None if nobody saw its end."""
+
+    kind: str  # fault or down
+    what: str
+    begin_s: float
+    end_s: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoadTimeline:
+    """One launch, second by second."""
+
+    launch: int
+    configuration: str
+    role: str
+    block: int
+    window_s: tuple[float, float] | None  # the measured one
+    bins: tuple[Bin, ...]
+    spans: tuple[Span, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServingSeries:
+    """Everything that the pictures of a load need beside the metrics."""
+
+    curves: tuple[PercentileCurve, ...]
+    timelines: tuple[LoadTimeline, ...]
+    errors: Mapping[str, Mapping[str, int]]  # configuration -> status -> requests of timed launches
+
+
+def build(measured: Measured) -> ServingSeries | None:
+    """The series of a record about serving; None of any other."""
+    if measured.subject != "serving":
+        return None
+    requests = measured.served.requests
+    timed = requests.join(measured.timed.select("launch"), on="launch", how="semi")
+    return ServingSeries(
+        curves=tuple(_curves(measured, timed)),
+        timelines=_timelines(measured, requests),
+        errors=_errors(measured, timed),
+    )
+
+
+def _curves(measured: Measured, timed: pl.DataFrame) -> list[PercentileCurve]:
+    found = []
+    for name in measured.configurations:
+        own = timed.filter((pl.col("configuration") == name) & pl.col("counted") & pl.col("ok"))
+        for latency, _ in LATENCIES:
+            values = own[latency].drop_nulls()
+            if len(values) >= BEYOND:
+                drawn = [p for p in PERCENTS if len(values) * (1.0 - p / 100.0) >= BEYOND or p <= 50]
+                points = tuple((p, float(values.quantile(p / 100.0, "lower") or 0.0)) for p in drawn)
+                found.append(PercentileCurve(configuration=name, latency=latency, points=points, requests=len(values)))
+    return found
+
+
+def _errors(measured: Measured, timed: pl.DataFrame) -> dict[str, dict[str, int]]:
+    counted = timed.filter(pl.col("counted") & ~pl.col("ok")).group_by("configuration", "status").len()
+    rows = {(row["configuration"], row["status"]): int(row["len"]) for row in counted.iter_rows(named=True)}
+    return {
+        name: {status: number for (own, status), number in sorted(rows.items()) if own == name}
+        for name in measured.configurations
+    }
+
+
+def _timelines(measured: Measured, requests: pl.DataFrame) -> tuple[LoadTimeline, ...]:
+    """Of every launch with a fault, and of the first timed launch of each configuration."""
+    launches = measured.table("launches").filter(pl.col("status") == "ok").sort("launch")
+    faults = launches.filter(pl.col("role") == "fault")
+    first = launches.filter(pl.col("role") == "timed").unique("configuration", keep="first", maintain_order=True)
+    chosen = [*faults.iter_rows(named=True), *first.iter_rows(named=True)][:MOST_TIMELINES]
+    return tuple(line for row in chosen if (line := _timeline(measured, requests, row)) is not None)
+
+
+def _timeline(measured: Measured, requests: pl.DataFrame, launch: Mapping[str, Any]) -> LoadTimeline | None:
+    window = measured.served.windows.filter(pl.col("launch") == launch["launch"]).row(0, named=True)
+    own = requests.filter((pl.col("launch") == launch["launch"]) & (pl.col("phase") != "cold"))
+    t0 = window["t0_ns"]
+    if t0 is None or own.height == 0:
+        return None
+    inside = None
+    if window["seconds"] is not None:
+        inside = ((window["begin_ns"] - t0) / NS_PER_S, (window["end_ns"] - t0) / NS_PER_S)
+    return LoadTimeline(
+        launch=launch["launch"], configuration=launch["configuration"], role=launch["role"], block=launch["block"],
+        window_s=inside, bins=_bins(own, t0), spans=tuple(_spans(measured, launch["launch"], t0)),
+    )  # fmt: skip
+
+
+def _bins(own: pl.DataFrame, t0: int) -> tuple[Bin, ...]:
+    since = own.with_columns(at=(pl.col("scheduled_ns") - t0) / NS_PER_S)
+    last = max(float(since["at"].max() or 0.0), 1e-9)  # type: ignore[arg-type]
+    width = next(
+        step for step in (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 300.0, 1e9) if last / step <= MOST_BINS
+    )
+    grouped = (
+        since.group_by((pl.col("at") / width).floor().cast(pl.Int64).alias("bin"))
+        .agg(
+            pl.len().alias("due"),
+            pl.col("ok").sum(),
+            pl.col("met").sum(),
+            pl.col("ttft_s").filter("ok").median().alias("ttft_s"),
+        )
+        .sort("bin")
+    )
+    return tuple(
+        Bin(
+            begin_s=row["bin"] * width, end_s=(row["bin"] + 1) * width, due=row["due"], ok=row["ok"], met=row["met"],
+            failed=row["due"] - row["ok"], ttft_s=row["ttft_s"],
+        )
+        for row in grouped.iter_rows(named=True)
+    )  # fmt: skip
+
+
+def _spans(measured: Measured, launch: int, t0: int) -> list[Span]:
+    """Faults and outages; each end belongs to the nearest begin before it of the same replica."""
+    kinds = {"fault": ("fault", "fault_end"), "down": ("replica_down", "replica_up")}
+    events = measured.table("events").filter(pl.col("launch") == launch).sort("ns")
+    found = []
+    for kind, (begin, end) in kinds.items():
+        for row in events.filter(pl.col("kind") == begin).iter_rows(named=True):
+            later = events.filter(
+                (pl.col("kind") == end) & (pl.col("ns") >= row["ns"]) & pl.col("value").eq_missing(row["value"])
+            )
+            found.append(Span(
+                kind=kind, what=_what(kind, row), begin_s=(row["ns"] - t0) / NS_PER_S,
+                end_s=(int(later["ns"][0]) - t0) / NS_PER_S if later.height else None,
+            ))  # fmt: skip
+    return found
+
+
+def _what(kind: str, row: Mapping[str, Any]) -> str:
+    who = "" if row["value"] is None else f" replica {int(row['value'])}"
+    if kind == "down":
+        return f"{who.strip() or 'a replica'} down"
+    detail = json.loads(row["detail"] or "{}")
+    return f"{detail.get('kind') or detail.get('fault') or 'fault'}{who}"
