@@ -5,11 +5,15 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from assay.faults import kill
 from assay.spec.plan import PlannedFault
+from tests.faults.loaded import at_once, kinds, one_replica, row, struck_at
+from tests.launchers.helpers import until
+from tests.launchers.test_guard import is_gone
 
 
 @pytest.mark.parametrize("name", ["KILL", "TERM", "ABRT", "SEGV"])
@@ -27,3 +31,28 @@ def test_a_victim_that_is_gone_is_told() -> None:
         kill.FAULT.strike(
             process.pid, PlannedFault(kind="kill", rank=0, after_checkpoints=0, delay_steps=1, signal="KILL")
         )
+
+
+def test_a_replica_is_killed_with_its_family_and_comes_back(tmp_path: Path) -> None:
+    with one_replica(tmp_path, "children=1") as (one, heard):
+        until(lambda: len(one.pids(0)) == 2, "the child")
+        family = one.pids(0)
+        with at_once("kill", struck_at(one), heard, for_s=0.1) as strike:
+            until(strike.done.is_set, "the fault's end")
+        assert all(is_gone(pid) for pid in family)
+        one.wait_ready(0)
+        assert one.pids(0)
+        assert not set(one.pids(0)) & set(family)
+    assert [row[0] for row in sorted(heard.rows, key=lambda row: row[1])] == [
+        "server_start", "server_ready", "fault", "server_exit", "fault_end", "server_start", "server_ready", "server_exit",
+    ]  # fmt: skip
+    assert row(heard, "fault")[3]["signal"] == "KILL"
+
+
+def test_a_replica_is_not_started_again_for_a_load_that_is_over(tmp_path: Path) -> None:
+    with one_replica(tmp_path) as (one, heard):
+        strike = at_once("kill", struck_at(one), heard)
+        until(lambda: one.state(0) == "exited", "the exit")
+        strike.close()
+        assert one.pids(0) == ()
+    assert kinds(heard) == ["fault", "fault_end"]

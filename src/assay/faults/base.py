@@ -1,16 +1,71 @@
 """When does a planned fault strike, and what does a kind of fault have to do?
 
-The decision is pure and looks only at what the workers last said about themselves: a fault strikes `delay_steps` steps
-after the job's `after_checkpoints`-th checkpoint, in the first incarnation, once.  What a kind does is its act alone.
+In a training the decision is pure and looks only at what the workers last said about themselves: a fault strikes
+`delay_steps` steps after the job's `after_checkpoints`-th checkpoint, in the first incarnation, once.  Under a load it
+strikes at a moment, and is undone at another (`assay.faults.under_load`).  What a kind does is its act alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from assay.record.progress import Progress
+from assay.spec.experiment import Fault as Asked
 from assay.spec.plan import PlannedFault
+from assay.spec.serving import Target
+
+if TYPE_CHECKING:
+    from assay.launchers.servers import Replicas
+
+Undo = Callable[[], None]
+
+
+class Front(Protocol):
+    """What stands between the load and the replicas."""
+
+    def before(self, url: str) -> str:
+        """An address that leads through it to `url`. Raises ValueError or RuntimeError if there can be none."""
+        ...
+
+    def close(self) -> None:
+        """Take it away."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Struck:
+    """What a fault under load may touch."""
+
+    replica: int
+    url: str  # the replica's own
+    target: Target
+    replicas: Replicas | None = None  # None: the servers are not assay's own
+    front: Any = None  # what the fault's own `front` made
+    front_url: str = ""  # the replica's address through it
+    log: Path | None = None  # for what a command prints
+    mark: str = ""  # value of ASSAY_MARK of what the fault starts, and of nothing else: at the end it is killed
+
+    @property
+    def own(self) -> Replicas:
+        """The replicas.
+
+        Raises:
+            OSError: they are not assay's own.
+        """
+        if self.replicas is None:
+            raise OSError(f"assay did not start {self.target.name} and cannot reach its processes")
+        return self.replicas
+
+
+def _not_in_a_training(pid: int, fault: PlannedFault) -> None:
+    raise OSError(f"a fault of kind {fault.kind} strikes under a load alone")
+
+
+def _everywhere(asked: Asked, target: Target) -> None:
+    return
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,7 +73,17 @@ class Fault:
     """A kind of fault."""
 
     name: str
-    strike: Callable[[int, PlannedFault], None]  # (process id of the victim, fault); raises OSError if it cannot
+    # (process id of the victim, fault); raises OSError if it cannot
+    strike: Callable[[int, PlannedFault], None] = _not_in_a_training
+    # Under a load: acts, and gives back what undoes it. Either raises OSError or RuntimeError if it cannot.
+    on_load: Callable[[Struck, Asked], Undo | None] | None = None
+    needs: Literal["pids", "proxy", ""] = ""  # pids: replicas that assay started
+    parameters: tuple[str, ...] = ()  # keys of the experiment's fault that say how it acts; they stand in the event
+    undone_at_end: bool = True  # whether it must be undone although the load is over
+    # Before anything is started. Raises SpecError or EnvironmentLacks.
+    check: Callable[[Asked, Target], None] = _everywhere
+    # What has to stand before the replicas: (asked, target, mark, seed). Raises EnvironmentLacks.
+    front: Callable[[Asked, Target, str, int], Front] | None = None
 
 
 def aim(progress: Mapping[int, Progress], fault: PlannedFault) -> int | None:

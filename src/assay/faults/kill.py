@@ -1,11 +1,15 @@
-"""What happens when a worker dies at once?  The victim gets the planned signal (kill(2)), SIGKILL by default."""
+"""What happens when a worker, or a replica, dies at once?  The victim gets the planned signal (kill(2)), SIGKILL by default.
+
+Under a load every process of the replica gets it; after `for_s` the replica is started again, on its old port.
+"""
 
 from __future__ import annotations
 
 import os
 import signal
 
-from assay.faults.base import Fault
+from assay.faults.base import Fault, Struck, Undo
+from assay.spec.experiment import Fault as Asked
 from assay.spec.plan import PlannedFault
 
 
@@ -18,4 +22,15 @@ def strike(pid: int, fault: PlannedFault) -> None:
     os.kill(pid, signal.Signals[f"SIG{fault.signal}"])
 
 
-FAULT = Fault(name="kill", strike=strike)
+def on_load(struck: Struck, asked: Asked) -> Undo:
+    """Send the signal to the replica's whole family; undone by starting it again.
+
+    Raises:
+        ProcessLookupError: it is gone already.
+    """
+    replicas = struck.own
+    replicas.kill(struck.replica, signal.Signals[f"SIG{asked.signal}"])
+    return lambda: replicas.restart(struck.replica)
+
+
+FAULT = Fault(name="kill", strike=strike, on_load=on_load, needs="pids", parameters=("signal",), undone_at_end=False)

@@ -1,0 +1,25 @@
+"""What happens when connections are reset?  Of those to a replica a share is, open and new ones, through a proxy of assay's own.
+
+What exactly is reset says `assay.traffic.proxy`.
+"""
+
+from __future__ import annotations
+
+from assay.faults import proxied
+from assay.faults.base import Fault, Struck, Undo
+from assay.spec.experiment import Fault as Asked
+
+
+def on_load(struck: Struck, asked: Asked) -> Undo:
+    """Reset the share of the connections until it is undone.
+
+    Raises:
+        RuntimeError: the proxy is gone.
+    """
+    struck.front.control(struck.front_url, reset_share=asked.share)
+    return lambda: struck.front.control(struck.front_url)
+
+
+FAULT = Fault(
+    name="reset", on_load=on_load, needs="proxy", parameters=("share",), check=proxied.check, front=proxied.front
+)

@@ -1,0 +1,189 @@
+"""What happens when a replica gets slow?  All of its processes together get a share of one processor (CFS quota).
+
+A control group of assay's own takes them in (cgroup v1: cpu.cfs_quota_us; v2: cpu.max) and gives them back afterwards.
+The period is as short as the quota allows (1 ms is the kernel's least), so that the replica slows down rather than stutters.
+A share of 0.1 is 1 ms in every 10 ms.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from assay.errors import EnvironmentLacks
+from assay.faults.base import Fault, Struck, Undo
+from assay.spec.experiment import Fault as Asked
+from assay.spec.serving import Target
+
+ROOT = Path("/")  # of /proc and /sys: another one in tests
+LEAST_QUOTA_US, SHORTEST_US, LONGEST_US = 1000, 10_000, 1_000_000  # kernel/sched/core.c: quota >= 1 ms, period <= 1 s
+MOST_LOOKS = 20  # for processes that are started while the others are moved
+MEND = (
+    "Run assay as root, or in a delegated group of its own (cgroup v2: systemd-run --user --scope -p Delegate=yes ...), "
+    'or use kind = "stop" or "delay".'
+)
+_numbers = itertools.count()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Group:
+    """A control group with a quota, made by assay."""
+
+    path: Path
+    version: int
+
+    def limit(self, share: float) -> None:
+        """Leave all its processes together a share of one processor."""
+        quota, period = quota_us(share)
+        if self.version == 1:
+            (self.path / "cpu.cfs_period_us").write_text(str(period))
+            (self.path / "cpu.cfs_quota_us").write_text(str(quota))
+        else:
+            (self.path / "cpu.max").write_text(f"{quota} {period}")
+
+    def free(self) -> None:
+        """Take the limit away."""
+        if self.version == 1:
+            (self.path / "cpu.cfs_quota_us").write_text("-1")
+        else:
+            (self.path / "cpu.max").write_text("max")
+
+    def pids(self) -> list[int]:
+        """The processes in it."""
+        return [int(word) for word in (self.path / "cgroup.procs").read_text().split()]
+
+    def remove(self, home: Path) -> None:
+        """Give the processes back and take the group away."""
+        for pid in self.pids():
+            with suppress(ProcessLookupError):
+                move(pid, home)
+        self.path.rmdir()
+
+
+def quota_us(share: float) -> tuple[int, int]:
+    """Quota and period, microseconds: the shortest period of which the share is a quota that the kernel takes."""
+    period = min(LONGEST_US, max(SHORTEST_US, round(LEAST_QUOTA_US / share)))
+    return max(LEAST_QUOTA_US, round(share * period)), period
+
+
+def move(pid: int, group: Path) -> None:
+    """Put a process, with all its threads, into a group."""
+    (group / "cgroup.procs").write_text(str(pid))
+
+
+def home_of(pid: int | str = "self") -> tuple[Path, int]:
+    """The folder of the group that rules a process's processor time, and the version of its hierarchy.
+
+    Raises:
+        EnvironmentLacks: there is no controller of processor time.
+    """
+    mounts = [line.split() for line in _text("proc/self/mounts").splitlines()]
+    groups = [line.split(":", 2) for line in _text(f"proc/{pid}/cgroup").splitlines()]
+    for _, controllers, path in groups:
+        for mount in mounts:
+            if "cpu" in controllers.split(",") and mount[2] == "cgroup" and "cpu" in mount[3].split(","):
+                return _inside(mount[1], path), 1
+    for _, controllers, path in groups:
+        for mount in mounts:
+            if not controllers and mount[2] == "cgroup2":
+                return _inside(mount[1], path), 2
+    raise EnvironmentLacks(f"this machine has no control groups for processor time (cgroup). {MEND}")
+
+
+def _inside(mount: str, path: str) -> Path:
+    top = ROOT / mount.lstrip("/")
+    found = top / path.lstrip("/")
+    return found if found.is_dir() else top  # in a container the path may be the host's
+
+
+def make(home: Path, version: int) -> Group:
+    """A new group.
+
+    Raises:
+        EnvironmentLacks: it may not be made here.
+    """
+    why = "no parent group hands the cpu controller on"
+    for parent in _parents(home, version):
+        path = parent / f"assay-{os.getpid()}-{next(_numbers)}"
+        try:
+            path.mkdir()
+        except OSError as error:
+            why = f"{path}: {error.strerror}"
+            continue
+        return Group(path=path, version=version)
+    raise EnvironmentLacks(f"no control group could be made to slow a replica down: {why}. {MEND}")
+
+
+def _parents(home: Path, version: int) -> list[Path]:
+    """Where a group may be made. In v2 a group with processes hands nothing on, so it is made beside the process's own."""
+    if version == 1:
+        return [home]
+    top = ROOT / "sys/fs/cgroup"
+    above = [one for one in (home, *home.parents) if one == top or top in one.parents]
+    return [one for one in above if "cpu" in _text_of(one / "cgroup.subtree_control").split()]
+
+
+def _text(path: str) -> str:
+    return _text_of(ROOT / path)
+
+
+def _text_of(path: Path) -> str:
+    try:
+        return path.read_text()
+    except OSError:
+        return ""
+
+
+def check(asked: Asked, target: Target) -> None:
+    """Whether a group can be made.
+
+    Raises:
+        EnvironmentLacks: it may not; says what to do.
+    """
+    home, version = home_of()
+    group = make(home, version)
+    try:
+        group.limit(asked.share)
+    except OSError as error:
+        raise EnvironmentLacks(f"no quota can be set in {group.path}: {error.strerror}. {MEND}") from None
+    finally:
+        group.path.rmdir()
+
+
+def on_load(struck: Struck, asked: Asked) -> Undo:
+    """Take the replica's processes into the group; undone by giving them back.
+
+    Raises:
+        ProcessLookupError: it is gone already.
+        OSError: they may not be moved.
+        EnvironmentLacks: the group could not be made.
+    """
+    replicas = struck.own
+    pids = replicas.pids(struck.replica)
+    if not pids:
+        raise ProcessLookupError(f"no process of replica {struck.replica} is running")
+    home, version = home_of(pids[0])
+    group = make(home, version)
+
+    def undo() -> None:
+        group.free()
+        group.remove(home)
+
+    try:
+        group.limit(asked.share)
+        for _ in range(MOST_LOOKS):
+            if not (outside := set(replicas.pids(struck.replica)) - set(group.pids())):
+                break
+            for pid in outside:
+                with suppress(ProcessLookupError):
+                    move(pid, group.path)
+    except OSError:
+        undo()
+        raise
+    return undo
+
+
+FAULT = Fault(name="slow", on_load=on_load, needs="pids", parameters=("share",), check=check)

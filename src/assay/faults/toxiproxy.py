@@ -1,0 +1,193 @@
+"""What happens when the network misbehaves in any of Toxiproxy's ways?  Its server (github.com/Shopify/toxiproxy) does it.
+
+assay creates a proxy before the replica by the server's HTTP API, sends the load through it, adds a toxic at the moment of
+the fault, removes it after `for_s`, and the proxy at the end.  In the target's options: `toxiproxy.api`, the server
+(default http://127.0.0.1:8474), and `toxiproxy.listen`, on which of its addresses it shall listen (default 127.0.0.1:0 if the
+server is on this host, else 0.0.0.0:0).
+
+The toxic is `latency` of `delay_s` on a `share` of the connections, on the way of the answers.  Another one stands in `command`: its
+type and, in JSON, its attributes, for example `reset_peer {"timeout": 0}` or `bandwidth {"rate": 100}`.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from assay.errors import EnvironmentLacks, Problem, SpecError
+from assay.faults.base import Fault, Struck, Undo
+from assay.spec.experiment import Fault as Asked
+from assay.spec.serving import Target
+
+DEFAULT_API = "http://127.0.0.1:8474"
+TIMEOUT_S = 5.0
+TOXIC = "assay"
+_LOCAL = ("127.0.0.1", "localhost", "::1")
+
+
+class Toxiproxy:
+    """The proxies that assay created on a server."""
+
+    def __init__(self, api: str, listen: str = "") -> None:
+        parts = urlsplit(api)
+        self._host, self._port = parts.hostname or "", parts.port or 8474
+        self._listen = listen or ("127.0.0.1:0" if self._host in _LOCAL else "0.0.0.0:0")
+        self._names: dict[str, str] = {}  # address through it -> the proxy's name
+
+    def version(self) -> str:
+        """What the server says of itself.
+
+        Raises:
+            RuntimeError: nothing answers, or something else than Toxiproxy.
+        """
+        return str(self.ask("GET", "/version"))
+
+    def before(self, url: str) -> str:
+        """Create a proxy; the URL that leads through it.
+
+        Raises:
+            ValueError: `url` is not http.
+            RuntimeError: the server refuses.
+        """
+        parts = urlsplit(url)
+        if parts.scheme != "http":
+            raise ValueError(f"Toxiproxy stands before http:// alone, not {parts.scheme}://")
+        upstream = f"{parts.hostname}:{parts.port or 80}"
+        name = f"assay-{upstream.replace(':', '-')}"
+        if name in self.ask("GET", "/proxies"):  # of a run that was killed
+            self.ask("DELETE", f"/proxies/{quote(name)}")
+        made = self.ask(
+            "POST", "/proxies", {"name": name, "listen": self._listen, "upstream": upstream, "enabled": True}
+        )
+        found = f"http://{self._host}:{str(made['listen']).rpartition(':')[2]}{parts.path.rstrip('/')}"
+        self._names[found] = name
+        return found
+
+    def add(self, url: str, kind: str, attributes: dict[str, Any], share: float) -> None:
+        """Add the toxic to the proxy at this address.
+
+        Raises:
+            RuntimeError: the server refuses.
+        """
+        self.ask("POST", f"/proxies/{quote(self._names[url])}/toxics", {
+            "name": TOXIC, "type": kind, "stream": "downstream", "toxicity": share, "attributes": attributes,
+        })  # fmt: skip
+
+    def remove(self, url: str) -> None:
+        """Remove the toxic again.
+
+        Raises:
+            RuntimeError: the server refuses.
+        """
+        self.ask("DELETE", f"/proxies/{quote(self._names[url])}/toxics/{TOXIC}")
+
+    def close(self) -> None:
+        """Remove the proxies."""
+        for url, name in list(self._names.items()):
+            del self._names[url]
+            try:
+                self.ask("DELETE", f"/proxies/{quote(name)}")
+            except RuntimeError:  # the server is gone, and with it the proxy
+                continue
+
+    def ask(self, method: str, path: str, body: dict[str, Any] | None = None) -> Any:
+        """One request to the server.
+
+        Raises:
+            RuntimeError: it does not answer, or not with success and JSON (or text).
+        """
+        connection = http.client.HTTPConnection(self._host, self._port, timeout=TIMEOUT_S)
+        try:
+            text = None if body is None else json.dumps(body)
+            connection.request(method, path, text, {"content-type": "application/json", "user-agent": "assay"})
+            answer = connection.getresponse()
+            said = answer.read(1 << 20).decode("utf-8", "replace").strip()
+        except (OSError, http.client.HTTPException) as error:
+            raise RuntimeError(f"Toxiproxy at {self._host}:{self._port}: {error or type(error).__name__}") from None
+        finally:
+            connection.close()
+        if not 200 <= answer.status < 300:
+            raise RuntimeError(
+                f"Toxiproxy at {self._host}:{self._port}: {method} {path} answered {answer.status}: {said[:200]}"
+            )
+        try:
+            return json.loads(said) if said else None
+        except ValueError:
+            return said
+
+
+def toxic(asked: Asked) -> tuple[str, dict[str, Any]]:
+    """Type and attributes of the toxic.
+
+    Raises:
+        SpecError: `command` is no type and JSON.
+    """
+    if not asked.command.strip():
+        return "latency", {"latency": round(1000 * asked.delay_s), "jitter": 0}
+    kind, _, text = asked.command.strip().partition(" ")
+    try:
+        attributes = json.loads(text or "{}")
+        if isinstance(attributes, dict) and kind.replace("_", "").isalpha():
+            return kind, attributes
+    except ValueError:
+        pass
+    raise SpecError((Problem(
+        where="faults[].command", found=repr(asked.command), allowed="for kind toxiproxy a toxic and its attributes in JSON",
+        mend="For example: command = 'reset_peer {\"timeout\": 0}'",
+    ),))  # fmt: skip
+
+
+def _server(target: Target) -> Toxiproxy:
+    return Toxiproxy(
+        str(target.options.get("toxiproxy.api", DEFAULT_API)), str(target.options.get("toxiproxy.listen", ""))
+    )
+
+
+def check(asked: Asked, target: Target) -> None:
+    """Whether the server answers and can stand before the engine.
+
+    Raises:
+        SpecError: the toxic makes no sense, or an address is not http://.
+        EnvironmentLacks: nothing answers.
+    """
+    toxic(asked)
+    if wrong := [url for url in target.urls if not url.startswith("http://")]:
+        raise SpecError((Problem(
+            where="faults[].kind", found=f"'toxiproxy' for {wrong[0]}", allowed="such a fault where the address is http://",
+        ),))  # fmt: skip
+    front(asked, target, "", 0)
+
+
+def front(asked: Asked, target: Target, mark: str, seed: int) -> Toxiproxy:
+    """The server's proxies.
+
+    Raises:
+        EnvironmentLacks: nothing answers.
+    """
+    found = _server(target)
+    try:
+        found.version()
+    except RuntimeError as error:
+        raise EnvironmentLacks(
+            f'{error}. Start toxiproxy-server, or name its address in the target\'s options ("toxiproxy.api"); '
+            'kind = "delay" and kind = "reset" need none.'
+        ) from None
+    return found
+
+
+def on_load(struck: Struck, asked: Asked) -> Undo:
+    """Add the toxic; undone by removing it.
+
+    Raises:
+        RuntimeError: the server refuses.
+    """
+    kind, attributes = toxic(asked)
+    struck.front.add(struck.front_url, kind, attributes, asked.share)
+    return lambda: struck.front.remove(struck.front_url)
+
+
+FAULT = Fault(
+    name="toxiproxy", on_load=on_load, needs="proxy", parameters=("share", "delay_s", "command"), check=check, front=front,
+)  # fmt: skip

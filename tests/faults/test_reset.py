@@ -1,0 +1,43 @@
+"""The fault `reset` resets connections through the proxy before the replica, and lets new ones live afterwards."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from assay.errors import SpecError
+from assay.faults import reset
+from assay.faults.under_load import check
+from assay.spec.experiment import Fault as Asked
+from assay.spec.serving import Target
+from tests.faults.loaded import at_once, kinds, one_replica, struck_at
+from tests.launchers.helpers import until
+from tests.launchers.test_servers import pid_at
+
+
+def test_connections_are_reset_until_the_fault_ends(tmp_path: Path) -> None:
+    assert reset.FAULT.front is not None
+    asked = Asked(kind="reset", share=1.0)
+    with one_replica(tmp_path) as (one, heard):
+        front = reset.FAULT.front(asked, one.target, "", 0)
+        try:
+            url = front.before(one.urls[0])
+            with socket.create_connection(("127.0.0.1", urlsplit(url).port or 0), 10) as kept:
+                strike = at_once("reset", struck_at(one, front=front, front_url=url), heard, share=1.0)
+                with pytest.raises(ConnectionResetError):
+                    kept.recv(1)
+            until(lambda: "fault" in kinds(heard), "the fault")
+            with pytest.raises(ConnectionResetError):
+                pid_at(url)
+            strike.close()
+            assert pid_at(url) == one.pids(0)[0]
+        finally:
+            front.close()
+
+
+def test_an_address_with_a_certificate_is_refused_before_anything_starts() -> None:
+    with pytest.raises(SpecError, match="http://"):
+        check(reset.FAULT, Asked(kind="reset"), Target(urls=("https://127.0.0.1:1",)))
