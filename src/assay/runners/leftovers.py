@@ -1,7 +1,7 @@
 """What became of requests whose client process died?  Each that was due and has no row gets one, with status lost.
 
-Which were due: everything with a due time of its own up to the end of the load, and of each chain (a stream, a session) the
-first request without a row, for it was under way or next.  What would have followed never became due.
+Due were: everything with a due time of its own up to the end of the load, and whatever follows a request that has ended.
+What would have followed a lost request never became due.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 from assay.record.reader import read_launch
 from assay.record.tables import REQUESTS
-from assay.traffic import arrivals
+from assay.traffic import arrivals_shares
 from assay.traffic.schedule import KINDS, NONE, PHASES, Schedule
 
 REASON = "the client process that was to send it ended"
@@ -21,45 +21,26 @@ REASON = "the client process that was to send it ended"
 def lost_rows(
     path: Path, launch: int, schedule: Schedule, dead: Sequence[int], clients: int, t0_ns: int, end_ns: int
 ) -> Iterator[tuple[Any, ...]]:
-    """The missing rows of table `requests`, of the client processes that died."""
+    """The missing rows of table `requests`, of the client processes that died; `t0_ns` is 0 if the load had not begun."""
     table = read_launch(path, launch, "requests")[0]
-    seen = set(table["request"].to_pylist()) if table is not None else set()
+    seen = frozenset(table["request"].to_pylist()) if table is not None else frozenset()
     for client in dead:
-        for number in _lost(schedule, client, clients, seen, t0_ns, end_ns):
+        for number in lost(schedule, client, clients, seen, t0_ns, end_ns):
             yield _row(schedule, launch, client, number, t0_ns, end_ns)
 
 
-def _lost(schedule: Schedule, client: int, clients: int, seen: set[int], t0_ns: int, end_ns: int) -> Iterator[int]:
-    chains: set[tuple[str, int]] = set()  # whose first missing request was found
-    for number in arrivals.mine(schedule, client, clients).tolist():
-        if number in seen:
-            continue
-        chain = _chain(schedule, number)
-        due = int(schedule.due_ns[number])
-        begun = t0_ns > 0 or PHASES[schedule.phase[number]] == "cold"
-        if (due == NONE and chain not in chains and begun and _follows_something(schedule, number, seen)) or (due != NONE and begun and t0_ns + due <= end_ns):
+def lost(schedule: Schedule, client: int, clients: int, seen: frozenset[int], t0_ns: int, end_ns: int) -> Iterator[int]:
+    """The numbers of the requests of a client process that were due and have no row, ascending."""
+    before = arrivals_shares.predecessors(schedule)
+    first = True  # of the cold requests nothing precedes the first one
+    for number in arrivals_shares.mine(schedule, client, clients).tolist():
+        due, cold = int(schedule.due_ns[number]), PHASES[schedule.phase[number]] == "cold"
+        begun = cold or t0_ns > 0
+        preceded = int(before[number]) in seen or (cold and first and int(before[number]) == NONE)
+        was_due = begun and (preceded if due == NONE else t0_ns + due <= end_ns)
+        first = first and not cold
+        if was_due and number not in seen:
             yield number
-        if chain is not None:
-            chains.add(chain)
-
-
-def _chain(schedule: Schedule, number: int) -> tuple[str, int] | None:
-    if PHASES[schedule.phase[number]] == "cold":
-        return ("cold", 0)
-    if schedule.session[number] != NONE and schedule.turn[number] > 0:
-        return ("session", int(schedule.session[number]))
-    if schedule.stream[number] != NONE:
-        return ("stream", int(schedule.stream[number]))
-    return ("session", int(schedule.session[number])) if schedule.session[number] != NONE else None
-
-
-def _follows_something(schedule: Schedule, number: int, seen: set[int]) -> bool:
-    """Whether the chain got as far as this request: the one before it has a row, or it is the first."""
-    chain = _chain(schedule, number)
-    for earlier in range(number - 1, -1, -1):
-        if _chain(schedule, earlier) == chain:
-            return earlier in seen
-    return True
 
 
 def _row(schedule: Schedule, launch: int, client: int, number: int, t0_ns: int, end_ns: int) -> tuple[Any, ...]:

@@ -29,7 +29,7 @@ from assay.runners.base import Job, LaunchProgress, LoadProgress, Made, RunConte
 from assay.runners.breaking import Breaking
 from assay.runners.engines import Engine, Engines
 from assay.runners.launch import mark_of
-from assay.runners.leftovers import lost_rows
+from assay.runners.leftovers import last_request, lost_rows
 from assay.runners.rows import check_written, launch_row, write_event
 from assay.spec.plan import configuration_of
 from assay.traffic import arrivals
@@ -37,7 +37,6 @@ from assay.traffic.schedule import Schedule
 from assay.units import MIB, NS_PER_S
 
 POLL_S: Final = 0.02
-POLL_FAULT_S: Final = 0.002  # a fault strikes at its moment
 SHOW_NS: Final = NS_PER_S // 4
 LEAD_NS: Final = 100_000_000  # between the word to begin and the begin
 CLIENT_MODULE: Final = "assay.traffic.client"
@@ -64,6 +63,7 @@ class LoadRun:
         self.broken: RecordError | None = None
         self.engine: Engine | None = None
         self.schedule: Schedule | None = None
+        self.missed = ""  # why the fault did not strike
 
     # ---- from begin to end
 
@@ -97,7 +97,9 @@ class LoadRun:
         engine = self.engine
         assert engine is not None
         with ExitStack() as stack:
-            breaking = stack.enter_context(Breaking(self.planned, engine, self._event_at))
+            log = self.context.record.log_path(self.job.number).resolve().with_suffix(".fault.log")
+            mark = f"{mark_of(self.context.record.path, self.job.number)}fault."
+            breaking = stack.enter_context(Breaking(self.planned, engine, self._event_at, log, mark))
             self._prepare(replace_urls(engine, breaking.urls))
             stack.enter_context(self._scraper(engine))
             stack.callback(self._close_clients)
@@ -113,8 +115,8 @@ class LoadRun:
         self.schedule = schedule
         self.load.mkdir(parents=True, exist_ok=True)
         arrivals.write(schedule, self.load / "schedule.arrow")
-        for batch in arrivals.batches(schedule, self.job.number):
-            self.writer.append_batch("arrivals", batch)
+        if self._open:
+            self._write_arrivals(len(schedule))
         self._note_schedule(
             arrivals.digest(schedule, self.serving.model_dump_json(include={"prompts", "task", "scenarios"}))
         )
@@ -126,6 +128,16 @@ class LoadRun:
             "flush_s": 0.5,
         }  # fmt: skip
         (self.load / "job.json").write_text(json.dumps(job), encoding="utf-8")
+
+    @property
+    def _open(self) -> bool:
+        """Whether it is known beforehand what will become due: in a closed loop the engine decides how far it comes."""
+        return self.serving.arrivals.process not in ("closed", "users", "single_stream", "multi_stream")
+
+    def _write_arrivals(self, end: int) -> None:
+        assert self.schedule is not None
+        for batch in arrivals.batches(self.schedule, self.job.number, end):
+            self.writer.append_batch("arrivals", batch)
 
     def _note_schedule(self, digest: str) -> None:
         assert self.schedule is not None
@@ -170,17 +182,16 @@ class LoadRun:
             for number, handle in enumerate(self.handles):
                 if number not in self.endings and (ending := handle.poll()) is not None:
                     self.endings[number] = ending
-            self._step(self._said())
-            if self.state == "load":
-                breaking.look(self.context.clock.now_ns())
+            self._step(self._said(), breaking)
             self._end_if_needed()
-            self.context.clock.sleep(POLL_FAULT_S if breaking.waiting else POLL_S)
+            self.context.clock.sleep(POLL_S)
         if self.state == "load":
             self._event("load_end", {})
-        breaking.undo_all()
+        breaking.end()
+        self.missed = breaking.missed
         self._show(self._said(), force=True)
 
-    def _step(self, said: list[Mapping[str, Any]]) -> None:
+    def _step(self, said: list[Mapping[str, Any]], breaking: Breaking) -> None:
         """From loading to the cold requests to the load, whenever the clients are ready."""
         states = [one.get("state", "") for one in said]
         if self.state == "loading" and len(states) == self.clients and all(states):
@@ -190,6 +201,7 @@ class LoadRun:
             self.t0_ns = self.context.clock.now_ns() + LEAD_NS
             self._say("begin", str(self.t0_ns))
             self._event_at("load_begin", self.t0_ns, None, {})
+            breaking.begin(self.t0_ns + round(self.serving.arrivals.warm_up_s * NS_PER_S))
             self.state = "load"
         self._show(said)
 
@@ -235,7 +247,9 @@ class LoadRun:
         if self.status:
             return self.status, redact(self.reason)
         worst = self._nothing_answered()
-        return ("failed", worst) if worst else ("ok", "")
+        if worst:
+            return "failed", worst
+        return "ok", f"the fault never struck: {self.missed}" if self.missed else ""
 
     def _nothing_answered(self) -> str:
         """Why no request of the load was answered; "" if any was."""
@@ -252,8 +266,12 @@ class LoadRun:
 
     def _account(self) -> None:
         """Rows for what clients that died had not yet written: every request that was due has one outcome."""
+        if self.schedule is None:
+            return
+        if not self._open:
+            self._write_arrivals(1 + last_request(self.context.record.path, self.job.number))
         dead = [number for number, ending in self.endings.items() if ending.exit_code != 0]
-        if not dead or self.schedule is None or self.state not in ("load", "cold"):
+        if not dead or self.state not in ("load", "cold"):
             return
         self.writer.flush()
         end_ns = self.context.clock.now_ns()

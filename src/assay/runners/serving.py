@@ -16,6 +16,7 @@ from assay.record.environment import absent
 from assay.record.writer import StreamWriter
 from assay.runners import course
 from assay.runners.base import Job, Made, Outcome, RunContext, Runner
+from assay.runners.breaking import can_be_broken
 from assay.runners.engines import Engines, described, reachable
 from assay.runners.loads import LoadRun, plug_ins_exist
 from assay.spec.experiment import Experiment
@@ -40,6 +41,7 @@ def check(experiment: Experiment, folder: Path) -> None:
     if missing := _missing_files(serving, folder):
         raise SpecError(tuple(missing), "the load")
     _keys_are_set(serving)
+    can_be_broken(experiment)
     reachable(experiment)
 
 
