@@ -15,7 +15,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from assay import catalog
 from assay.record.reader import open_record
 from assay.runners.base import Advice, Look
 from assay.stats.sequential import FIRST_LOOK, GROWTH, look_confidence, narrow_enough, next_look
@@ -70,7 +69,7 @@ def primary_intervals(measured: Measured) -> dict[str, Estimate]:
     from assay.verdict.compare import AUTO
 
     asked = measured.experiment.comparison.primary
-    names = AUTO if asked == "auto" else (asked,)
+    names = AUTO[measured.subject] if asked == "auto" else (asked,)
     results = _computed(measured, (*names, "speedup"))
     found: dict[str, Mapping[str, Estimate]] = {
         name: {key: value for key, value in results[name].items() if isinstance(value, Estimate)} for name in results
@@ -117,9 +116,9 @@ def disturbed(path: Path, launch: int) -> str:
 
 def _computed(measured: Measured, names: tuple[str, ...]) -> dict[str, Mapping[str, Value]]:
     """These metrics and what they come after, and no others: a look happens between two launches."""
-    from assay.verdict.judge import compute
+    from assay.verdict.judge import about, compute
 
-    known: Mapping[str, Metric] = catalog.load_all("metrics")
+    known: Mapping[str, Metric] = about(measured)
     wanted, waiting = set[str](), [name for name in names if name in known]
     while waiting:
         name = waiting.pop()

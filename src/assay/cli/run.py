@@ -107,11 +107,20 @@ def earlier_record(experiment: Experiment, root: Path) -> Measured | None:
     for path in sorted(record_folders(root), key=lambda path: path.stat().st_mtime, reverse=True):
         try:
             record = open_record(path)
-            if record.state == "complete" and record.experiment.workload == experiment.workload:
+            if record.state == "complete" and _same_work(record.experiment, experiment):
                 return from_record(record)
         except RecordError:
             continue
     return None
+
+
+def _same_work(earlier: Experiment, experiment: Experiment) -> bool:
+    """The same program; of a load the same traffic on the same engines, at whatever loads and objectives."""
+    free = {"concurrency", "rate", "search", "objectives", "client"}
+    ours, theirs = (
+        None if one.serving is None else one.serving.model_dump(exclude=free) for one in (experiment, earlier)
+    )
+    return earlier.workload == experiment.workload and ours == theirs
 
 
 def _expected_seconds(experiment: Experiment, earlier: Measured | None) -> float | None:
@@ -128,11 +137,10 @@ def _expected_seconds(experiment: Experiment, earlier: Measured | None) -> float
 
 
 def _foreseen(experiment: Experiment, earlier: Measured | None) -> Sequence[Expectation]:
-    from assay import catalog
     from assay.verdict.foresight import foresee
-    from assay.verdict.judge import compute
+    from assay.verdict.judge import about, compute
 
-    results = None if earlier is None else compute(earlier, catalog.load_all("metrics"))
+    results = None if earlier is None else compute(earlier, about(earlier))
     return foresee(experiment, earlier, results, _noise_floor())
 
 

@@ -31,12 +31,15 @@ ALIASES: Final[Mapping[str, tuple[str, ...]]] = {
     "environment": ("workload.environment", "workload.variables"),
     "engine": (
         *_CODE, "workload.runner", "workload.arguments", "workload.environment", "conditions.engine", "launcher.kind",
-        "software", "warm_up",
+        "software", "warm_up", "engine", "engines", "target", "serving.tokens_from",
     ),
+    "objectives": ("serving.objectives",),
+    "prompts": ("serving.prompts", "serving.files", "serving.schedules"),
+    "client": ("serving.client",),
     "machine": (*_MACHINE, "host", "noise", "doctor", "gpu", "cpu"),
     "software": ("software", "host.kernel", "host.os", "gpu.driver"),
     "launcher": ("launcher",),
-    "model": ("conditions.model", "model"),
+    "model": ("conditions.model", "model", "serving.model", "serving.tokenizer", "engine.model"),
     "dataset": ("conditions.dataset", "dataset", "samples"),
     "batch": ("conditions.batch", "conditions.batch_size", "conditions.global_batch", "batch"),
 }  # fmt: skip
@@ -49,6 +52,11 @@ FOLLOWS: Final[Mapping[str, tuple[str, ...]]] = {
     "conditions.batch": ("batch",),
     "conditions.batch_size": ("batch",),
     "conditions.global_batch": ("batch",),
+    "serving.model": ("engine.model", "serving.tokenizer"),
+    "serving.prompts": ("serving.files", "serving.schedules"),
+    "serving.files": ("serving.schedules",),
+    "serving.tokenizer": ("serving.files",),
+    "engine.backend": ("engines", "serving.tokens_from"),
     "gpu.models": ("gpu",),
     "cpu.model": ("cpu", "host.machine"),
     "software.torch.version": ("software.torch", "software.packages.triton"),
@@ -79,9 +87,10 @@ def refusing(mismatches: Iterable[Mismatch]) -> tuple[Mismatch, ...]:
 def unknown_on_all(sides: Sequence[Side]) -> tuple[str, ...]:
     """Identity fields that no side recorded: they were not compared, and could differ."""
     results = [(side.measured, side.judgement.results) for side in sides]
+    subjects = {side.measured.subject for side in sides}
     return tuple(
         c.name for c in CONDITIONS
-        if c.kind == "identity" and c.family is None and c.absent == "differs" and c.name != "workload.script"
+        if c.kind == "identity" and subjects & set(c.about) and c.family is None and c.absent == "differs" and c.name != "workload.script"
         and not any(c.fields(*one) for one in results)
     )  # fmt: skip
 

@@ -28,6 +28,7 @@ from assay.errors import Problem, SpecError
 from assay.metrics.base import ALL, Metric
 from assay.metrics.estimate import Absent, Value
 from assay.metrics.format import count, given
+from assay.metrics.measured import Subject
 from assay.stats.comparison import REASONS, Decision, Difference, decide
 from assay.stats.multiplicity import benjamini_hochberg, holm
 from assay.stats.sequential import comparison_confidence
@@ -44,7 +45,17 @@ from assay.verdict.comparability import differences, refusing, unknown_on_all
 from assay.verdict.compared import Change, Comparison, Mismatch, Outcome, Side, State
 from assay.verdict.judge import Judgement
 
-AUTO: Final = ("throughput", "step_time", "trial_time", "wall_time")
+AUTO: Final[Mapping[Subject, tuple[str, ...]]] = {
+    "training": ("throughput", "step_time", "trial_time", "wall_time"),
+    "calls": ("throughput", "step_time", "trial_time", "wall_time"),
+    # Goodput where objectives were asked for; of answers without tokens (embeddings) the requests.
+    "serving": ("goodput", "output_throughput", "request_throughput", "ttft_p95", "e2e_p95"),
+}  # fmt: skip
+OTHERWISE: Final[Mapping[Subject, str]] = {
+    "training": "wall_time",
+    "calls": "wall_time",
+    "serving": "output_throughput",
+}
 MOST_FLAGS: Final = 5  # of a refusal that are spelled out in its sentence
 TESTED: Final = ("performance", "cost")  # dimensions; quality has its own test, and faults are made once
 NOT_THE_WORKLOADS: Final = frozenset({"instrument_overhead"})
@@ -102,6 +113,51 @@ def compare_configurations(side: Side, configurations: Sequence[str], *, primary
         [arms], configurations[0], primary, varying=("configuration",), mismatches=inadmissible, refused=inadmissible,
         forced=False,
     )  # fmt: skip
+
+
+def compare_engines(
+    side: Side, engines: Sequence[str] = (), *, primary: str | None = None, at: float | None = None
+) -> Comparison:
+    """Engines of one record against the first one named, at every scenario and load that they have in common.
+
+    Launches are paired by block.  The largest load decides, or the load `at`; of several scenarios the last one asked for.
+
+    Raises:
+        SpecError: an unknown engine, load or metric, or fewer than two engines.
+    """
+    measured = side.measured
+    known = list(dict.fromkeys(one.target for one in measured.varied if one.target))
+    names = list(engines) or known
+    _check_labels(names)
+    for name in names:
+        _among(name, known, "engines")
+    rows = _same_loads(side, names)
+    deciding = rows[-1]
+    if at is not None:
+        loads = {one.name: one.load for one in measured.varied}
+        _among(f"{at:g}", [f"{load:g}" for load in dict.fromkeys(loads.values()) if load is not None], "--at")
+        deciding = next(row for row in reversed(rows) if loads[row[0].configuration] == at)
+    inadmissible = _inadmissible([side])
+    return _compare(
+        rows, deciding[0].configuration, primary, varying=("engine",), mismatches=inadmissible, refused=inadmissible,
+        forced=False,
+    )  # fmt: skip
+
+
+def _same_loads(side: Side, engines: Sequence[str]) -> list[list[Arm]]:
+    """One row for each scenario and load: the engines' configurations, in the order of the engines."""
+    found: dict[tuple[str, float | None], dict[str, str]] = {}
+    for one in side.measured.varied:
+        found.setdefault((one.scenario, one.load), {})[one.target] = one.name
+    return [[Arm(label=name, side=side, configuration=by[name]) for name in engines] for by in found.values()]
+
+
+def _among(name: str, known: Sequence[str], where: str) -> None:
+    if name not in known:
+        close = difflib.get_close_matches(name, known, n=1)
+        mend = f"Did you mean {close[0]}?" if close else ""
+        problem = Problem(where=where, found=repr(name), allowed=f"one of {', '.join(known)}", mend=mend)
+        raise SpecError((problem,), "the comparison")
 
 
 # ---- may one ask? ----------------------------------------------------------------------------------------------------
@@ -237,9 +293,11 @@ def _floor(arm: Arm, base: Arm) -> float:
 def _primary(name: str, deciding: Sequence[Arm]) -> str:
     known = deciding[0].side.judgement.metrics
     if name == "auto":
-        there = [one for one in AUTO if all(launch_values(arm.value(one)) for arm in deciding)]
-        partly = [one for one in AUTO if one in known and any(launch_values(arm.value(one)) for arm in deciding)]
-        return (*there, *partly, "wall_time")[0]
+        subject = deciding[0].measured.subject
+        names = AUTO[subject]
+        there = [one for one in names if all(launch_values(arm.value(one)) for arm in deciding)]
+        partly = [one for one in names if one in known and any(launch_values(arm.value(one)) for arm in deciding)]
+        return (*there, *partly, OTHERWISE[subject])[0]
     if (
         name in known
         and ALL not in deciding[0].side.judgement.results.get(name, {})
@@ -467,7 +525,14 @@ def _sentence(made: Comparison, deciding: Sequence[Arm], held: Mapping[tuple[str
     if made.exploratory:
         head = f"{EXPLORATORY}, forced although {', '.join(m.field for m in made.refused)} differ: "
     place = "" if base.configuration != deciding[-1].configuration else f"At {where}: "
+    if "engine" in made.varying and base.measured is deciding[-1].measured:
+        place = f"At {shared_load(base)}: "
     return f"{head}{place}{'. '.join(claims)}. {given(made.confidence * 100)} % confidence.{studied}"
+
+
+def shared_load(arm: Arm) -> str:
+    """What the configurations of all engines at one load have in common: the name without its engine."""
+    return arm.configuration.removeprefix(f"engine={arm.label} ")
 
 
 def _claim(change: Change, title: str, baseline: str, held: Quality) -> str:
@@ -496,7 +561,7 @@ def _notes(made: Comparison, deciding: Sequence[Arm], held: Mapping[tuple[str, s
     if not made.floor:
         notes.append("The noise floor of the machine is not known: run `assay doctor` before measuring.")
     notes += [_mismatch_note(m) for m in made.mismatches if m.kind != "context" and not m.refuses]
-    notes += _price_notes(made) + _unknown_notes(deciding) + _idle_notes(made)
+    notes += _price_notes(made) + _unknown_notes(deciding) + _idle_notes(made, deciding)
     return tuple(notes)
 
 
@@ -517,8 +582,8 @@ def _unknown_notes(deciding: Sequence[Arm]) -> list[str]:
     return [f"Recorded on no side, so not compared: {', '.join(names)}."] if names else []
 
 
-def _idle_notes(made: Comparison) -> list[str]:
+def _idle_notes(made: Comparison, deciding: Sequence[Arm]) -> list[str]:
     """A factor that was declared and does not differ: perhaps the wrong records are compared."""
-    if not made.varying or made.varying == ("configuration",) or any(m.declared for m in made.mismatches):
+    if not made.varying or len({id(arm.measured) for arm in deciding}) == 1 or any(m.declared for m in made.mismatches):
         return []
     return [f"Declared as studied, but the same on all sides: {', '.join(made.varying)}."]

@@ -22,10 +22,11 @@ from typing import Any, Final, Literal
 
 import polars as pl
 
-from assay.metrics.base import Results
+from assay.metrics.base import EVERYTHING, LAUNCHED, Results
 from assay.metrics.estimate import Estimate
-from assay.metrics.measured import Measured
-from assay.spec.plan import configuration_name
+from assay.metrics.measured import Measured, Subject
+from assay.spec.plan import targets_of
+from assay.spec.serving import Serving, Target
 from assay.verdict.compared import ConditionClass
 
 Read = Callable[[Measured, Results], Any]  # a plain value or a mapping of them; None: not recorded
@@ -48,6 +49,7 @@ class Condition:
     same: Same
     how: str  # in words, how two values are compared
     absent: Absence = "differs"  # only where it is identity; what is not recorded on one side is a note elsewhere
+    about: tuple[Subject, ...] = EVERYTHING  # records that have it; of others its absence is no gap
 
     @property
     def family(self) -> str | None:
@@ -92,6 +94,8 @@ def _overlap(a: Any, b: Any) -> bool:
 
 
 def _agree_on_common(a: Any, b: Any) -> bool:
+    if not (isinstance(a, Mapping) and isinstance(b, Mapping)):
+        return bool(a == b)
     return all(a[key] == b[key] for key in a.keys() & b.keys())
 
 
@@ -139,7 +143,9 @@ def _leading(read: Read, numbers: int) -> Read:
 
 
 def _script(measured: Measured, _: Results) -> Any:
-    """The script's name where its content was not recorded: else the digest says more."""
+    """The script's name where its content was not recorded: else the digest says more. Of a load it is the engine's address."""
+    if measured.subject == "serving":
+        return NOT_ASKED
     return None if seen(measured, "script", "sha256") else measured.experiment.workload.script
 
 
@@ -319,10 +325,167 @@ def _prices(measured: Measured, _: Results) -> Any:
 
 
 def _levels(measured: Measured, _: Results) -> Any:
-    return [configuration_name(level) for level in measured.levels]
+    return list(measured.configurations)
+
+
+def _base(measured: Measured, _: Results) -> Any:
+    """What speedups are relative to; a load has none."""
+    return NOT_ASKED if measured.subject == "serving" else measured.base
+
+
+# ---- what was asked of a load ------------------------------------------------------------------------------------------
+
+
+def _of_load(*path: str) -> Read:
+    """A key below [serving]; "not asked for" where it says nothing."""
+
+    def read(measured: Measured, _: Results) -> Any:
+        found: Any = measured.experiment.serving
+        if found is None:
+            return None
+        for key in path:
+            found = getattr(found, key, None)
+            if found is None or found == "":
+                return NOT_ASKED
+        return list(found) if isinstance(found, tuple) else found
+
+    return read
+
+
+def _stages(measured: Measured, _: Results) -> Any:
+    serving = measured.experiment.serving
+    if serving is None:
+        return None
+    return (
+        NOT_ASKED
+        if not serving.arrivals.stages
+        else [stage.model_dump(mode="json") for stage in serving.arrivals.stages]
+    )
+
+
+def _scenarios_fit(a: Any, b: Any) -> bool:
+    """One in common, if both sides name their scenarios in their configurations; else the very same."""
+    if isinstance(a, list) and isinstance(b, list) and len(a) > 1 and len(b) > 1:
+        return _overlap(a, b)
+    return _equal(a, b)
+
+
+def _kinds_of_load(measured: Measured, _: Results) -> Any:
+    """Whether loads are numbers in flight or rates: 8 of the one are not 8 of the other."""
+    serving = measured.experiment.serving
+    if serving is None:
+        return None
+    return "concurrency" if serving.concurrency else "rate" if serving.rate else "as the arrivals say"
+
+
+def _objectives(measured: Measured, _: Results) -> Any:
+    serving = measured.experiment.serving
+    if serving is None:
+        return None
+    asked = serving.objectives.model_dump()
+    return {name: NOT_ASKED if value is None else value for name, value in asked.items()}
+
+
+def _prompts(measured: Measured, _: Results) -> Any:
+    serving = measured.experiment.serving
+    return None if serving is None else serving.prompts.model_dump(exclude={"source"})
+
+
+def _checks_sent(measured: Measured, _: Results) -> Any:
+    """Requests that are sent for a check are part of the load."""
+    serving = measured.experiment.serving
+    return None if serving is None else serving.correctness.model_dump(exclude={"grade"})
+
+
+def _engines(read: Callable[[Measured, Target, Serving], Mapping[str, Any]]) -> Read:
+    """Facts of every engine: "fact", or "name.fact" where a record has several."""
+
+    def found(measured: Measured, _: Results) -> Any:
+        serving = measured.experiment.serving
+        if serving is None:
+            return None
+        targets = targets_of(serving)
+        return {
+            fact if len(targets) == 1 else f"{target.name}.{fact}": value
+            for target in targets for fact, value in read(measured, target, serving).items()
+        }  # fmt: skip
+
+    return found
+
+
+def _asked_of_engine(measured: Measured, target: Target, serving: Serving) -> Mapping[str, Any]:
+    """What is done with an engine, without where it listens and who may use it."""
+    return {
+        "backend": target.backend, "model": target.model or serving.model or NOT_ASKED, "command": list(target.command),
+        "router": list(target.router), "environment": dict(target.environment), "options": dict(target.options),
+        "replicas": len(target.urls) or target.replicas, "balance": target.balance, "headers": sorted(target.headers),
+        "restart": target.restart if target.command else NOT_ASKED,
+    }  # fmt: skip
+
+
+def _version_of_engine(measured: Measured, target: Target, _: Serving) -> Mapping[str, Any]:
+    """What the engine says of its version, where it says anything (environment.before.engines)."""
+    said = seen(measured, "engines", target.name, "said")
+    try:
+        told = json.loads(said) if isinstance(said, str) else said
+    except ValueError:  # cut, because it was long
+        told = None
+    version = told.get("version") if isinstance(told, Mapping) else None
+    return {"version": version} if isinstance(version, str | int | float) else {}
+
+
+def _place_of_engine(_: Measured, target: Target, __: Serving) -> Mapping[str, Any]:
+    return {"name": target.name, "urls": list(target.urls) or NOT_ASKED}
+
+
+def _schedules(measured: Measured, _: Results) -> Any:
+    """What fixes a schedule -> digest of everything that was to be sent; None: nothing was digested.
+
+    The key holds configuration, seed and all settings that a schedule follows from: where these differ a field of their own says so.
+    """
+    digests, serving = measured.manifest.get("schedules"), measured.experiment.serving
+    if serving is None or not isinstance(digests, Mapping):
+        return None
+    settings = serving.model_dump_json(include={"task", "scenarios", "tokenizer", "arrivals", "prompts", "correctness"})
+    replicas = {one.name: one.workers for one in measured.varied}
+    found: dict[str, Any] = {}
+    for launch, configuration, seed in measured.timed.select("launch", "configuration", "seed").iter_rows():
+        entry = digests.get(str(launch))
+        if isinstance(entry, Mapping) and entry.get("sha256"):
+            fixed = hashlib.sha256(f"{settings} {replicas.get(configuration)}".encode()).hexdigest()[:8]
+            found[f"{configuration} seed={seed} settings={fixed}"] = str(entry["sha256"])[:16]
+    return found or None
+
+
+def _files(measured: Measured, _: Results) -> Any:
+    """Key of the experiment -> digest of the file that it names: prompts, tokenizer, trace."""
+    return seen(measured, "files")
+
+
+def _tokens_from(measured: Measured, _: Results) -> Any:
+    """Where the counts of output tokens come from; None: there are none."""
+    if measured.subject != "serving":
+        return None
+    told = measured.table("requests").filter((pl.col("status") == "ok") & (pl.col("phase") == "main"))
+    if told.height == 0:
+        return None
+    if told["tokens_out"].is_not_null().mean() == 1.0:
+        return "the server's usage"
+    counted = measured.table("token_counts").select("launch", "request", pl.col("tokens_out").alias("counted"))
+    both = told.select("launch", "request", "tokens_out").join(counted, on=["launch", "request"], how="left")
+    if both["tokens_out"].is_not_null().any():
+        return "the server's usage in part"
+    return "the tokenizer" if both["counted"].is_not_null().any() else None
 
 
 # ---- the catalogue -----------------------------------------------------------------------------------------------------
+
+
+_OF_LOADS = ("serving.", "engine.", "engines.", "target.")
+
+
+def _about(name: str) -> tuple[Subject, ...]:
+    return ("serving",) if name.startswith(_OF_LOADS) else EVERYTHING
 
 
 def _identity(
@@ -334,20 +497,29 @@ def _identity(
     same: Same = _equal,
     how: str = "exactly",
     absent: Absence = "differs",
+    about: tuple[Subject, ...] | None = None,
 ) -> Condition:
-    return Condition(name=name, kind="identity", read=read, why=why, source=source, same=same, how=how, absent=absent)
+    return Condition(
+        name=name, kind="identity", read=read, why=why, source=source, same=same, how=how, absent=absent, about=about or _about(name)
+    )  # fmt: skip
 
 
 def _hardware(name: str, read: Read, why: str, source: str, *, same: Same = _equal, how: str = "exactly") -> Condition:
-    return Condition(name=name, kind="hardware", read=read, why=why, source=source, same=same, how=how)
+    return Condition(
+        name=name, kind="hardware", read=read, why=why, source=source, same=same, how=how, about=_about(name)
+    )
 
 
 def _condition(name: str, read: Read, why: str, source: str, *, same: Same = _equal, how: str = "exactly") -> Condition:
-    return Condition(name=name, kind="condition", read=read, why=why, source=source, same=same, how=how)
+    return Condition(
+        name=name, kind="condition", read=read, why=why, source=source, same=same, how=how, about=_about(name)
+    )
 
 
 def _context(name: str, read: Read, why: str, source: str) -> Condition:
-    return Condition(name=name, kind="context", read=read, why=why, source=source, same=_equal, how="recorded only")
+    return Condition(
+        name=name, kind="context", read=read, why=why, source=source, same=_equal, how="recorded only", about=_about(name)
+    )  # fmt: skip
 
 
 _SPEC = "experiment.toml"
@@ -371,7 +543,7 @@ CONDITIONS: Final[tuple[Condition, ...]] = (
         "only configurations that both sides have can be compared", _SPEC, same=_overlap, how="at least one in common",
     ),
     _identity("scaling.mode", _asked("scaling", "mode"), "strong scaling fixes the whole work, weak scaling that of a worker", _SPEC),
-    _identity("scaling.base", lambda m, _: m.base, "speedups are relative to this configuration", _SPEC),
+    _identity("scaling.base", _base, "speedups are relative to this configuration", _SPEC),
     _identity("scaling.time", _asked("scaling", "time"), "a speedup of steps is not one of whole runs", _SPEC),
     _identity("quality.metric", _asked("quality", "metric"), "quality is held or lost in this score", _SPEC),
     _identity("quality.direction", _asked("quality", "direction"), "it says which of two scores is the better one", _SPEC),
@@ -388,14 +560,50 @@ CONDITIONS: Final[tuple[Condition, ...]] = (
         "a number is only comparable with one of the same definition", "signatures of the estimates",
         same=_agree_on_common, how="exactly, for the metrics that both sides have", absent="note",
     ),
-    _identity("dataset.size", _fingerprint("dataset_size"), "another data set is other work", "table fingerprints"),
-    _identity("model.parameters", _fingerprint("parameters"), "another model is other work", "table fingerprints"),
+    _identity("dataset.size", _fingerprint("dataset_size"), "another data set is other work", "table fingerprints", about=LAUNCHED),
+    _identity("model.parameters", _fingerprint("parameters"), "another model is other work", "table fingerprints", about=LAUNCHED),
     _identity(
         "batch.items_per_step.*", _items_per_step,
         "a larger global batch is other work, and another training", "table steps, median", same=_within(1e-6), absent="skip",
     ),
     _identity("evaluation.examples", _examples, "quality on other questions is another quality", "table examples, digest of the ids"),
     _identity("samples.set", _samples, "other training samples are other work", "table samples, digest of the ids of a whole epoch", absent="note"),
+    _identity("serving.task", _of_load("task"), "each task is other work", _SPEC),
+    _identity("serving.model", _of_load("model"), "another model is other work", _SPEC),
+    _identity("serving.tokenizer", _of_load("tokenizer"), "it decides how long a prompt of so many tokens is", f"{_SPEC}; its content where that was recorded"),
+    _identity("serving.files.*", _files, "other content is another load", f"{_BEFORE} files, SHA-256", absent="note"),
+    _identity(
+        "serving.scenarios", _of_load("scenarios"), "lengths decide what a request costs", _SPEC,
+        same=_scenarios_fit, how="exactly; at least one in common where both sides have several",
+    ),
+    _identity("serving.load", _kinds_of_load, "so many requests in flight are not so many per second", _SPEC),
+    _identity("serving.arrivals.process", _of_load("arrivals", "process"), "waiting depends on how arrivals scatter", _SPEC),
+    _identity("serving.arrivals.cv", _of_load("arrivals", "cv"), "bursts make queues", _SPEC),
+    _identity("serving.arrivals.stages", _stages, "waiting depends on how the rate changes", _SPEC),
+    _identity("serving.arrivals.trace", _of_load("arrivals", "trace"), "another trace is another load", _SPEC),
+    _identity("serving.arrivals.trace_format", _of_load("arrivals", "trace_format"), "it decides how the trace is read", _SPEC),
+    _identity("serving.arrivals.speed", _of_load("arrivals", "speed"), "a trace replayed faster is a higher rate", _SPEC),
+    _identity("serving.arrivals.samples_per_query", _of_load("arrivals", "samples_per_query"), "requests that come together wait for each other", _SPEC),
+    _identity("serving.arrivals.requests", _of_load("arrivals", "requests"), "a load that ends after so many requests is another one", _SPEC),
+    _identity("serving.prompts.source", _of_load("prompts", "source"), "other prompts are another load", _SPEC),
+    _identity("serving.prompts.*", _prompts, "it changes what is sent", _SPEC),
+    _identity("serving.stream", _of_load("stream"), "without a stream there is no first token", _SPEC),
+    _identity("serving.temperature", _of_load("temperature"), "sampling changes the answers and their lengths", _SPEC),
+    _identity("serving.ignore_eos", _of_load("ignore_eos"), "answers that end where they like are shorter", _SPEC),
+    _identity("serving.correctness.*", _checks_sent, "requests that are sent for a check are part of the load", _SPEC),
+    _identity("serving.objectives.*", _objectives, "goodput and attainment are relative to the objectives", _SPEC),
+    _identity(
+        "serving.tokens_from", _tokens_from, "counts by a server and by a tokenizer are different quantities", "tables requests and token_counts",
+        absent="note",
+    ),
+    _identity("engine.*", _engines(_asked_of_engine), "another engine, or one that is set otherwise, is what a comparison studies", _SPEC),
+    _identity(
+        "engines.*", _engines(_version_of_engine), "engines change between releases", f"{_BEFORE} engines: what the engine says of itself", absent="note",
+    ),
+    _identity(
+        "serving.schedules", _schedules, "the same settings with the same seed must give the same requests", "manifest.json schedules",
+        same=_agree_on_common, how="exactly, where configuration, seed and settings are the same", absent="note",
+    ),
     _hardware("cpu.model", _environment("cpu", "model"), "another processor has another speed", _BEFORE),
     _hardware("cpu.usable", _usable, "more processors do more work", _BEFORE),
     _hardware("cpu.smt", _environment("cpu", "smt"), "two threads on one core share it", _BEFORE),
@@ -427,6 +635,17 @@ CONDITIONS: Final[tuple[Condition, ...]] = (
     _hardware("software.torch.version", _environment("software", "torch", "version"), "kernels and collectives change between releases", _BEFORE),
     _hardware("software.torch.cuda", _environment("software", "torch", "cuda"), "kernels and collectives change between releases", _BEFORE),
     _hardware("software.packages.*", _packages, "this package does part of the work", _BEFORE),
+    _condition("serving.client.transport", _of_load("client", "transport"), "a library carries less, and stamps later; what is sent is the same", _SPEC),
+    _condition("serving.client.processes", _of_load("client", "processes"), "more processes carry more load; what is sent is the same", _SPEC),
+    _condition("serving.client.connections", _of_load("client", "connections"), "requests wait for a connection where these are few", _SPEC),
+    _condition("serving.client.timeout_s", _of_load("client", "timeout_s"), "a shorter patience turns slow answers into failures", _SPEC),
+    _condition("serving.client.first_byte_timeout_s", _of_load("client", "first_byte_timeout_s"), "a shorter patience turns slow answers into failures", _SPEC),
+    _condition("serving.client.http2", _of_load("client", "http2"), "requests share a connection", _SPEC),
+    _condition("serving.client.proxy", _of_load("client", "proxy"), "a proxy adds its own time", _SPEC),
+    _condition("serving.arrivals.duration_s", _of_load("arrivals", "duration_s"), "a queue that grows shows in longer loads", _SPEC),
+    _condition("serving.arrivals.warm_up_s", _of_load("arrivals", "warm_up_s"), "caches and compilers need their time", _SPEC),
+    _condition("serving.arrivals.cold", _of_load("arrivals", "cold"), "requests before the load warm the engine up", _SPEC),
+    _condition("serving.arrivals.drain_s", _of_load("arrivals", "drain_s"), "what is not waited for is a failure", _SPEC),
     _condition("workload.variables.*", _variables, "it can change a measurement; what must not differ belongs into workload.environment", _BEFORE),
     _condition("host.os", _environment("host", "os"), "system libraries change between releases", _BEFORE),
     _condition("cpu.governors", _environment("cpu", "governors"), "the governor decides the clock", _BEFORE),
@@ -458,6 +677,10 @@ CONDITIONS: Final[tuple[Condition, ...]] = (
         "times and costs of whole runs compare only runs of the same length", "table steps, median", same=_within(0.01), how="within 1 %",
     ),
     _condition("assay.version", _manifest("assay_version"), "another version may record otherwise", "manifest.json"),
+    _context("target.*", _engines(_place_of_engine), "where an engine listens and how it is called says nothing of it", _SPEC),
+    _context("serving.correctness.grade", _of_load("correctness", "grade"), "a grade judges a record and changes no number", _SPEC),
+    _context("serving.client.most_lag", _of_load("client", "most_lag"), "a limit judges a record and changes no number", _SPEC),
+    _context("serving.client.least_achieved", _of_load("client", "least_achieved"), "a limit judges a record and changes no number", _SPEC),
     _context("record.name", _manifest("name"), "a name means nothing", "manifest.json"),
     _context("record.created_utc", _manifest("created_utc"), "records are made at different times", "manifest.json"),
     _context("host.name", _environment("host", "name"), "machines of one kind have different names", _BEFORE),

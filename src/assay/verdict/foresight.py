@@ -24,7 +24,8 @@ from assay.metrics.estimate import Estimate
 from assay.metrics.format import count, given, percent
 from assay.metrics.measured import Measured
 from assay.spec.experiment import Experiment
-from assay.spec.plan import configuration_name
+from assay.spec.plan import Configuration, configurations
+from assay.spec.serving import Serving
 from assay.stats.comparison import detectable_effect
 from assay.stats.intervals import t_quantile
 from assay.stats.noninferiority import items_needed, items_needed_without_flips
@@ -38,6 +39,7 @@ SUPPOSING = "if launches vary by"
 FEWEST_LAUNCHES = 3
 WINDOWS = 10  # of a launch's steps in a pilot
 TIMES = ("step_time", "trial_time", "wall_time")
+LOADS = ("goodput", "output_throughput", "ttft_p95", "e2e_p95")  # of a load, which has no steps and no speedup
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,6 +76,9 @@ def _all(
         )  # fmt: skip
     else:
         yield from _performance(experiment, earlier, results, floor)
+    if experiment.serving is not None:
+        yield from _loads(experiment, experiment.serving, earlier)
+        return
     yield from _length(earlier)
     yield from _quality(experiment, earlier)
     yield from _tails(experiment, earlier)
@@ -85,9 +90,9 @@ def _all(
 def _performance(
     experiment: Experiment, earlier: Measured | None, results: Results, floor: float | None
 ) -> Iterator[Expectation]:
-    for level in sorted(experiment.factor.levels) if earlier is not None else ():
-        name = configuration_name(level)
-        metric, own = _values(results, TIMES, name)
+    for one in configurations(experiment) if earlier is not None else ():
+        name, level = one.name, one.workers
+        metric, own = _values(results, TIMES if experiment.serving is None else LOADS, name)
         if own is not None and len(own) >= 2:
             yield _time(experiment, f"{metric.replace('_', ' ')} at {name}", _spread(own), floor)
         _, ratios = _values(results, ("speedup",), name)
@@ -255,3 +260,54 @@ def _tails(experiment: Experiment, earlier: Measured | None) -> Iterator[Expecta
         subject="p99 of a step", possible=steps >= needed,
         sentence=f"about {steps:,.0f} steady steps per configuration; a p99 needs at least {needed:,} independent ones",
     )  # fmt: skip
+
+
+# ---- loads -----------------------------------------------------------------------------------------------------------
+
+
+def _loads(experiment: Experiment, serving: Serving, earlier: Measured | None) -> Iterator[Expectation]:
+    """How many requests there will be for the tails and for the objectives, and whether quality can be shown."""
+    needed = least_two_sided(0.99, _confidence(experiment))
+    for one in configurations(experiment):
+        requests = _requests(serving, one, earlier)
+        if requests is None:
+            continue
+        whole = requests * experiment.launches.per_configuration
+        yield Expectation(
+            subject=f"p99 at {one.name}", possible=whole >= needed,
+            sentence=f"about {whole:,.0f} requests; a p99 needs at least {needed:,} independent ones",
+        )  # fmt: skip
+        yield from _attainment(experiment, serving, one, whole)
+    if experiment.quality is not None:
+        yield from _quality(experiment, earlier)
+    else:
+        yield Expectation(
+            subject="quality", sentence="no [quality] is asked for: whether the answers are right stays open"
+        )
+
+
+def _attainment(experiment: Experiment, serving: Serving, one: Configuration, requests: float) -> Iterator[Expectation]:
+    """Without a single miss n requests bound the attainment from below by ((1 - confidence)/2)^(1/n)."""
+    share = serving.objectives.attainment
+    if not serving.objectives.any or share >= 1.0:
+        return
+    least = least_two_sided(share, _confidence(experiment))
+    yield Expectation(
+        subject=f"objectives at {one.name}", possible=requests >= least,
+        sentence=f"an attainment of {percent(share, 4)} needs at least {least:,} requests even if none misses; about {requests:,.0f} will be due",
+    )  # fmt: skip
+
+
+def _requests(serving: Serving, one: Configuration, earlier: Measured | None) -> float | None:
+    """Requests of the measured part of one launch: by rate and time, else as in the earlier record; None: not known."""
+    arrivals = serving.arrivals
+    known: float | None = None
+    if one.load is not None and arrivals.process in ("constant", "poisson", "gamma", "server"):
+        known = one.load * arrivals.duration_s
+    elif earlier is not None:
+        counted = earlier.table("requests").filter(pl.col("phase") == "main").join(
+            earlier.timed.filter(pl.col("configuration") == one.name), on="launch", how="semi"
+        )  # fmt: skip
+        launches = counted["launch"].n_unique()
+        known = counted.height / launches if launches else None
+    return known if known is None or arrivals.requests is None else min(known, arrivals.requests)

@@ -42,7 +42,11 @@ def of_record(measured: Measured, results: Results) -> tuple[Pitfall, ...]:
     audits: Mapping[str, Audit] = catalog.load_all("verdict.audits")
     made = []
     for audit in audits.values():
-        if audit.of_records and (not is_timing(measured) or audit.name in OF_TIMINGS):
+        if (
+            audit.of_records
+            and measured.subject in audit.about
+            and (not is_timing(measured) or audit.name in OF_TIMINGS)
+        ):
             found = audit.examine(measured, results)
             unseen = audit.blind(measured, results) if audit.blind is not None else _unseen(found)
             made.append(_pitfall(audit, found, unseen or ""))
