@@ -1,13 +1,12 @@
 """How is a percentile of requests formed?  Shared by every percentile of a latency.
 
 The answered requests that were due in the measured window of all timed launches are pooled; the interval comes from the
-spread between launches (`assay.metrics.tails`).  Percentiles of launches are never averaged.  A failed request has no latency:
-the method says how many there were, and slo_attainment and goodput count them as misses.
+spread between launches (`assay.metrics.tails`).  Percentiles of launches are never averaged.  A failed request has no
+latency: the method says how many there were, and slo_attainment and goodput count them as misses.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np

@@ -1,8 +1,8 @@
 """How are amounts per second, means per request and shares of requests formed?  Shared by the serving metrics.
 
-Every launch gives a numerator and a denominator (tokens and seconds, hits and requests); the value is the sum of the numerators
-over the sum of the denominators, and the interval is Student's t over launches (`assay.stats.means.quotient`), for shares
-never narrower than independent requests would have it (`assay.stats.shares`).
+Every launch gives a numerator and a denominator (tokens and seconds, hits and requests); the value is the sum of the
+numerators over the sum of the denominators, and the interval is Student's t over launches (`assay.stats.means.quotient`),
+for shares never narrower than independent requests would have it (`assay.stats.shares`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Mapping
 import polars as pl
 
 from assay.metrics.estimate import Value
-from assay.metrics.latencies import nothing
+from assay.metrics.latencies import nothing, timed
 from assay.metrics.measured import Measured
 from assay.metrics.per_launch import of_interval
 from assay.metrics.requests import WINDOW
@@ -97,3 +97,18 @@ def tally(rows: pl.DataFrame, above: pl.Expr, below: pl.Expr | None = None) -> p
 def all_of(measured: Measured, value: Value) -> Mapping[str, Value]:
     """The same value, usually a reason, for every configuration."""
     return dict.fromkeys(measured.configurations, value)
+
+
+def streamed(measured: Measured) -> bool:
+    """Whether answers were asked for in chunks, so that tokens have times of their own."""
+    return measured.experiment.serving is not None and measured.experiment.serving.stream
+
+
+def within(
+    measured: Measured, time_ns: pl.Expr, only: pl.Expr | None = None, amount: pl.Expr | None = None
+) -> pl.DataFrame:
+    """(launch, above): how many requests of the load have this time in their launch's window, or the sum of an amount of theirs."""
+    rows = timed(measured).filter((pl.col("phase") != "cold") & (pl.lit(True) if only is None else only))
+    bounds = windows(measured).select("launch", "begin_ns", "end_ns")
+    inside = rows.join(bounds, on="launch").filter((time_ns >= pl.col("begin_ns")) & (time_ns < pl.col("end_ns")))
+    return inside.group_by("launch").agg((pl.len() if amount is None else amount.sum()).cast(pl.Float64).alias("above"))

@@ -1,7 +1,8 @@
 """How is a percentile formed?  Shared by the percentiles of the step time and, through `latencies`, of requests.
 
-The values (steady steps, requests) of all timed launches of a configuration are pooled; the interval comes from the spread between launches
-(cluster-Woodruff, `assay.stats.quantiles`).  Percentiles of launches are never averaged: that is biased low in the tail.
+The values (steady steps, requests) of all timed launches of a configuration are pooled; the interval comes from the spread
+between launches (cluster-Woodruff, `assay.stats.quantiles`).  Percentiles of launches are never averaged: that is biased low
+in the tail.
 """
 
 from __future__ import annotations

@@ -1,0 +1,39 @@
+"""Which share of the requests was answered?
+
+availability = answered requests / requests due, in the measured window (METRICS.md, "Serving").  The method names the
+classes: refused, 4xx, 5xx, reset, timeout, malformed, truncated, error (told inside of a 200), cancelled, unsent and lost
+(its client process died). It cannot tell whether an answer was right, only that there was one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import polars as pl
+
+from assay.metrics.base import Metric, Results
+from assay.metrics.estimate import Value
+from assay.metrics.failures import by_class
+from assay.metrics.latencies import counted
+from assay.metrics.measured import Measured
+from assay.metrics.rates import shares, tally
+from assay.units import FRACTION
+
+
+def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
+    """The share per configuration, with the classes of failures in the method."""
+    rows = counted(measured)
+    found = shares(
+        measured,
+        tally(rows, pl.col("ok")),
+        name="availability",
+        aggregate="answered requests / requests due",
+        missing="no request was due",
+    )
+    return by_class(found, rows)
+
+
+METRIC = Metric(
+    name="availability", title="Availability", unit=FRACTION, kind="ratio", better="higher", dimension="reliability",
+    formula="answered requests / requests due", compute=compute, about=("serving",),
+)  # fmt: skip

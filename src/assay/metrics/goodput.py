@@ -1,0 +1,37 @@
+"""How many requests per second meet every objective?
+
+goodput = requests due in the measured window that met every objective / its length (METRICS.md, "Serving"); a failed
+request met none. An objective that an answer leaves open (time per token of a single token) is met; a first token that
+never came is not. It cannot tell whether the answers were right: see quality.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import polars as pl
+
+from assay.metrics.base import Metric, Results
+from assay.metrics.estimate import Value
+from assay.metrics.latencies import timed
+from assay.metrics.measured import Measured
+from assay.metrics.objectives import no_objectives
+from assay.metrics.rates import all_of, per_second, tally
+from assay.units import PER_SECOND
+
+
+def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
+    """Good requests over the window's length, per configuration."""
+    if (why := no_objectives(measured)) is not None:
+        return all_of(measured, why)
+    good = tally(timed(measured).filter("inside"), pl.col("met"))
+    return per_second(
+        measured, good, unit=PER_SECOND, name="goodput", aggregate="requests due in the window that met every objective",
+        missing="no request was due",
+    )  # fmt: skip
+
+
+METRIC = Metric(
+    name="goodput", title="Goodput", unit=PER_SECOND, kind="rate", better="higher", dimension="performance",
+    formula="requests that met every objective / window", compute=compute, about=("serving",), primary=True,
+)  # fmt: skip

@@ -1,0 +1,31 @@
+"""How fast do the tokens after the first come, one request in twenty aside?
+
+tpot_p95 = 0.95-quantile of (last token - first token) / (output tokens - 1), over the answered requests that were due in
+the measured window, pooled over launches (`assay.metrics.latencies`); Absent where they are too few. Tokens are the
+server's usage, else the tokenizer's count (METRICS.md, "Serving"); an answer of one token has none.  A mean over the
+answer: it cannot tell an even flow from bursts, which itl_p99 shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from assay.metrics.base import Metric, Results
+from assay.metrics.estimate import Value
+from assay.metrics.latencies import NO_COUNT, NOT_STREAMED, percentile
+from assay.metrics.measured import Measured
+from assay.metrics.rates import all_of, streamed
+from assay.units import SECONDS
+
+
+def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
+    """The pooled percentile per configuration."""
+    if not streamed(measured):
+        return all_of(measured, NOT_STREAMED)
+    return percentile(measured, "tpot_s", 0.95, "tpot_p95", NO_COUNT)
+
+
+METRIC = Metric(
+    name="tpot_p95", title="Time per output token, p95", unit=SECONDS, kind="level", better="lower", dimension="performance",
+    formula="0.95-quantile of (last token - first token) / (output tokens - 1)", compute=compute, about=("serving",),
+)  # fmt: skip
