@@ -27,7 +27,7 @@ STOP: Final = frozenset(
         "stop_sequence_filtered",
     }
 )
-LENGTH: Final = frozenset({"limit", "max_tokens", "max_output_tokens", "max_length", "error_limit"})
+LENGTH: Final = frozenset({"limit", "max_tokens", "max_output_tokens", "max_length"})
 
 
 def finish_of(reason: object) -> str | None:

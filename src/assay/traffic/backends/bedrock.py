@@ -1,0 +1,272 @@
+"""How is Amazon Bedrock asked?  ConverseStream, or InvokeModelWithResponseStream with api = "invoke"; signed by Signature V4.
+
+The stream is no text: frames with headers, a payload and two checksums, which botocore takes apart.  A frame is a chunk; its
+time is that of the read which completed it.  Frames of the type `exception` are errors told inside of a 200.  With api =
+"invoke" the payload is base64 of the model's own JSON, of which those of Anthropic, Meta, Mistral, Amazon Nova and OpenAI's
+form are known.
+
+Credentials are Amazon's own chain (environment, profile, container, instance), by botocore (the extra `aws`); each request is
+signed when it is sent.  With `api_key_env` a Bedrock API key is sent as a bearer token instead.  Requests are never retried.
+URL: https://bedrock-runtime.REGION.amazonaws.com.
+
+Options: `region` (needed for signing; left out: AWS_REGION or the profile's), `profile`, `api` ("converse" or "invoke"),
+`path`, `omit`, `body.KEY`, `json.KEY`; for example "body.additionalModelRequestFields.top_k" = 40.
+Source: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ConverseStream.html.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final, NamedTuple
+from urllib.parse import quote
+
+from assay.errors import EnvironmentLacks
+from assay.spec.serving import Target
+from assay.traffic.backends.bedrock_models import INVOKED, family_of
+from assay.traffic.backends.bodies import Head, Tree, data_url, deep, images_of, some, text_of
+from assay.traffic.backends.gathered import Gathered
+from assay.traffic.backends.options import OMIT, PATH, Hidden, Sign, adding, headers_of, joined, option
+from assay.traffic.base import Answer, Ask, Backend, Json, Kind, Option, Reply, Wire
+from assay.traffic.sse import error_message, failure, loads
+
+SERVICE: Final = "bedrock"
+_COUNTS = {"tokens_in": "inputTokens", "tokens_out": "outputTokens", "tokens_cached": "cacheReadInputTokens"}
+
+
+# ---- what is sent ------------------------------------------------------------------------------------------------
+
+
+def _path(ask: Ask, target: Target) -> str:
+    model = quote(ask.model, safe="")
+    if option(target, "api") == "invoke":
+        return f"/model/{model}/invoke{'-with-response-stream' if ask.stream else ''}"
+    return f"/model/{model}/converse{'-stream' if ask.stream else ''}"
+
+
+def _fixed(ask: Ask, target: Target) -> Tree:
+    if option(target, "api") == "invoke":
+        return INVOKED[family_of(ask.model)].fixed(ask)
+    return {"inferenceConfig": {"temperature": ask.temperature}}
+
+
+def _varied(ask: Ask, head: Head) -> Tree:
+    if option(head.target, "api") == "invoke":
+        return INVOKED[family_of(ask.model)].varied(ask)
+    messages = ask.messages or ({"role": "user", "content": ask.prompt},)
+    system = [{"text": text_of(one.get("content"))} for one in messages if one["role"] == "system"]
+    return some(
+        messages=[_message(one) for one in messages if one["role"] != "system"],
+        system=system or None,
+        inferenceConfig=some(maxTokens=ask.max_tokens),
+    )
+
+
+def _message(message: Json) -> Tree:
+    """A message in Converse's form."""
+    content = message.get("content")
+    parts: list[Tree] = [{"text": text_of(content)}]
+    for url in images_of(content):
+        kind, data = data_url(url)
+        parts.append({"image": {"format": kind.rpartition("/")[2], "source": {"bytes": data}}})
+    return {"role": message["role"], "content": parts}
+
+
+_JSON = deep(_path, _fixed, _varied)
+
+
+def wire(ask: Ask, target: Target) -> Wire:
+    """What goes over the connection, before it is signed."""
+    made = _JSON(ask, target)
+    accept = "application/vnd.amazon.eventstream" if ask.stream else "application/json"
+    return Wire(path=made.path, body=made.body, headers=(("content-type", "application/json"), ("accept", accept)))
+
+
+# ---- who asks ----------------------------------------------------------------------------------------------------
+
+
+def prepare(target: Target) -> Sign:
+    """Signs each wire when it is sent, or adds a Bedrock API key.
+
+    Raises:
+        EnvironmentLacks: botocore is not installed, or there are no credentials or no region.
+    """
+    if target.api_key_env:
+        return adding(headers_of(target))
+    session = _session(option(target, "profile"))
+    region = option(target, "region") or session.get_config_variable("region")
+    if not region:
+        raise EnvironmentLacks('no AWS region: write region = "..." into the target\'s options, or set AWS_REGION')
+    credentials = session.get_credentials()
+    if credentials is None:
+        raise EnvironmentLacks("no AWS credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE")
+    extra = headers_of(target)
+
+    def sign(made: Wire, url: str) -> Wire:
+        unsigned = made if not extra else Wire(path=made.path, body=made.body, headers=joined(made.headers, extra))
+        return signed(unsigned, url, credentials, region)
+
+    return sign
+
+
+def _session(profile: str) -> Any:
+    try:
+        from botocore.exceptions import BotoCoreError
+        from botocore.session import Session
+    except ImportError:
+        raise EnvironmentLacks("the backend bedrock needs botocore: pip install 'assay[aws]'") from None
+    try:
+        session = Session(profile=profile or None)
+        session.get_scoped_config()
+    except BotoCoreError as error:
+        raise EnvironmentLacks(f"no AWS credentials: {error}") from None  # names the profile or file, no secret
+    return session
+
+
+def signed(made: Wire, url: str, credentials: Any, region: str, service: str = SERVICE) -> Wire:
+    """A wire with the headers of Signature V4, for a server at `url`; valid for some minutes.
+
+    Raises:
+        EnvironmentLacks: the credentials could not be refreshed.
+    """
+    from botocore.auth import SigV4Auth
+    from botocore.awsrequest import AWSRequest
+
+    request = AWSRequest(
+        method=made.method, url=url.rstrip("/") + made.path, data=made.body, headers=dict(made.headers)
+    )
+    try:
+        SigV4Auth(credentials.get_frozen_credentials(), service, region).add_auth(request)
+    except (
+        Exception
+    ) as error:  # of botocore or of whatever its chain of credentials runs; their words may hold a secret
+        raise EnvironmentLacks(f"AWS credentials could not be used: {type(error).__name__}") from None
+    given = {name.lower(): str(value) for name, value in request.headers.items()}
+    headers = tuple((name, Hidden(value) if name in _SECRET else value) for name, value in given.items())
+    return Wire(path=made.path, body=made.body, method=made.method, headers=headers)
+
+
+_SECRET: Final = frozenset({"authorization", "x-amz-security-token"})
+
+
+# ---- what comes back ---------------------------------------------------------------------------------------------
+
+
+class Frame(NamedTuple):
+    """One message of an event stream."""
+
+    end: int  # where it ends in the body
+    kind: str  # event or exception
+    name: str  # contentBlockDelta, chunk, throttlingException ...
+    payload: bytes
+
+
+def frames(body: bytes) -> Iterator[Frame]:
+    """The frames of a body that have come whole.
+
+    Raises:
+        botocore.eventstream.ParserError: a checksum is wrong, or a length makes no sense.
+    """
+    from botocore.eventstream import EventStreamBuffer
+
+    buffer, end = EventStreamBuffer(), 0
+    buffer.add_data(body)
+    for message in buffer:
+        end += message.prelude.total_length
+        headers = message.headers
+        kind = str(headers.get(":message-type", ""))
+        name = headers.get(f":{kind}-type") or headers.get(":error-code") or ""
+        yield Frame(end, kind, str(name), message.payload)
+
+
+def read(reply: Reply, ask: Ask) -> Answer:
+    """What a reply says, streamed or not. Never raises, whatever the server sent."""
+    failed = failure(reply)
+    if failed is not None and not (reply.http_status and 200 <= reply.http_status < 300):
+        return failed
+    into = Gathered()
+    if "json" in reply.headers.get("content-type", ""):
+        if reply.ended == "complete":
+            _guarded(into, reply.at(len(reply.body)), lambda: _one_piece(reply, ask, into))
+        return into.done(failed)
+    from botocore.eventstream import ParserError
+
+    try:
+        for frame in frames(reply.body):
+            ns = reply.at(frame.end)
+            _guarded(into, ns, lambda frame=frame, ns=ns: _frame(frame, ns, ask, into))  # type: ignore[misc]
+    except (ParserError, UnicodeDecodeError) as error:
+        into.spoil(f"the event stream is broken: {type(error).__name__}: {error}")
+    return into.done(failed)
+
+
+def _guarded(into: Gathered, ns: int, take: Callable[[], None]) -> None:
+    before = len(into.answer.chunk_ns)
+    try:
+        take()
+    except (AttributeError, KeyError, TypeError, ValueError, IndexError) as error:
+        into.spoil(f"a frame does not fit its dialect: {type(error).__name__}: {error}")
+        if len(into.answer.chunk_ns) == before:
+            into.put(ns, Kind.OTHER)
+
+
+def _frame(frame: Frame, ns: int, ask: Ask, into: Gathered) -> None:
+    told = loads(frame.payload) if frame.payload else {}
+    if frame.kind != "event":
+        into.fail(ns, f"{frame.name}: {error_message(told) or 'without words'}")
+    elif frame.name == "chunk":
+        INVOKED[family_of(ask.model)].take(loads(base64.b64decode(told["bytes"])), ns, into)
+    else:
+        _converse(frame.name, told, ns, into)
+
+
+def _converse(name: str, told: Mapping[str, Any], ns: int, into: Gathered) -> None:
+    """One event of ConverseStream."""
+    if name == "contentBlockDelta":
+        _delta(told["delta"], ns, into)
+    elif name == "contentBlockStart" and "toolUse" in (told.get("start") or {}):
+        into.put(ns, Kind.TOOL, len(told["start"]["toolUse"]["name"]))
+    elif name == "messageStop":
+        into.put(ns, Kind.FINISH)
+        into.finish(told["stopReason"])
+    elif name == "metadata":
+        into.put(ns, Kind.USAGE)
+        into.tokens(told.get("usage") or {}, _COUNTS)
+    else:
+        into.put(ns, Kind.ROLE if name == "messageStart" else Kind.OTHER)
+
+
+def _delta(delta: Mapping[str, Any], ns: int, into: Gathered) -> None:
+    if "toolUse" in delta:
+        into.put(ns, Kind.TOOL, len(delta["toolUse"].get("input", "")))
+    elif "reasoningContent" in delta:
+        into.say(ns, delta["reasoningContent"].get("text", ""), reasoning=True)
+    else:
+        into.say(ns, delta.get("text", ""))
+
+
+def _one_piece(reply: Reply, ask: Ask, into: Gathered) -> None:
+    told, ns = loads(reply.body), reply.at(len(reply.body))
+    if "output" not in told or "stopReason" not in told:
+        INVOKED[family_of(ask.model)].take(told, ns, into)
+        return
+    parts = told["output"]["message"]["content"]
+    content = "".join(part.get("text", "") for part in parts)
+    thought = "".join(part.get("reasoningContent", {}).get("reasoningText", {}).get("text", "") for part in parts)
+    tool = sum(len(part["toolUse"]["name"]) for part in parts if "toolUse" in part)
+    into.both(ns, content, thought, tool, Kind.FINISH)
+    into.finish(told["stopReason"])
+    into.tokens(told.get("usage") or {}, _COUNTS)
+
+
+BACKEND = Backend(
+    name="bedrock", tasks=("chat", "completions", "image_chat"), wire=wire, read=read, prepare=prepare, cached_tokens=True,
+    options={
+        "region": Option(meaning="the AWS region, for example eu-central-1"),
+        "profile": Option(meaning="the profile of the AWS configuration"),
+        "api": Option(meaning="which of Bedrock's two APIs", choices=("converse", "invoke")),
+        "path": PATH,
+        "omit": OMIT,
+    },
+    own_keys=("messages", "system", "inferenceConfig.maxTokens"),
+)  # fmt: skip
