@@ -28,6 +28,10 @@ Letter = Literal["N", "U", "D", "P", "E", "R", "I", "A", "dataset"]
 LARGEST: Final = 10_000_000  # tokens, characters or pixels; more is a slip of the finger
 PIXELS: Final = 100_000_000  # width times height of one image
 DATASET: Final = "dataset"
+OWN_TASKS: Final = ("chat", "completions", "embeddings", "image_chat", "rerank", "responses")
+TASKS: Final = {  # letters that only some tasks can be given
+    "E": ("embeddings",), "R": ("rerank",), "I": ("image_chat", "chat", "responses"),
+}  # fmt: skip
 SHOWN: Final = 80  # characters of a wrong form that are repeated
 
 _N = r"([0-9]{1,18})"  # int() refuses thousands of digits
@@ -87,6 +91,21 @@ def problem(text: str, where: str = "serving.scenarios") -> Problem | None:
     if not _matches(text):
         return Problem(where=where, found=found, allowed=_allowed(text), mend=_mend(text))
     return _of_numbers(_read(text), where, found)
+
+
+def unsuited(one: Scenario, task: str, where: str = "serving.task") -> Problem | None:
+    """Why a task cannot be given the requests of a scenario; None if it can, or if nothing is known of the task."""
+    wanted = TASKS.get(one.letter)
+    if task == "rerank":
+        wanted = ("rerank",) if one.letter in ("R", DATASET) else ()
+    if wanted is None or task in wanted or task not in OWN_TASKS:
+        return None
+    found = f'"{task}" with the scenario {one.text}'
+    if not wanted:
+        return Problem(
+            where=where, found=found, allowed="rerank with a scenario R or dataset", mend='For example "R(1024,100)".'
+        )
+    return Problem(where=where, found=found, allowed=" or ".join(wanted), mend=f'Write task = "{wanted[0]}".')
 
 
 def _matches(text: str) -> bool:

@@ -193,6 +193,7 @@ class Prompts(Model):
         "", description="For JSONL and CSV: which field holds the reference answer; scored as exact match."
     )
     image_field: str = Field("", description="For JSONL and CSV: which field holds the path of an image.")
+    documents: int = Field(1, ge=1, le=2000, description="For embeddings and rerank: documents in one request.")
     prefix_tokens: int = Field(
         0, ge=0, le=10_000_000, description="Tokens at the begin of every prompt that prompts share."
     )

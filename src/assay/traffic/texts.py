@@ -121,6 +121,17 @@ class Texts:
         text = common + self._more(m - shared, x, unique) if common else self._new(m, x, unique)
         return text if self.exact else self._mended(text, m)
 
+    def beginning(self, m: int, group: int) -> str:
+        """The first `m` tokens of the texts of a group."""
+        return self._new(m, mix(group), unique=True)
+
+    def extended(self, text: str, n: int, number: int) -> str:
+        """The text, with words behind it so that it has `n` tokens in its frame; as it is where it has more."""
+        missing = n - self.count(text)
+        if missing <= 0:
+            return text
+        return self._mended(text + self._more(missing, mix(number), unique=False), n - self.overhead)
+
     def characters(self, n: int, number: int) -> str:
         """A text of `n` characters."""
         text = self.content(max(1, n), number)[:n]

@@ -1,0 +1,18 @@
+"""How is a chat asked for?  The messages of the prompt; a prompt with images holds them in its last message.
+
+Where no output length is asked for, the answer ends where the model ends it, whatever `ignore_eos` says.
+"""
+
+from __future__ import annotations
+
+from assay.traffic.base import Ask, Prompt, Task
+from assay.traffic.conversation import messages_of
+from assay.traffic.tasks.generating import generating
+
+
+def ask(prompt: Prompt, asked: Ask) -> Ask:
+    """The ask with the messages and the length of the prompt."""
+    return generating(prompt, asked, messages=messages_of(prompt))
+
+
+TASK = Task(name="chat", streams=True, ask=ask)

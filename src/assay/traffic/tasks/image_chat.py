@@ -1,0 +1,15 @@
+"""How is text about images asked for?  As a chat whose last message holds the images as data URLs, before the text."""
+
+from __future__ import annotations
+
+from assay.traffic.base import Ask, Prompt, Task
+from assay.traffic.conversation import messages_of
+from assay.traffic.tasks.generating import generating
+
+
+def ask(prompt: Prompt, asked: Ask) -> Ask:
+    """The ask with the images, the text and the length of the prompt."""
+    return generating(prompt, asked, messages=messages_of(prompt))
+
+
+TASK = Task(name="image_chat", streams=True, ask=ask)
