@@ -9,7 +9,6 @@ from __future__ import annotations
 import io
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -17,7 +16,9 @@ import xlsxwriter
 
 from assay.metrics.base import ALL
 from assay.metrics.estimate import Absent, Estimate
+from assay.reports import excel_serving
 from assay.reports.base import Report
+from assay.reports.sheets import GENERAL, Content, Figure, Mark, Sheet
 from assay.reports.view import DIMENSION_TITLES, Column, MetricRow, View
 from assay.verdict.types import DIMENSIONS
 
@@ -26,40 +27,11 @@ NUMBER_FORMATS: Final = {
     "ratio": "0.0000", "score": "0.0000", "USD": "$0.000000", "USD/item": "$0.00000E+00", "USD/step": "$0.00000E+00",
     "items/USD": "#,##0", "J": "#,##0.00", "J/item": "0.00000E+00",
 }  # fmt: skip
-GENERAL: Final = "General"
 LONGEST_TEXT: Final = 32_767  # what a cell can hold
 WIDEST: Final = 60  # characters of a column
 STATUS_COLOURS: Final = {
     "PASS": "#E0F3E8", "FAIL": "#FDE6E3", "INVALID": "#FDE6E3", "INCONCLUSIVE": "#FFF0CC", "NOT_MEASURED": "#E9ECEF",
 }  # fmt: skip
-
-
-@dataclass(frozen=True, kw_only=True)
-class Figure:
-    """A number with the Excel format that suits its unit."""
-
-    value: float
-    style: str = GENERAL
-
-
-@dataclass(frozen=True, kw_only=True)
-class Mark:
-    """A status word, coloured."""
-
-    status: str
-    word: str
-
-
-Content = str | int | float | None | Figure | Mark
-
-
-@dataclass(frozen=True, kw_only=True)
-class Sheet:
-    """One sheet: its name, the heads of its columns, its rows."""
-
-    name: str
-    head: tuple[str, ...]
-    rows: tuple[tuple[Content, ...], ...]
 
 
 def render(view: View) -> bytes:
@@ -85,7 +57,7 @@ def _created(text: str) -> datetime:
 def sheets(view: View) -> tuple[Sheet, ...]:
     """All sheets of a view."""
     return (
-        _verdict(view), _numbers(view), _metrics(view), _gates(view), _findings(view), _launches(view),
+        _verdict(view), _numbers(view), *excel_serving.sheets(view), _metrics(view), _gates(view), _findings(view), _launches(view),
         _environment(view), _conditions(view),
     )  # fmt: skip
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import polars as pl
@@ -106,6 +106,7 @@ class ServingSeries:
     curves: tuple[PercentileCurve, ...]
     timelines: tuple[LoadTimeline, ...]
     errors: Mapping[str, Mapping[str, int]]  # configuration -> status -> requests of timed launches
+    requests: pl.DataFrame = field(repr=False)  # one row per request, `Served.requests`
 
 
 def build(measured: Measured) -> ServingSeries | None:
@@ -118,6 +119,7 @@ def build(measured: Measured) -> ServingSeries | None:
         curves=tuple(_curves(measured, timed)),
         timelines=_timelines(measured, requests),
         errors=_errors(measured, timed),
+        requests=requests,
     )
 
 
