@@ -46,7 +46,7 @@ class Struck:
     front: Any = None  # what the fault's own `front` made
     front_url: str = ""  # the replica's address through it
     log: Path | None = None  # for what a command prints
-    mark: str = ""  # value of ASSAY_MARK of what the fault starts, and of nothing else: at the end it is killed
+    mark: str = ""  # begins the value of ASSAY_MARK of what the act starts (mark + "act."): at the end it is killed
 
     @property
     def own(self) -> Replicas:

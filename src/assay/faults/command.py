@@ -77,7 +77,7 @@ def run(line: str, struck: Struck, *, longest_s: float = LONGEST_S) -> None:
     """
     process = subprocess.Popen(
         line, shell=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        start_new_session=True, env={**os.environ, guard.MARK: struck.mark} if struck.mark else None,
+        start_new_session=True, env={**os.environ, guard.MARK: f"{struck.mark}act."} if struck.mark else None,
     )  # fmt: skip
     assert process.stdout is not None
     with process.stdout:

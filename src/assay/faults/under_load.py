@@ -87,7 +87,7 @@ class Strike:
         if self._thread is not None:
             self._thread.join(JOIN_S)
         if self.struck.mark:
-            guard.end_marked(self.struck.mark)
+            guard.end_marked(f"{self.struck.mark}act.")
 
     def _run(self, due_ns: int) -> None:
         try:
