@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from assay.metrics.base import Results
+from assay.metrics.base import EVERYTHING, Results
 from assay.metrics.format import count
 from assay.metrics.measured import Measured
 from assay.spec.claim import Claim, Number
@@ -99,5 +99,10 @@ def _picked(number: Number) -> list[Finding]:
 
 
 AUDIT = Audit(
-    name="cherry_picked", title="cherry-picked run", question="Was a lucky launch picked?", examine=examine, claim=claim
+    name="cherry_picked",
+    title="cherry-picked run",
+    question="Was a lucky launch picked?",
+    examine=examine,
+    claim=claim,
+    about=EVERYTHING,
 )

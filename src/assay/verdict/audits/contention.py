@@ -18,7 +18,7 @@ from typing import Final
 
 import polars as pl
 
-from assay.metrics.base import Results
+from assay.metrics.base import EVERYTHING, Results
 from assay.metrics.format import count, given, number, reading
 from assay.metrics.measured import Measured
 from assay.metrics.noise import Limit, fold, limits, sentinel_words, slow
@@ -26,6 +26,7 @@ from assay.metrics.speedup import seconds_per_work, time_basis, wall_per_work
 from assay.stats.trend import Trend, trend
 from assay.units import FRACTION
 from assay.verdict.audits.base import Audit
+from assay.verdict.audits.served import main, seconds
 from assay.verdict.types import Finding
 
 SURE: Final = 0.01  # p-value below which a trend is named
@@ -103,8 +104,7 @@ def _launches(numbers: Sequence[int]) -> str:
 
 
 def _drifts(measured: Measured, noise: pl.DataFrame) -> Iterable[Finding]:
-    basis = time_basis(measured)
-    times = seconds_per_work(measured) if basis == "step" else wall_per_work(measured)
+    basis, times = _times(measured)
     series = {
         f"the {basis} times": (times, "randomised blocks keep comparisons inside this record straight; do not compare its times with another day's"),
         "the sentinel": (noise.select("launch", pl.col("sentinel").alias("value")), "let the machine warm up, or find out what was added to its load"),
@@ -121,6 +121,16 @@ def _drifts(measured: Measured, noise: pl.DataFrame) -> Iterable[Finding]:
                 evidence=f"{what} {_direction(found)} over the experiment's {count(found.n, 'blocks')} "
                 f"(p = {given(found.p, 2)}){_heat(measured)}",
             )  # fmt: skip
+
+
+def _times(measured: Measured) -> tuple[str, pl.DataFrame]:
+    """What should stay the same from block to block: the time of work or, of a load, that of an answered request."""
+    if measured.subject == "serving":
+        answered = main(measured, "scheduled_ns", "done_ns", "status").filter(pl.col("status") == "ok")
+        middle = seconds("done_ns", "scheduled_ns").median().alias("value")
+        return "answer", answered.group_by("launch").agg(middle)
+    basis = time_basis(measured)
+    return basis, seconds_per_work(measured) if basis == "step" else wall_per_work(measured)
 
 
 def _trend(measured: Measured, values: pl.DataFrame) -> Trend | None:
@@ -193,4 +203,5 @@ def _reason(measured: Measured, key: str) -> str:
 
 AUDIT = Audit(
     name="contention", title="disturbed machine", question="Did something disturb the machine while it was measured?", examine=examine,
+    about=EVERYTHING,
 )  # fmt: skip

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from assay.metrics.base import Results
+from assay.metrics.base import EVERYTHING, Results
 from assay.metrics.format import reading
 from assay.metrics.measured import Measured
 from assay.units import NS_PER_S, SECONDS
@@ -59,4 +59,5 @@ AUDIT = Audit(
     title="joules that are not what they seem",
     question="Are the joules what they seem?",
     examine=examine,
+    about=EVERYTHING,
 )

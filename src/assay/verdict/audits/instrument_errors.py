@@ -11,7 +11,7 @@ import json
 
 import polars as pl
 
-from assay.metrics.base import Results
+from assay.metrics.base import EVERYTHING, Results
 from assay.metrics.format import count
 from assay.metrics.measured import Measured
 from assay.verdict.audits.base import Audit
@@ -66,4 +66,5 @@ AUDIT = Audit(
     title="measurements lost by the instrument",
     question="Did the instrument itself lose anything?",
     examine=examine,
+    about=EVERYTHING,
 )

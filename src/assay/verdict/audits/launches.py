@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from assay.metrics.base import Results
+from assay.metrics.base import EVERYTHING, Results
 from assay.metrics.format import count
 from assay.metrics.measured import Measured
 from assay.spec.claim import Claim, Number
@@ -88,5 +88,5 @@ def _claimed(number: Number) -> list[Finding]:
 
 AUDIT = Audit(
     name="launches", title="insufficient evidence", question="Are there enough launches, and is each accounted for?",
-    examine=examine, claim=claim,
+    examine=examine, claim=claim, about=EVERYTHING,
 )  # fmt: skip

@@ -8,7 +8,7 @@ further launches were made: intervals that are wider than asked for are no failu
 
 from __future__ import annotations
 
-from assay.metrics.base import Results
+from assay.metrics.base import EVERYTHING, Results
 from assay.metrics.format import count, reading
 from assay.metrics.measured import Measured
 from assay.units import FRACTION
@@ -56,4 +56,5 @@ AUDIT = Audit(
     title="optional stopping",
     question="Were launches added until the intervals were narrow?",
     examine=examine,
+    about=EVERYTHING,
 )

@@ -7,7 +7,7 @@ this says of which configurations; a percentile that is nevertheless there with 
 
 from __future__ import annotations
 
-from assay.metrics.base import Results
+from assay.metrics.base import EVERYTHING, Results
 from assay.metrics.estimate import Absent, Estimate
 from assay.metrics.format import count
 from assay.metrics.measured import Measured
@@ -19,7 +19,11 @@ from assay.verdict.types import Finding
 
 PERCENTILES = {"p50": 0.50, "p90": 0.90, "p95": 0.95, "p99": 0.99, "p999": 0.999}
 CONFIDENCE = 0.95
-TAILS = {"step_time_p95": 0.95, "step_time_p99": 0.99}  # metrics of a record
+LATENCIES = ("ttft", "ttft_visible", "ttft_sent", "tpot", "itl", "e2e")
+TAILS = {  # metrics of a record
+    "step_time_p95": 0.95, "step_time_p99": 0.99,
+    **{f"{name}_p{100 * p:g}".replace(".", ""): p for name in LATENCIES for p in (0.90, 0.95, 0.99, 0.999)},
+}  # fmt: skip
 
 
 def examine(measured: Measured, results: Results) -> tuple[Finding, ...]:
@@ -28,7 +32,7 @@ def examine(measured: Measured, results: Results) -> tuple[Finding, ...]:
         Finding(
             rule="too_few_trials", severity="invalid", configuration=name,
             evidence=f"{metric} stands on {count(value.n_trials, 'trials')}; {least_two_sided(p, CONFIDENCE)} is the least",
-            remedy="run more steps per launch, or report a lower percentile",
+            remedy="run more steps or requests per launch, or report a lower percentile",
         )
         for metric, p in TAILS.items()
         for name, value in results.get(metric, {}).items()
@@ -41,7 +45,9 @@ def blind(measured: Measured, results: Results) -> str | None:
     values = [value for metric in TAILS for value in results.get(metric, {}).values()]
     if any(isinstance(value, Estimate) for value in values):
         return None
-    why = next((value.detail for value in values if isinstance(value, Absent)), "nothing was timed in steps")
+    why = next(
+        (value.detail for value in values if isinstance(value, Absent)), "nothing was timed in steps or requests"
+    )
     return f"no percentile of the tail is shown: {why}"
 
 
@@ -69,5 +75,5 @@ def _few(number: Number) -> list[Finding]:
 
 AUDIT = Audit(
     name="percentile_trials", title="too few trials for the percentile", question="Are there enough trials for the percentile?",
-    examine=examine, claim=claim, blind=blind,
+    examine=examine, claim=claim, blind=blind, about=EVERYTHING,
 )  # fmt: skip

@@ -6,11 +6,16 @@ samples and diverged replicas.  A warning for the record: the configuration is r
 
 from __future__ import annotations
 
-from assay.metrics.base import Results
+from assay.metrics.base import EVERYTHING, Results
 from assay.metrics.measured import Measured
 from assay.verdict.audits.base import Audit
 from assay.verdict.gates import quality
 from assay.verdict.types import Finding
+
+OF_TRAINING = (
+    "keep the global batch, the seed and the learning rate as in the base, or tune this worker count for itself"
+)
+OF_LOADS = "look at the answers at this load: an engine may cut, quantise or batch otherwise when it is full"
 
 
 def examine(measured: Measured, results: Results) -> tuple[Finding, ...]:
@@ -21,7 +26,7 @@ def examine(measured: Measured, results: Results) -> tuple[Finding, ...]:
             severity="warning",
             configuration=gate.configuration,
             evidence=gate.sentence,
-            remedy="keep the global batch, the seed and the learning rate as in the base, or tune this worker count for itself",
+            remedy=OF_LOADS if measured.subject == "serving" else OF_TRAINING,
         )
         for gate in quality.GATE.check(measured, results)
         if gate.status == "FAIL"
@@ -29,5 +34,9 @@ def examine(measured: Measured, results: Results) -> tuple[Finding, ...]:
 
 
 AUDIT = Audit(
-    name="quality_loss", title="worse model", question="Which configurations gave a worse model?", examine=examine
+    name="quality_loss",
+    title="worse model",
+    question="Which configurations gave a worse model?",
+    examine=examine,
+    about=EVERYTHING,
 )

@@ -7,7 +7,7 @@ from the timed launches themselves; the gate `quality` and the audit `quality_lo
 
 from __future__ import annotations
 
-from assay.metrics.base import Results
+from assay.metrics.base import EVERYTHING, Results
 from assay.metrics.estimate import Absent
 from assay.metrics.format import count, given
 from assay.metrics.measured import Measured
@@ -28,8 +28,8 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
 
 def blind(measured: Measured, results: Results) -> str | None:
     """No score, no answer."""
-    value = results["quality"][measured.base]
-    return value.detail if isinstance(value, Absent) else None
+    value = results.get("quality", {}).get(measured.base)
+    return value.detail if isinstance(value, Absent) else None if value is not None else "quality was not computed"
 
 
 def claim(said: Claim) -> tuple[Finding, ...]:
@@ -107,5 +107,5 @@ def _too_few(quality: ClaimedQuality) -> list[Finding]:
 AUDIT = Audit(
     name="quality_unmeasured", title="quality not measured in the same launch",
     question="Was quality measured in the very launches that were timed, and did it hold?",
-    examine=examine, claim=claim, blind=blind,
+    examine=examine, claim=claim, blind=blind, about=EVERYTHING,
 )  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from assay.metrics.base import Results
+from assay.metrics.base import EVERYTHING, Results
 from assay.metrics.measured import Measured
 from assay.verdict.audits.base import Audit
 from assay.verdict.types import Finding
@@ -28,4 +28,6 @@ def _finding(rule: str, evidence: str, remedy: str) -> Finding:
     return Finding(rule=f"record_{rule}", severity="invalid", configuration=None, evidence=evidence, remedy=remedy)
 
 
-AUDIT = Audit(name="sealed", title="record that is not whole", question="Is this record whole?", examine=examine)
+AUDIT = Audit(
+    name="sealed", title="record that is not whole", question="Is this record whole?", examine=examine, about=EVERYTHING
+)

@@ -9,51 +9,67 @@ from __future__ import annotations
 
 import polars as pl
 
-from assay.metrics.base import Results
+from assay.metrics.base import EVERYTHING, Results
 from assay.metrics.format import count
 from assay.metrics.measured import Measured
 from assay.spec.claim import Claim
 from assay.verdict.audits.base import Audit
 from assay.verdict.audits.claimed import found, is_wait
+from assay.verdict.audits.served import main, seconds
 from assay.verdict.types import Finding
 
 FAR, MOST_SHARE, FEWEST_STEPS = 3.0, 0.20, 100
+OF_STEPS = (
+    f"the steady time passes in steps longer than {FAR:g} medians: the median step says little about the time of a run"
+)
+OF_LOADS = (
+    f"the time of answers passes in those longer than {FAR:g} medians: the median says little about what users wait for"
+)
+STEPS_REMEDY = "report step_time_p99 and the wall time beside the median, and look for what stops the slow steps"
+LOADS_REMEDY = "report e2e_p99 beside the median, and look for what the slow answers have in common"
 CENTRAL = ("mean", "median", "p50", None, "single")
 TAIL = ("p90", "p95", "p99", "p999", "max")
 
 
 def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
-    """A warning per configuration whose steps have a heavy tail in most launches."""
+    """A warning per configuration whose steps, or answers, have a heavy tail in most launches."""
     shares = _shares(measured)
+    words, remedy = (OF_LOADS, LOADS_REMEDY) if measured.subject == "serving" else (OF_STEPS, STEPS_REMEDY)
     found_here = []
     for name in measured.configurations:
         own = shares.filter(pl.col("configuration") == name)
         heavy = own.filter(pl.col("share") > MOST_SHARE)
         if heavy.height * 2 > own.height:
             found_here.append(Finding(
-                rule="heavy_tail", severity="warning", configuration=name,
-                evidence=f"in {heavy.height} of {count(own.height, 'launches')} more than {MOST_SHARE:.0%} of the steady time passes in steps longer than "
-                f"{FAR:g} medians: the median step says little about the time of a run",
-                remedy="report step_time_p99 and the wall time beside the median, and look for what stops the slow steps",
+                rule="heavy_tail", severity="warning", configuration=name, remedy=remedy,
+                evidence=f"in {heavy.height} of {count(own.height, 'launches')} more than {MOST_SHARE:.0%} of {words}",
             ))  # fmt: skip
     return tuple(found_here)
 
 
 def _shares(measured: Measured) -> pl.DataFrame:
-    """(configuration, share) per launch with enough steps: the part of its steady time in steps above 3 medians."""
+    """(configuration, share) per launch with enough steps (of a load: answers): the part of its time in those above 3 medians."""
     far = pl.col("step_s") > FAR * pl.col("step_s").median()
     return (
-        measured.steady_steps.group_by("launch", "configuration")
+        _trials(measured)
+        .group_by("launch", "configuration")
         .agg((pl.col("step_s").filter(far).sum() / pl.col("step_s").sum()).alias("share"), pl.len().alias("steps"))
         .filter(pl.col("steps") >= FEWEST_STEPS)
     )
+
+
+def _trials(measured: Measured) -> pl.DataFrame:
+    if measured.subject != "serving":
+        return measured.steady_steps
+    answered = main(measured, "scheduled_ns", "done_ns", "status").filter(pl.col("status") == "ok")
+    return answered.select("launch", "configuration", seconds("done_ns", "scheduled_ns").alias("step_s"))
 
 
 def blind(measured: Measured, _: Results) -> str | None:
     """Too few steps show no tail."""
     if _shares(measured).height:
         return None
-    return f"no launch has {FEWEST_STEPS} steady steps, fewer show no tail"
+    return f"no launch has {FEWEST_STEPS} {'answers' if measured.subject == 'serving' else 'steady steps'}, fewer show no tail"
 
 
 def claim(said: Claim) -> tuple[Finding, ...]:
@@ -72,5 +88,5 @@ def claim(said: Claim) -> tuple[Finding, ...]:
 
 AUDIT = Audit(
     name="tail_blindness", title="tail-latency blindness", question="Does a mean or a median hide a heavy tail?",
-    examine=examine, claim=claim, blind=blind,
+    examine=examine, claim=claim, blind=blind, about=EVERYTHING,
 )  # fmt: skip

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from assay.metrics.base import Results
+from assay.metrics.base import EVERYTHING, Results
+from assay.metrics.estimate import Absent
 from assay.metrics.measured import Measured
 from assay.metrics.per_launch import exact
 from assay.units import USD
 from assay.verdict.gates.base import Gate, threshold
 from assay.verdict.types import GateResult
+
+NOT_COMPUTED = Absent(reason="not_measured", detail="the cost of a run was not computed")
 
 
 def check(measured: Measured, results: Results) -> tuple[GateResult, ...]:
@@ -17,8 +20,9 @@ def check(measured: Measured, results: Results) -> tuple[GateResult, ...]:
         return ()
     bound = exact(most, unit=USD, name="gate", n_launches=0, n_trials=0, how="threshold")
     return tuple(
-        threshold("budget", name, "cost", results["cost"][name], bound, "at most") for name in measured.configurations
+        threshold("budget", name, "cost", results.get("cost", {}).get(name, NOT_COMPUTED), bound, "at most")
+        for name in measured.configurations
     )
 
 
-GATE = Gate(name="budget", question="Does a run stay within its budget?", check=check)
+GATE = Gate(name="budget", question="Does a run stay within its budget?", check=check, about=EVERYTHING)

@@ -6,7 +6,7 @@ upper bound is below -margin.  Otherwise INCONCLUSIVE, with what would be needed
 
 from __future__ import annotations
 
-from assay.metrics.base import Results
+from assay.metrics.base import EVERYTHING, Results
 from assay.metrics.estimate import Absent, Estimate
 from assay.metrics.format import decimals_of, number
 from assay.metrics.measured import Measured
@@ -14,6 +14,8 @@ from assay.metrics.quality_difference import decide
 from assay.stats.noninferiority import Decision
 from assay.verdict.gates.base import FEWEST_LAUNCHES, Gate, too_few
 from assay.verdict.types import GateResult, Status
+
+NOT_COMPUTED = Absent(reason="not_measured", detail="quality was not computed")
 
 
 def check(measured: Measured, results: Results) -> tuple[GateResult, ...]:
@@ -27,7 +29,7 @@ def _one(measured: Measured, results: Results, configuration: str) -> GateResult
     if configuration == measured.base:
         return _reference(results, configuration)
     decision = decide(measured, configuration)
-    value = results["quality_difference"][configuration]
+    value = results.get("quality_difference", {}).get(configuration, NOT_COMPUTED)
     if isinstance(decision, Absent) or isinstance(value, Absent):
         detail = decision.detail if isinstance(decision, Absent) else value.detail if isinstance(value, Absent) else ""
         return _result(configuration, "NOT_MEASURED", f"quality: {detail}")
@@ -35,7 +37,7 @@ def _one(measured: Measured, results: Results, configuration: str) -> GateResult
 
 
 def _reference(results: Results, configuration: str) -> GateResult:
-    value = results["quality"][configuration]
+    value = results.get("quality", {}).get(configuration, NOT_COMPUTED)
     if isinstance(value, Absent):
         return _result(configuration, "NOT_MEASURED", f"quality: {value.detail}")
     if value.n_launches < FEWEST_LAUNCHES:
@@ -80,4 +82,4 @@ def _result(configuration: str, status: Status, sentence: str) -> GateResult:
     return GateResult(gate="quality", configuration=configuration, status=status, sentence=sentence)
 
 
-GATE = Gate(name="quality", question="Was quality held within the margin?", check=check)
+GATE = Gate(name="quality", question="Was quality held within the margin?", check=check, about=EVERYTHING)

@@ -1,0 +1,36 @@
+"""Do enough requests meet the objectives at this load?
+
+The interval of slo_attainment (requests that met every objective / requests that were due; a failed one met none) must lie at or above
+serving.objectives.attainment as a whole: PASS; below it as a whole: FAIL; else INCONCLUSIVE.  Without objectives there is no such gate.
+"""
+
+from __future__ import annotations
+
+from assay.metrics.base import Results
+from assay.metrics.estimate import Absent
+from assay.metrics.measured import Measured
+from assay.metrics.per_launch import exact
+from assay.units import FRACTION
+from assay.verdict.gates.base import Gate, threshold
+from assay.verdict.types import GateResult
+
+NOT_COMPUTED = Absent(reason="not_measured", detail="the share of requests within the objectives was not computed")
+
+
+def check(measured: Measured, results: Results) -> tuple[GateResult, ...]:
+    """One result per configuration; none where no objective is asked for."""
+    serving = measured.experiment.serving
+    if serving is None or not serving.objectives.any:
+        return ()
+    least = serving.objectives.attainment
+    bound = exact(least, unit=FRACTION, name="gate", n_launches=0, n_trials=0, how="threshold")
+    met = results.get("slo_attainment", {})
+    return tuple(
+        threshold("objectives", name, "requests within the objectives", met.get(name, NOT_COMPUTED), bound, "at least")
+        for name in measured.configurations
+    )
+
+
+GATE = Gate(
+    name="objectives", question="Do enough requests meet the objectives at this load?", check=check, about=("serving",)
+)
