@@ -1,0 +1,128 @@
+"""Which faults has the reference server, and when do they strike?
+
+A fault is written as `name:key=value,...`.  When it strikes:
+
+    share=0.05        this share of the requests, drawn from the server's seed
+    every=20          every 20th request: numbers 19, 39 ...
+    requests=3+7      these requests, by their number in the order of reading
+    at=5,for=2        requests read from 5 s to 7 s after the first one (after the faults were set, if they were set later)
+    above=50          requests read while more than 50 others are under way
+
+All that are given must hold; with none, every request is struck.  A request may also bring a fault with it, in the header
+`x-reference-fault`.  What it does (`after`: pieces of text that come before; left out: half of them):
+
+    status:code=500               an HTTP status and an error object; 429 and 503 with Retry-After
+    close, reset  :after=         the connection is closed, or reset, in the middle
+    hang:after=0                  nothing further is ever sent
+    stall:at=5,for=2              the whole server does nothing; the schedule of what is under way moves by that time
+    truncate:after=               the HTTP message ends well, without finish reason, usage and end mark
+    error:after=                  an error object inside of the stream
+    garbage:after=                text that is no JSON in the place of chunks;  utf8:after=  bytes that are no UTF-8
+    html                          text with HTML and a script in it
+    content_type:type=text/html   the answer under another type
+    redirect                      a redirect to the same place
+    flood:mib=64                  so much without a single line end
+    drip:bytes=1,gap=0.01         the answer in small pieces
+    slow:factor=3                 all times of the answer longer
+    usage:factor=1.05  usage:value=NaN   another number of output tokens than was sent
+    short:to=0.5                  this share of the tokens that were asked for, finish reason stop
+    differ:from=4                 other words from that word on
+    duplicate                     the answer of the request before
+    swap                          two struck requests get each other's answer, if the second comes before the first one's text
+    cache:words=0                 a prompt seen before is answered at once, with the old answer; words > 0: seen means that
+                                  so many first words are the same (at most 8)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Final, TypeVar
+
+Number = TypeVar("Number", int, float)
+
+# name -> parameters with the value that holds where none is given; "" is half of the pieces
+NAMES: Final[Mapping[str, Mapping[str, str]]] = {
+    "status": {"code": "500"}, "close": {"after": ""}, "reset": {"after": ""}, "hang": {"after": "0"}, "stall": {},
+    "truncate": {"after": ""}, "error": {"after": ""}, "garbage": {"after": ""}, "utf8": {"after": ""}, "html": {},
+    "content_type": {"type": "text/html"}, "redirect": {}, "flood": {"mib": "64"}, "drip": {"bytes": "1", "gap": "0.01"},
+    "slow": {"factor": "3"}, "usage": {"factor": "1.05", "value": ""}, "short": {"to": "0.5"}, "differ": {"from": "4"},
+    "duplicate": {}, "swap": {}, "cache": {"words": "0"},
+}  # fmt: skip
+TEXTS: Final = frozenset({"type", "value"})  # parameters that are no number
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fault:
+    """A fault, when it strikes and how."""
+
+    name: str
+    share: float | None = None
+    every: int | None = None
+    requests: frozenset[int] = frozenset()
+    at_s: float | None = None
+    for_s: float | None = None
+    above: int | None = None
+    parameters: Mapping[str, str] = field(default_factory=dict)
+
+    def strikes(self, number: int, seconds: float, in_flight: int, draw: float) -> bool:
+        """Whether this request is struck. `seconds`: since the faults began; `draw`: uniform in [0, 1)."""
+        begin = self.at_s or 0.0
+        return (
+            (self.share is None or draw < self.share)
+            and (self.every is None or (number + 1) % self.every == 0)
+            and (not self.requests or number in self.requests)
+            and seconds >= begin
+            and (self.for_s is None or seconds < begin + self.for_s)
+            and (self.above is None or in_flight > self.above)
+        )
+
+    def number(self, key: str) -> float:
+        """A parameter that is a number."""
+        return float(self.parameters[key])
+
+    def after(self, pieces: int) -> int:
+        """How many pieces of text come before it."""
+        told = self.parameters["after"]
+        return min(pieces, int(told)) if told else pieces // 2
+
+
+def parse(text: str) -> Fault:
+    """A fault as it is written.
+
+    Raises:
+        ValueError: there is no such fault, or it knows no such key, in words for people.
+    """
+    name, _, rest = text.strip().partition(":")
+    if name not in NAMES:
+        raise ValueError(f"there is no fault {name!r}; there are {', '.join(NAMES)}")
+    pairs = dict(_pair(word, text) for word in rest.split(",") if word)
+    given = {key: pairs.pop(key, default) for key, default in NAMES[name].items()}
+    try:
+        found = Fault(
+            name=name, parameters=given, share=_maybe(float, pairs, "share"), every=_maybe(int, pairs, "every"),
+            requests=frozenset(int(word) for word in pairs.pop("requests", "").split("+") if word),
+            at_s=_maybe(float, pairs, "at"), for_s=_maybe(float, pairs, "for"), above=_maybe(int, pairs, "above"),
+        )  # fmt: skip
+        for key in given.keys() - TEXTS:
+            float(given[key] or 0)
+    except ValueError as error:
+        raise ValueError(f"fault {text!r}: {error}") from None
+    if pairs:
+        raise ValueError(f"fault {text!r}: {name} knows no {', '.join(pairs)}")
+    if name == "stall" and (found.at_s is None or found.for_s is None):
+        raise ValueError(f"fault {text!r}: a stall needs at= and for=")
+    if found.every is not None and found.every < 1:
+        raise ValueError(f"fault {text!r}: every must be at least 1")
+    return found
+
+
+def _pair(word: str, text: str) -> tuple[str, str]:
+    key, equals, value = word.partition("=")
+    if not equals:
+        raise ValueError(f"fault {text!r}: {word!r} is no key=value")
+    return key, value
+
+
+def _maybe(kind: Callable[[str], Number], pairs: dict[str, str], key: str) -> Number | None:
+    return kind(pairs.pop(key)) if key in pairs else None

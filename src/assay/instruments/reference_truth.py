@@ -1,0 +1,93 @@
+"""What did the reference server do, by its own clock?
+
+One line of JSON per request, in the order of reading.  Times are CLOCK_MONOTONIC nanoseconds, which all processes of a host
+share:
+
+    request       number in the order of reading, from 0        id       the request's header x-request-id, if it had one
+    server        the replica's name                            sha256   first 16 digits of the body's SHA-256
+    connection    number of the connection, from 0              stream   whether the answer was streamed
+    arrived_ns    when its last byte reached this host's socket, by the kernel; null where the kernel does not say
+    read_ns       when this program had read it
+    begin_ns      when its service began: later than read_ns where it waited for a slot; null: never
+    sent_ns       just before every send(), after read_ns       first_text, texts   which of the sends hold text, and how many
+    tokens_in, tokens_out   words of the prompt and of the answer; of an answer that was cut, the words that were meant
+    fault         names of the faults that struck, with +
+    outcome       complete, close, reset, hang, refused (no room), abandoned (the client went away), invalid, or open (not ended)
+    blocked       sends that found the connection full: their bytes left later than their time says
+"""
+
+from __future__ import annotations
+
+import json
+from array import array
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(slots=True)
+class Entry:
+    """A request in the server's own log."""
+
+    request: int
+    id: str
+    sha256: str
+    server: str
+    connection: int
+    stream: bool
+    arrived_ns: int | None
+    read_ns: int
+    begin_ns: int | None = None
+    sent_ns: array[int] = field(default_factory=lambda: array("q"))  # absolute
+    first_text: int = 0
+    texts: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    fault: str = ""
+    outcome: str = "open"
+    blocked: int = 0
+
+    @property
+    def text_ns(self) -> list[int]:
+        """When each piece of text was handed over, absolute."""
+        return list(self.sent_ns[self.first_text : self.first_text + self.texts])
+
+    @property
+    def came_ns(self) -> int:
+        """When the request was there: by the kernel, else by this program."""
+        return self.read_ns if self.arrived_ns is None else self.arrived_ns
+
+
+NAMES = tuple(Entry.__dataclass_fields__)
+
+
+def line(entry: Entry) -> str:
+    """An entry as it is written."""
+    told: dict[str, Any] = {name: getattr(entry, name) for name in NAMES}
+    told["sent_ns"] = [ns - entry.read_ns for ns in entry.sent_ns]
+    return json.dumps(told, separators=(",", ":"))
+
+
+def lines(entries: Iterable[Entry]) -> Iterator[bytes]:
+    """All entries, in pieces that are not too small to be written one by one."""
+    kept: list[str] = []
+    for entry in entries:
+        kept.append(line(entry))
+        if len(kept) >= 256:
+            yield ("\n".join(kept) + "\n").encode()
+            kept.clear()
+    yield ("".join(text + "\n" for text in kept)).encode()
+
+
+def entries(told: str | bytes) -> list[Entry]:
+    """The entries of a truth file or of an answer to /reference/truth.
+
+    Raises:
+        ValueError: a line is none of this server's.
+    """
+    found = []
+    for text in told.splitlines():
+        row = json.loads(text)
+        row["sent_ns"] = array("q", (ns + row["read_ns"] for ns in row["sent_ns"]))
+        found.append(Entry(**row))
+    return found
