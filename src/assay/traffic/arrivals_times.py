@@ -38,15 +38,15 @@ class Piece:
         return self.duration_s * (self.rate + self.rate_to) / 2.0
 
 
-def due(arrivals: Arrivals, load: float | None, seed: int) -> Ints:
-    """Due times in ns after the begin of the load, ascending, below its end; shape [requests]."""
+def due(arrivals: Arrivals, load: float | None, seed: int, steps: int = 1) -> Ints:
+    """Due times in ns after the begin of the load, ascending, below its end; shape [conversations of `steps` requests]."""
     pieces = profile(arrivals, load)
     expected = sum(piece.requests for piece in pieces)
-    _refuse_too_many(expected)
+    _refuse_too_many(expected * steps)
     units = _units(arrivals, seed, expected)
     times = np.rint(_inverse(pieces, units) * NS).astype(np.int64)
     times = times[times < horizon_ns(arrivals)]
-    return times if arrivals.requests is None else times[: arrivals.requests]
+    return times if arrivals.requests is None else times[: -(-arrivals.requests // steps)]
 
 
 def horizon_ns(arrivals: Arrivals) -> int:
