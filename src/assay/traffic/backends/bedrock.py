@@ -19,7 +19,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 from assay.errors import EnvironmentLacks
 from assay.spec.serving import Target
@@ -132,18 +132,16 @@ def signed(made: Wire, url: str, credentials: Any, region: str, service: str = S
     from botocore.auth import SigV4Auth
     from botocore.awsrequest import AWSRequest
 
-    request = AWSRequest(
-        method=made.method, url=url.rstrip("/") + made.path, data=made.body, headers=dict(made.headers)
-    )
+    # The host as it is sent: left to itself, botocore would sign it without a port that need not be told.
+    headers = {"host": urlsplit(url).netloc.rpartition("@")[2], **dict(made.headers)}
+    request = AWSRequest(method=made.method, url=url.rstrip("/") + made.path, data=made.body, headers=headers)
     try:
         SigV4Auth(credentials.get_frozen_credentials(), service, region).add_auth(request)
-    except (
-        Exception
-    ) as error:  # of botocore or of whatever its chain of credentials runs; their words may hold a secret
+    except Exception as error:  # its own words may hold a secret
         raise EnvironmentLacks(f"AWS credentials could not be used: {type(error).__name__}") from None
     given = {name.lower(): str(value) for name, value in request.headers.items()}
-    headers = tuple((name, Hidden(value) if name in _SECRET else value) for name, value in given.items())
-    return Wire(path=made.path, body=made.body, method=made.method, headers=headers)
+    sent = tuple((name, Hidden(value) if name in _SECRET else value) for name, value in given.items())
+    return Wire(path=made.path, body=made.body, method=made.method, headers=sent)
 
 
 _SECRET: Final = frozenset({"authorization", "x-amz-security-token"})

@@ -115,7 +115,7 @@ def signed(made: Wire, url: str, signer: Signer, extra: Headers = ()) -> Wire:
     request = _Request(made, url)
     try:
         signer(request)
-    except Exception as error:  # of the vendor's library, whose words may hold a secret
+    except Exception as error:  # its own words may hold a secret
         raise EnvironmentLacks(f"the request could not be signed: {type(error).__name__}") from None
     given = {name.lower(): str(value) for name, value in request.headers.items()}
     given.pop("content-length")  # the transport writes its own, which is the same
@@ -131,7 +131,7 @@ def _signer(target: Target) -> Signer:
     how = option(target, "auth", "config")
     try:
         return _SIGNERS[how](oci, target)
-    except Exception as error:  # of the vendor's library, whose words may hold a path and more
+    except Exception as error:  # its own words may hold a secret
         raise EnvironmentLacks(f"no Oracle credentials by auth = {how!r}: {type(error).__name__}") from None
 
 

@@ -115,7 +115,7 @@ def _whole(response: Mapping[str, Any], ns: int, into: Gathered) -> None:
 
 
 BACKEND = Backend(
-    name="openai_responses", tasks=("chat", "completions", "image_chat"),
+    name="openai_responses", tasks=("responses", "chat", "completions", "image_chat"),
     wire=flat(lambda ask, target: "/v1/responses", _fixed, _varied), read=read, prepare=with_headers, cached_tokens=True,
     options={"path": PATH, "omit": OMIT},
     own_keys=("model", "input", "stream", "temperature", "store", "max_output_tokens", "include"),

@@ -1,0 +1,105 @@
+"""How is a model measured without any server?  In the client's own process, step by step, one answer at a time.
+
+Tokenising, the first pass over the prompt and every token after it are timed apart (`assay.instruments.generation`): a chunk
+is a token, `Answer.tokenize_ns` and `Answer.prefill_ns` tell what came before the first.  The end-of-sequence token is a
+chunk without text and counts as a token, as servers count it.  A prompt that does not fit is an error, like at a server.
+
+The model is a local folder: the option `folder`, else the target's model, else the ask's; nothing is downloaded.
+
+Options: `folder`, `device` ("cpu", "cuda", "cuda:1" ...; cpu if left out), `dtype` (float32, bfloat16 ...; the folder's own
+if left out), `threads` (of torch; its own choice if left out).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final, NoReturn
+
+from assay.errors import WorkloadError
+from assay.spec.serving import Target
+from assay.traffic.backends.options import option
+from assay.traffic.base import Answer, Ask, Backend, Kind, Option, Reply, Wire
+
+if TYPE_CHECKING:
+    from assay.instruments.generation import Generation, Generator
+
+MOST_TOKENS: Final = 1024  # where nobody says how long an answer may be
+
+
+def process(target: Target) -> Callable[[Ask], Answer]:
+    """What answers asks. The model is loaded now if the target names it, else with the first ask for it.
+
+    Raises:
+        EnvironmentLacks: torch or transformers is not installed.
+        WorkloadError: the folder holds no model.
+    """
+    loaded: dict[str, Generator] = {}
+
+    def generator(folder: str) -> Generator:
+        if folder not in loaded:
+            loaded[folder] = _load(folder, target)
+        return loaded[folder]
+
+    named = option(target, "folder") or target.model
+    if named:
+        generator(named)
+    return lambda ask: answer(generator(named or ask.model), ask)
+
+
+def _load(folder: str, target: Target) -> Generator:
+    from assay.instruments.generation import Generator, quiet
+
+    threads = target.options.get("threads")
+    with quiet():
+        return Generator(
+            folder, device=option(target, "device", "cpu"), dtype=option(target, "dtype", "auto"),
+            threads=None if threads is None else int(threads),
+        )  # fmt: skip
+
+
+def answer(generator: Generator, ask: Ask) -> Answer:
+    """One ask's answer, with times."""
+    try:
+        made = generator.generate(
+            ask.prompt, ask.messages, max_tokens=MOST_TOKENS if ask.max_tokens is None else ask.max_tokens,
+            temperature=ask.temperature, seed=ask.seed, ignore_eos=ask.ignore_eos, logprobs=ask.logprobs,
+        )  # fmt: skip
+    except WorkloadError as error:
+        return Answer(status="error", error=str(error))
+    return _told(made)
+
+
+def _told(made: Generation) -> Answer:
+    kinds = [int(Kind.CONTENT)] * len(made.tokens)
+    if made.finish == "stop":
+        kinds[-1] = int(Kind.FINISH)
+    return Answer(
+        status="ok", finish_reason=made.finish, tokens_in=made.tokens_in, tokens_out=len(made.tokens),
+        chunk_ns=made.token_ns, chunk_kind=kinds, chunk_chars=[len(piece) for piece in made.pieces],
+        text="".join(made.pieces) or None, logprobs=made.logprobs, tokenize_ns=made.tokenize_ns, prefill_ns=made.prefill_ns,
+    )  # fmt: skip
+
+
+def _no_server(*_: object) -> NoReturn:
+    raise WorkloadError("the backend process has no server: it answers by itself")
+
+
+def wire(ask: Ask, target: Target) -> Wire:
+    """Never: nothing goes over a connection."""
+    _no_server()
+
+
+def read(reply: Reply, ask: Ask) -> Answer:
+    """Never: nothing comes over a connection."""
+    _no_server()
+
+
+BACKEND = Backend(
+    name="process", tasks=("chat", "completions"), wire=wire, read=read, process=process,
+    options={
+        "folder": Option(meaning="the model's folder, where it is not the model's name"),
+        "device": Option(meaning="the torch device, cpu if left out"),
+        "dtype": Option(meaning="the torch type of the weights, the folder's own if left out"),
+        "threads": Option(meaning="threads of torch", kind=int),
+    },
+)  # fmt: skip
