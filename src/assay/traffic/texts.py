@@ -33,7 +33,7 @@ LEAST_WORDS: Final = 16  # fewer whole-word tokens: the vocabulary knows no word
 LONGEST_UNIT: Final = 32  # tokens of a corpus without spaces that are kept together
 CORPUS: Final = 1_000_000  # characters of a file that are used as a corpus
 SAMPLES: Final = (1, 2, 3, 5, 8, 13, 17, 33, 64, 100, 257, 1000)  # lengths at which the exactness is tried
-ROUNDS: Final = 8
+ROUNDS: Final = 24  # counts of one text that cannot be made by adding up
 SENTINEL: Final = "assaysentinel"
 
 
@@ -117,13 +117,13 @@ class Texts:
         """The same with `m` tokens of its own, without the frame."""
         shared = min(shared, m - 1)
         x = mix(number)
-        common = self._new(shared, mix(group), unique=True) if shared > 0 else ""
+        common = self.beginning(shared, group) if shared > 0 else ""
         text = common + self._more(m - shared, x, unique) if common else self._new(m, x, unique)
         return text if self.exact else self._mended(text, m)
 
     def beginning(self, m: int, group: int) -> str:
-        """The first `m` tokens of the texts of a group."""
-        return self._new(m, mix(group), unique=True)
+        """The first `m` tokens of the texts of a group; fewer are the begin of more."""
+        return self._new(m, mix(group), unique=True, last=False)
 
     def extended(self, text: str, n: int, number: int) -> str:
         """The text, with words behind it so that it has `n` tokens in its frame; as it is where it has more."""
@@ -137,23 +137,26 @@ class Texts:
         text = self.content(max(1, n), number)[:n]
         return text if text == text.rstrip() else text[:-1] + "s"
 
-    def _new(self, m: int, x: int, unique: bool) -> str:
+    def _new(self, m: int, x: int, unique: bool, last: bool = True) -> str:
         """A text's begin, whose first word has no space before it."""
         x, digit = divmod(x, len(self._first))
-        return self._first[digit] + (self._more(m - 1, x, unique, self._digits - 1) if m > 1 else "")
+        return self._first[digit] + (self._more(m - 1, x, unique, self._digits - 1, last) if m > 1 else "")
 
-    def _more(self, m: int, x: int, unique: bool, digits: int | None = None) -> str:
-        """What goes on after other text: the code, then a slice."""
+    def _more(self, m: int, x: int, unique: bool, digits: int | None = None, last: bool = True) -> str:
+        """What goes on after other text: the code, a slice, and, if it is the `last` part, a word from the vocabulary.
+
+        For what ends a foreign text may be one token with what follows it in the frame.
+        """
         pieces, base = self._pieces, len(self._pieces)
         code = min(m, self._digits if digits is None else digits) if unique else 0
         parts, left = [], x
         for _ in range(code):
             left, digit = divmod(left, base)
             parts.append(pieces[digit])
-        begin = mix(x)
-        text, missing = self.pool.slice(begin, m - code)
+        begin, end = mix(x), int(last and m > code)
+        text, missing = self.pool.slice(begin, m - code - end)
         parts.append(text)
-        parts.extend(pieces[(begin + k) % base] for k in range(missing))
+        parts.extend(pieces[(begin + k) % base] for k in range(missing + end))
         return "".join(parts)
 
     def _mended(self, text: str, m: int) -> str:
@@ -162,7 +165,7 @@ class Texts:
             over = self.count(text) - self.overhead - m
             if over == 0:
                 return text
-            text = self._cut(text, over) if over > 0 else text + "".join(self._fill(round_, -over))
+            text = self._cut(text, over) if over > 0 else text + "".join(self._fill(mix(round_), -over))
         return text
 
     def _cut(self, text: str, units: int) -> str:
@@ -172,16 +175,20 @@ class Texts:
         return shorter if shorter != text else text[:-units] or text
 
     def _fill(self, begin: int, n: int) -> Iterator[str]:
-        return (self._pieces[(begin * 7 + k) % len(self._pieces)] for k in range(n))
+        return (self._pieces[(begin + k) % len(self._pieces)] for k in range(n))
 
     def _firsts(self) -> tuple[list[str], int]:
         """The words with which a text may begin, and the tokens that the frame adds to such a text."""
         candidates = self.words[:MOST_FIRST]
-        rest, missing = self.pool.slice(0, 8)
-        text = rest + "".join(self._fill(0, missing))
+        rest, missing = self.pool.slice(0, 7)
+        text = rest + "".join(self._fill(0, missing + 1))
         framed = [f"{self.frame.head}{word}{text}{self.frame.tail}" for word in candidates]
         overheads = [n - 9 for n in self.tokenizer.counts(framed, special=self.frame.special)]
-        overhead = Counter(overheads).most_common(1)[0][0]
+        often = Counter(overheads)
+        overhead = min(
+            often,
+            key=lambda found: (often[found] < LEAST_WORDS, found if often[found] >= LEAST_WORDS else -often[found]),
+        )
         return [word for word, found in zip(candidates, overheads, strict=True) if found == overhead], overhead
 
     def _holds(self) -> bool:
