@@ -123,6 +123,7 @@ class Chunks:
         self._about = {"id": f"{prefix}-reference", "object": kind, "created": 0, "model": settings.model}
         self._streamed = {**self._about, "object": f"{kind}.chunk" if chat else kind}
         self.text = lru_cache(maxsize=1 << 16)(self._text)
+        self.tail = lru_cache(maxsize=1 << 12)(self._tail)
         mime = "text/event-stream; charset=utf-8"
         self.head = head(200, mime, b"transfer-encoding: chunked\r\n")
         self.role = self.framed(
@@ -143,7 +144,7 @@ class Chunks:
         part = {"delta": {"content": text}} if self._chat else {"text": text}
         return self.framed(self._comment + self._event([{"index": 0, **part, "logprobs": None, "finish_reason": None}]))
 
-    def tail(self, usage: str, finish: str = "length") -> bytes:
+    def _tail(self, usage: str, finish: str) -> bytes:
         """What comes after the last text: finish reason, usage if any, end mark, and the end of the HTTP message."""
         part: dict[str, Any] = {"delta": {}} if self._chat else {"text": ""}
         events = self._event([{"index": 0, **part, "finish_reason": finish}])

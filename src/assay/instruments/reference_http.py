@@ -15,7 +15,7 @@ from typing import Final
 
 LONGEST_HEAD: Final = 64 * 1024
 LONGEST_BODY: Final = 256 * 1024 * 1024
-READ: Final = 256 * 1024
+READ: Final = 32 * 1024  # the buffer is made anew for every read, and larger ones come from the kernel
 SO_TIMESTAMPNS: Final = 35  # Linux, include/uapi/asm-generic/socket.h; the module socket does not name it
 _ANCILLARY: Final = socket.CMSG_SPACE(16)
 
