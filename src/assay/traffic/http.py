@@ -21,10 +21,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from itertools import accumulate
 from time import monotonic_ns
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, cast
 from urllib.parse import urlsplit
 
-from assay.traffic.base import Ended, Reply, Wire
+from assay.traffic.base import Answer, Ended, Reply, Wire
 
 if TYPE_CHECKING:
     import ssl
@@ -69,8 +69,8 @@ def address_of(url: str) -> Address:
 class Payloads:
     """Requests as bytes: what does not change from one to the next is put together once."""
 
-    def __init__(self, address: Address, headers: Mapping[str, str]) -> None:
-        self._address, self._headers = address, dict(headers)
+    def __init__(self, address: Address) -> None:
+        self._address = address
         self._heads: dict[tuple[object, ...], bytes] = {}
 
     def payload(self, wire: Wire) -> bytes:
@@ -90,7 +90,7 @@ class Payloads:
     def _head(self, wire: Wire) -> bytes:
         headers = {"Host": self._address.authority, "Accept-Encoding": "identity", "User-Agent": "assay"}
         names = {name.lower(): name for name in headers}
-        for name, value in (*self._headers.items(), *wire.headers):
+        for name, value in wire.headers:
             headers.pop(names.get(name.lower(), ""), None)
             names[name.lower()] = name
             headers[name] = value
@@ -255,23 +255,31 @@ def plain_chunks(raw: bytes) -> list[bytes] | None:
 # ---- one request and its answer ----------------------------------------------------------------------------------
 
 
+class GivesUp(Protocol):
+    """What can be told that nobody waits any longer."""
+
+    def give_up(self, ended: Ended, why: str) -> None:
+        """End the exchange that is under way."""
+
+
 class Exchange:
     """A request on its way, and what has come of its answer."""
 
     __slots__ = (
-        "_body_at", "_dechunker", "_ends", "_pieces", "body", "connect_ns", "connection", "done", "done_ns", "ended", "head",
+        "_body_at", "_dechunker", "_ends", "_pieces", "answer", "body", "connect_ns", "connection", "done", "done_ns", "ended", "head",
         "live", "ns", "parts", "payload", "replica", "request", "room", "sent_ns", "transport", "why",
     )  # fmt: skip
 
-    def __init__(self, request: Any, payload: bytes, room: int, done: Callable[[Exchange], None]) -> None:
+    def __init__(self, request: Any, payload: Any, room: int, done: Callable[[Exchange], None]) -> None:
         self.request = request  # whatever the caller knows it by
-        self.payload = payload
+        self.payload = payload  # bytes, on assay's own protocol
         self.room = room  # bytes that the answer may still have
         self.done = done  # called once, when it has ended
         self.live = True
         self.replica = 0
         self.transport = "lean"
-        self.connection: Connection | None = None
+        self.connection: GivesUp | None = None  # what it is under way on
+        self.answer: Answer | None = None  # where there is no reply to be read
         self.connect_ns: int | None = None
         self.sent_ns: int | None = None
         self.done_ns = 0
@@ -285,6 +293,10 @@ class Exchange:
         self._pieces: list[bytes] | None = None
         self._dechunker: Dechunker | None = None
         self._ends: list[int] = []
+
+    def take(self, body: bytes, ends: list[int], head: Head | None) -> None:
+        """The answer as a library gave it, without framing."""
+        self.body, self._ends, self.head = body, ends, head
 
     def finish(self, ended: Ended, why: str = "", at_ns: int | None = None) -> None:
         """It has ended, in this way. Later calls do nothing."""
@@ -614,6 +626,11 @@ class Pool:
         """Open so many connections ahead of need."""
         for _ in range(connections - self._open - len(self._connecting)):
             self._connect_one()
+
+    async def warmed(self) -> None:
+        """Wait until no connection is being made."""
+        while self._connecting:
+            await asyncio.wait(list(self._connecting))
 
     def _replenish(self) -> None:
         """Open a connection for every request that waits, as far as allowed."""

@@ -1,0 +1,459 @@
+"""How are requests sent when they are due, and each accounted for exactly once?
+
+The loop's turn has an order: what came in is stamped and put aside; what is due goes out; only then, and for a tenth of a
+millisecond at a time, finished answers are parsed and written down and the next bodies made.  So the parsing of one answer
+never delays the time stamp of another by more than that.  Memory holds what is in flight, what waits to be parsed (bounded), and
+some bodies made ahead.
+
+Nothing becomes due after the load's end.  What is under way is then waited for, for at most `drain_s`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from time import monotonic_ns
+from typing import Any, Final, Protocol
+
+from assay.traffic.base import Answer, Ask, Ended, Json, Prompt, Reply, Wire
+from assay.traffic.due import NEVER, Agenda
+from assay.traffic.http import Exchange
+from assay.traffic.log import RequestLog, Row, times_of
+from assay.traffic.schedule import Schedule
+from assay.traffic.timer import Timer
+from assay.traffic.window import Window
+
+NS: Final = 1_000_000_000
+SLICE_NS: Final = 100_000  # of parsing and preparing, before sockets are looked at again
+LONG_SLICE_NS: Final = 1_000_000  # when more waits than is good
+BACKLOG: Final = 128  # replies that may wait to be parsed before slices become longer
+MOST_BACKLOG: Final = 2048  # ... and before all of them are parsed at once, whatever waits
+AHEAD: Final = 256  # bodies of an open loop that are made ahead
+AHEAD_BYTES: Final = 32 << 20
+REFUSED_PAUSE_NS: Final = 100_000_000  # before what follows a refused request: a dead replica must not be hammered
+SWEEP_S: Final = 0.02
+COLD, WARM_UP, MAIN = range(3)
+
+
+@dataclass(slots=True)
+class Made:
+    """A request's content."""
+
+    prompt: Prompt
+    ask: Ask
+    wire: Wire | None  # None: there is no server
+
+    @property
+    def size(self) -> int:
+        """Bytes of the body."""
+        return 0 if self.wire is None else len(self.wire.body)
+
+
+class Transport(Protocol):
+    """The way to one replica."""
+
+    def send(self, exchange: Exchange) -> None:
+        """Send the request now, or as soon as it can be."""
+
+    def payload(self, made: Made) -> Any:
+        """What will be sent, as the transport has it."""
+
+
+@dataclass(kw_only=True)
+class Plan:
+    """What a load needs to know. Times in ns."""
+
+    schedule: Schedule
+    agenda: Agenda
+    make: Callable[[int, Sequence[Json]], Made]  # request, history -> its content
+    after: Callable[[Prompt, str | None], Sequence[Json]]  # a turn and its answer -> the history for the next
+    read: Callable[[Reply, Ask], Answer]
+    transports: Sequence[Transport]  # one per replica
+    balance: str = "round_robin"
+    warm_up_ns: int = 0
+    lasts_ns: int = 0  # warm-up included
+    drain_ns: int = 0
+    timeout_ns: int = NEVER
+    first_byte_ns: int | None = None
+    room: int = 1 << 26  # bytes of the largest answer
+    client: int = 0
+
+
+class Request:
+    """A request that became due."""
+
+    __slots__ = ("due_ns", "made", "number", "phase", "replica")
+
+    def __init__(self, number: int, due_ns: int, phase: int, replica: int, made: Made) -> None:
+        self.number, self.due_ns, self.phase, self.replica, self.made = number, due_ns, phase, replica, made
+
+
+class Load:
+    """One client's part of a load."""
+
+    def __init__(self, plan: Plan, log: RequestLog, loop: asyncio.AbstractEventLoop) -> None:
+        self.plan, self.log, self.loop = plan, log, loop
+        self.window = Window()
+        self.agenda = plan.agenda
+        self.state = "loading"
+        schedule = plan.schedule
+        self._phase, self._kind = memoryview(schedule.phase), memoryview(schedule.kind)  # type: ignore[arg-type]
+        self._stream, self._session = memoryview(schedule.stream), memoryview(schedule.session)  # type: ignore[arg-type]
+        self._turn, self._replica = memoryview(schedule.turn), memoryview(schedule.replica)  # type: ignore[arg-type]
+        self._due = memoryview(schedule.due_ns)  # type: ignore[arg-type]
+        self._ready: dict[int, Made] = {}  # made ahead
+        self._ready_bytes = 0
+        self._to_make: deque[int] = deque()
+        self._begun = bytearray(len(schedule))  # 1: was sent; not to be made again
+        self._ended: deque[Exchange] = deque()  # to be parsed
+        self._flying: dict[Exchange, int] = {}  # -> when it was handed over
+        self._busy = [0] * len(plan.transports)  # in flight, per replica
+        self._turns = plan.client  # round robin
+        self._history: dict[int, Sequence[Json]] = {}
+        self._working = False
+        self._firing = False
+        self._stopped = False
+        self._t0 = NEVER
+        self._leading = 0  # in flight, and followed by something
+        self._over_ns: int | None = None  # since when nothing more can become due
+        self._failure: Exception | None = None
+        self._finished = asyncio.Event()
+        self._cold_ended: asyncio.Event | None = None
+        self._timer = Timer(loop, self._fire)
+
+    # ---- from begin to end
+
+    @property
+    def in_flight(self) -> int:
+        """Requests that were handed over and have not ended."""
+        return len(self._flying)
+
+    def prepare(self, seconds: float) -> None:
+        """Make the first bodies, for at most so long."""
+        self._to_make.extend(self.agenda.cold[:1] or ())
+        self._to_make.extend(self.agenda.first(AHEAD))
+        self._make_ahead(monotonic_ns() + int(seconds * NS))
+
+    async def cold(self) -> None:
+        """Send the cold requests, each when the one before it has ended."""
+        sweeping = self.loop.create_task(self._sweep())
+        due = monotonic_ns()
+        for number in self.agenda.cold:
+            if self._stopped:
+                break
+            self._cold_ended = asyncio.Event()
+            self._send(number, due)
+            await self._cold_ended.wait()
+            due = monotonic_ns()
+            self._settle_all()
+        self._cold_ended = None
+        sweeping.cancel()
+        if self._failure is not None:
+            raise self._failure
+
+    async def run(self, t0_ns: int) -> None:
+        """Run the load from `t0_ns` until its last request has ended."""
+        if self._stopped:
+            return
+        self.state = "load"
+        self._t0 = t0_ns
+        self.agenda.begin(t0_ns, t0_ns + self.plan.lasts_ns)
+        self._schedule()
+        sweeping = self.loop.create_task(self._sweep())
+        self._look_for_the_end()
+        try:
+            await self._finished.wait()
+        finally:
+            sweeping.cancel()
+            self._timer.close()
+        if self._failure is not None:
+            raise self._failure
+
+    def finish(self) -> None:
+        """Write down all that has ended."""
+        self._settle_all()
+        self.log.flush()
+
+    def stop(self) -> None:
+        """Send nothing more; what is in flight is cancelled."""
+        if self._stopped:
+            return
+        self._stopped = True
+        self.agenda.stop()
+        self._give_up("cancelled", "the load was stopped")
+        self._finished.set()
+
+    def _give_up(self, ended: Ended, why: str) -> None:
+        for exchange in list(self._flying):
+            if exchange.connection is not None:
+                exchange.connection.give_up(ended, why)
+            exchange.finish(ended, why)
+
+    # ---- sending
+
+    def _schedule(self) -> None:
+        due = self.agenda.next_ns
+        if due != NEVER:
+            self._timer.set(due)
+
+    def _fire(self) -> None:
+        """Send what is due; if that takes long, look at the sockets in between."""
+        self._firing = False
+        stop = monotonic_ns() + LONG_SLICE_NS
+        now = monotonic_ns()
+        while (found := self.agenda.pop(now)) is not None:
+            self._send(*found)
+            now = monotonic_ns()
+            if now > stop:
+                self._firing = True
+                self.loop.call_soon(self._fire)
+                return
+        self._schedule()
+        self._refill()
+        self._look_for_the_end()
+
+    def _refill(self) -> None:
+        """Bodies of the requests that come next."""
+        if len(self._ready) + len(self._to_make) < AHEAD // 2:
+            wanted = self.agenda.ahead(AHEAD)
+            known = set(self._to_make)
+            self._to_make.extend(n for n in wanted if n not in self._ready and n not in known)
+            self._work_soon()
+
+    def _send(self, number: int, due_ns: int) -> None:
+        try:
+            request, payload = self._request(number, due_ns)
+        except Exception as error:  # what is to be sent cannot be made: no load can be run
+            self._failure = error
+            self.stop()
+            return
+        exchange = Exchange(request, payload, self.plan.room, self._on_end)
+        exchange.replica = replica = request.replica
+        self._flying[exchange] = monotonic_ns()
+        self._busy[replica] += 1
+        following = self.agenda.next_of(number)
+        if following >= 0:
+            self._leading += 1
+        self.plan.transports[replica].send(exchange)
+        if following >= 0 and self._session[following] < 0:
+            self._to_make.append(following)
+            self._work_soon()
+
+    def _request(self, number: int, due_ns: int) -> tuple[Request, Any]:
+        made = self._ready.pop(number, None)
+        if made is None:
+            made = self._make(number)
+        else:
+            self._ready_bytes -= made.size
+        self._begun[number] = 1
+        self.window.due += 1
+        phase = self._phase[number]
+        if phase != COLD and (self._stream[number] >= 0 or self._due[number] < 0):
+            phase = WARM_UP if due_ns < self._t0 + self.plan.warm_up_ns else MAIN
+        replica = self._choose(number)
+        return Request(number, due_ns, phase, replica, made), self.plan.transports[replica].payload(made)
+
+    def _choose(self, number: int) -> int:
+        """The replica that a request goes to."""
+        fixed = self._replica[number]
+        count = len(self._busy)
+        if fixed >= 0:
+            return int(fixed) % count
+        if count == 1:
+            return 0
+        balance = self.plan.balance
+        if balance == "session" and self._session[number] >= 0:
+            return int(self._session[number]) % count
+        self._turns = (self._turns + 1) % count
+        if balance == "least_in_flight":
+            turn = self._turns
+            return min(range(count), key=lambda one: (self._busy[one], (one - turn) % count))
+        return self._turns
+
+    # ---- what has ended
+
+    def _on_end(self, exchange: Exchange) -> None:
+        """A request has ended: what follows it comes first, its answer later."""
+        del self._flying[exchange]
+        self._busy[exchange.replica] -= 1
+        number = exchange.request.number
+        if self.agenda.next_of(number) >= 0:
+            self._leading -= 1
+        if self._cold_ended is not None:
+            self._cold_ended.set()
+        elif not self._stopped:
+            self._follow(exchange, number)
+        self._ended.append(exchange)
+        if len(self._ended) > MOST_BACKLOG:
+            self._settle_all()
+        self._work_soon()
+        if not self._flying:
+            self._look_for_the_end()
+
+    def _follow(self, exchange: Exchange, number: int) -> None:
+        for after in self.agenda.followers(number):
+            due = self.agenda.after(after, exchange.done_ns)
+            if exchange.ended == "refused" and exchange.done_ns + REFUSED_PAUSE_NS > due:
+                due = exchange.done_ns + REFUSED_PAUSE_NS
+            if due >= self.agenda.end_ns:
+                continue
+            if self._session[number] >= 0 and self._session[after] == self._session[number]:
+                self._settle(exchange)  # its text is part of the next turn
+            if due <= monotonic_ns() and not self._firing:
+                self._send(after, due)
+            elif self.agenda.put_off(after, due) and not self._firing:
+                self._schedule()
+
+    def _settle_all(self) -> None:
+        while self._ended:
+            self._settle(self._ended.popleft())
+
+    def _settle(self, exchange: Exchange) -> None:
+        """Read an answer and write the request down. Once, however often it is called."""
+        request = exchange.request
+        if request is None:
+            return
+        exchange.request = None
+        first_byte_ns = exchange.ns[0] if exchange.ns else None
+        answer, http_status, size = self._answer(exchange, request)
+        times = times_of(answer)
+        number = request.number
+        row = Row(
+            request=number, phase=request.phase, kind=self._kind[number], stream=self._stream[number],
+            session=self._session[number], turn=self._turn[number], replica=exchange.replica,
+            transport="empty" if exchange.sent_ns is None else exchange.transport, scheduled_ns=request.due_ns,
+            sent_ns=exchange.sent_ns, connect_ns=exchange.connect_ns, first_byte_ns=first_byte_ns,
+            done_ns=exchange.done_ns, http_status=http_status, bytes_out=request.made.size, bytes_in=size,
+        )  # fmt: skip
+        self.log.add(row, answer, times)
+        self._count(request, exchange, answer, times.first_token_ns, times.last_token_ns)
+        if self._session[number] >= 0:
+            self._remember(number, request.made.prompt, answer.text if answer.status == "ok" else None)
+
+    def _answer(self, exchange: Exchange, request: Request) -> tuple[Answer, int | None, int]:
+        if exchange.answer is not None:
+            return exchange.answer, None, 0
+        if exchange.sent_ns is None and exchange.ended not in ("refused", "timeout", "closed"):
+            why = exchange.why if exchange.ended == "cancelled" else "no connection became free for it"
+            return Answer(status="unsent", error=why or None), None, 0
+        reply = exchange.reply()
+        try:
+            answer = self.plan.read(reply, request.made.ask)
+        except Exception as error:  # a dialect must not end the load, whatever a server sent it
+            answer = Answer(status="malformed", error=f"the answer could not be read: {type(error).__name__}: {error}")
+        return answer, reply.http_status, len(reply.body)
+
+    def _count(
+        self, request: Request, exchange: Exchange, answer: Answer, first_ns: int | None, last_ns: int | None
+    ) -> None:
+        window = self.window
+        window.done += 1
+        if exchange.sent_ns is not None:
+            window.sent += 1
+        if answer.status != "ok":
+            window.failed[answer.status] += 1
+            window.error = answer.error and self.log.redact(answer.error)[:200]
+            return
+        window.ok += 1
+        tokens = answer.tokens_out if answer.tokens_out is not None else sum(1 for chars in answer.chunk_chars if chars)
+        window.take(
+            due_ns=request.due_ns, sent_ns=exchange.sent_ns or 0, first_ns=first_ns, last_ns=last_ns, tokens=tokens
+        )
+
+    def _remember(self, number: int, prompt: Prompt, said: str | None) -> None:
+        """Keep a conversation for its next turn, and no longer."""
+        session = int(self._session[number])
+        if self.agenda.has_later_turn(number):
+            self._history[session] = self.plan.after(prompt, said)
+        else:
+            self._history.pop(session, None)
+
+    # ---- in between
+
+    def _work_soon(self) -> None:
+        if not self._working:
+            self._working = True
+            self.loop.call_soon(self._work)
+
+    def _work(self) -> None:
+        """A slice of what can wait: bodies first, for they will be needed at a time, then answers."""
+        waiting = len(self._ended)
+        stop = monotonic_ns() + (SLICE_NS if waiting < BACKLOG else LONG_SLICE_NS)
+        self._make_ahead(stop)
+        while self._ended:
+            self._settle(self._ended.popleft())
+            if monotonic_ns() >= stop:
+                break
+        self._working = bool(self._ended or (self._to_make and self._ready_bytes < AHEAD_BYTES))
+        if self._working:
+            self.loop.call_soon(self._work)
+
+    def _make_ahead(self, stop_ns: int) -> None:
+        while self._to_make and self._ready_bytes < AHEAD_BYTES:
+            number = self._to_make.popleft()
+            if self._begun[number] or number in self._ready:
+                continue
+            try:
+                made = self._make(number)
+            except Exception:  # it will be told of when the request is due
+                continue
+            self._ready[number] = made
+            self._ready_bytes += made.size
+            if monotonic_ns() >= stop_ns:
+                return
+
+    def _make(self, number: int) -> Made:
+        session = self._session[number]
+        history = self._history.get(int(session), ()) if session >= 0 else ()
+        return self.plan.make(number, history)
+
+    # ---- ends
+
+    async def _sweep(self) -> None:
+        """End what takes too long."""
+        while True:
+            await asyncio.sleep(SWEEP_S)
+            now = monotonic_ns()
+            self._time_out(now)
+            if self._t0 != NEVER and self._over_ns is None and not self.agenda.pending():
+                if not self._leading:
+                    self._over_ns = now
+                elif now >= self.agenda.end_ns:
+                    self._over_ns = self.agenda.end_ns
+            if self._over_ns is not None and now >= self._over_ns + self.plan.drain_ns:
+                self._drained()
+
+    def _time_out(self, now: int) -> None:
+        plan = self.plan
+        limit = plan.timeout_ns if plan.first_byte_ns is None else min(plan.timeout_ns, plan.first_byte_ns)
+        late: list[tuple[Exchange, str]] = []
+        for exchange, handed_ns in self._flying.items():
+            if handed_ns + limit > now:
+                break
+            sent = exchange.sent_ns
+            if sent is None:
+                continue
+            if sent + plan.timeout_ns <= now:
+                late.append((exchange, f"not finished in {plan.timeout_ns / NS:g} s"))
+            elif plan.first_byte_ns is not None and not exchange.ns and sent + plan.first_byte_ns <= now:
+                late.append((exchange, f"nothing was said in {plan.first_byte_ns / NS:g} s"))
+        for exchange, why in late:
+            if exchange.connection is not None:
+                exchange.connection.give_up("timeout", why)
+            exchange.finish("timeout", why)
+
+    def _drained(self) -> None:
+        why = f"not finished {self.plan.drain_ns / NS:g} s after the last request was due"
+        for exchange in list(self._flying):
+            if exchange.sent_ns is None:
+                exchange.finish("cancelled", "no connection became free for it")
+            elif exchange.connection is not None:
+                exchange.connection.give_up("timeout", why)
+            exchange.finish("timeout", why)
+        self._finished.set()
+
+    def _look_for_the_end(self) -> None:
+        if self._t0 != NEVER and not self._flying and not self.agenda.pending():
+            self._finished.set()
