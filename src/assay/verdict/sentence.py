@@ -142,7 +142,7 @@ def _fault(results: Results, configuration: str) -> str:
 def _conditions(measured: Measured) -> str:
     launches = measured.experiment.launches
     scaling = measured.experiment.scaling.mode
-    machine = _machine(measured.before)
+    machine = machine_words(measured.before)
     confidence = f"{number(launches.confidence * 100, 0)} % intervals"
     return f"Conditions: {scaling} scaling, {launch_words(measured)}, {confidence}{machine}."
 
@@ -163,7 +163,7 @@ def launch_words(measured: Measured) -> str:
     return f"{made} per configuration in randomised blocks ({ended}; {looked}, paid for by intervals at {given(100 * measured.confidence)} %)"
 
 
-def _machine(before: Mapping[str, Any]) -> str:
+def machine_words(before: Mapping[str, Any]) -> str:
     """CPU and count of the machine, where the environment says so."""
     cpu = before.get("cpu") or {}
     model, usable = cpu.get("model"), cpu.get("usable")
