@@ -133,8 +133,8 @@ def within_streams(load: Schedule, placed: Schedule, steps: int, requests: int |
         turns = -(-len(placed) // len(streams))
         others = np.maximum(lengths[which] // steps - turns, 0)
         before = np.maximum(1, np.floor((turn + 0.5) * others / turns)).astype(np.int64)
-    # Just before the first request of that conversation of its stream, and after the one before it.
-    key = np.minimum(before * steps, lengths[which]) * len(streams) + which - 0.5
+    # Before the round in which that conversation of its stream begins, and after the one before.
+    key = np.minimum(before * steps, lengths[which]) * len(streams) - 1 + (which + 1) / (len(streams) + 1)
     both = joined([load, replaced(placed, stream=streams[which])])
     own = _places(load.stream) * len(streams) + np.searchsorted(streams, load.stream)
     order = np.argsort(np.concatenate([own, key]), kind="stable")
