@@ -8,12 +8,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-Method = Literal["counter", "sampled", "modelled", "self"]
+Method = Literal["counter", "sampled", "modelled", "self", "scraped"]
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A counter's value. `method`: counter (the machine counted), sampled (we polled), modelled (assumed), self (about assay)."""
+    """A counter's value. `method`: counter (the machine counted), sampled (we polled), modelled (assumed), self (about assay),
+    scraped (a server said so)."""
 
     device: str
     counter: str

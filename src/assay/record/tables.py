@@ -210,7 +210,7 @@ TELEMETRY = Table("telemetry", "a counter reading", (
     Column("counter", "string", "name of the counter, for example energy or steal"),
     Column("value", "float64", "the reading"),
     Column("unit", "string", "unit of the reading"),
-    Column("method", "string", "counter, sampled, modelled or self"),
+    Column("method", "string", "counter, sampled, modelled, self or scraped (said by a server)"),
 ), order=("launch", "ns", "host", "device", "counter"))  # fmt: skip
 
 TABLES: dict[str, Table] = {
