@@ -78,9 +78,10 @@ class Breaking:
         own = engine.replicas.replica_urls if engine.replicas is not None else engine.urls
         struck = Struck(
             replica=planned.rank, url=own[planned.rank], target=engine.target, replicas=engine.replicas, front=front,
-            front_url=self.urls.get(planned.rank, ""), log=self._log, mark=self._mark,
+            # Before a router all replicas share one front.
+            front_url=self.urls.get(planned.rank, self.urls.get(0, "")), log=self._log, mark=self._mark,
         )  # fmt: skip
-        seen = {number: self.urls.get(number, url) for number, url in enumerate(own)}
+        seen = {number: self.urls.get(number, url) if own == engine.urls else url for number, url in enumerate(own)}
         self._stack.enter_context(Prober(tuple(seen.values()), engine.target, self._emit))
         self._strike = self._stack.enter_context(Strike(fault, struck, asked, self._emit))
 

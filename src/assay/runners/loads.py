@@ -164,7 +164,12 @@ class LoadRun:
     def _scraper(self, engine: Engine) -> Any:
         from assay.instruments.prometheus import Scraper
 
-        return Scraper(engine.target.metrics, self.job.number, lambda row: self.writer.append("telemetry", row))
+        target = engine.target
+        own = engine.replicas.replica_urls if engine.replicas is not None else engine.urls
+        return Scraper(
+            target.metrics, self.job.number, lambda row: self.writer.append("telemetry", row),
+            options=target.options, urls=own, api_key_env=target.api_key_env,
+        )  # fmt: skip
 
     def _close_clients(self) -> None:
         for handle in self.handles:
