@@ -157,7 +157,7 @@ class LoadRun:
         return Request(
             script=Path(CLIENT_MODULE), arguments=(), workers=1, environment=environment, cwd=self.context.folder,
             log=log if client == 0 else log.with_suffix(f".client-{client}.log"), log_bytes=int(experiment.limits.log_mib * MIB),
-            secrets=secret_values(environment), mark=f"{mark_of(self.context.record.path, self.job.number)}{client}",
+            secrets=secret_values(environment), mark=f"{mark_of(self.context.record.path, self.job.number)}client-{client}.",
             max_restarts=0, grace_s=experiment.limits.grace_s, settings=experiment.launcher,
         )  # fmt: skip
 
