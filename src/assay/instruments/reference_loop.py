@@ -71,6 +71,7 @@ class Server:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
+        faults = [parse(text) for text in settings.fault]
         self._planner = Planner(settings)
         self._listener = socket.create_server((settings.host, settings.port), backlog=BACKLOG)
         self._listener.setblocking(False)
@@ -90,7 +91,7 @@ class Server:
         self._ends_with = -1
         self._in_service = 0
         self._connections = self._requests = self._sends = self._tokens_in = self._tokens_out = self._ended = 0
-        self._set_faults([parse(text) for text in settings.fault])
+        self._set_faults(faults)
 
     # ---- the loop ----------------------------------------------------------------------------------------------------
 
@@ -239,15 +240,16 @@ class Server:
             stream.stuck = True
             return STUCK
         piece = pieces[at]
-        stamp = time.monotonic_ns()
+        stamps = stream.entry.sent_ns
+        stamps.append(time.monotonic_ns())
         try:
             sent = connection.link.send(piece)
         except BlockingIOError:
             sent = 0
         except OSError:
+            stamps.pop()
             self._gone(connection)
             return LAST
-        stream.entry.sent_ns.append(stamp)
         if sent < len(piece):
             self._keep(connection, piece[sent:])
             stream.entry.blocked += 1
