@@ -137,7 +137,9 @@ def _csv(text: str, asked: Prompts) -> Iterator[Row]:
                 raise _Broken(reader.line_num, "a row with more or fewer values than names", f"{len(names)} values")
             yield _of_object(known, asked, reader.line_num)
     except csv.Error as error:
-        raise _Broken(reader.line_num, f"not CSV ({error})", "values with commas or quotes in double quotes") from None
+        raise _Broken(
+            reader.reader.line_num, f"not CSV ({error})", "values with commas or quotes in double quotes"
+        ) from None
 
 
 def _sharegpt(text: str, asked: Prompts) -> Iterator[Row]:

@@ -114,7 +114,7 @@ class Prompts:
         elif self._raw:
             made = self._of_file(schedule, i, history)
         elif kind in FIXED:
-            made = self._synthetic(mix(IDENTITY ^ max(0, int(schedule.example[i]))), asked_in, (), 0)
+            made = self._synthetic(mix(IDENTITY ^ seed), asked_in, (), 0)
         else:
             made = self._synthetic(seed ^ self._salt, asked_in, history, 0 if history else self._shared)
         return Prompt(
@@ -177,7 +177,8 @@ class Prompts:
     @cached_property
     def texts(self) -> Texts:
         """Where text of given lengths comes from."""
-        return Texts(self.tokenizer, self._frame, self.dataset.corpus() if self.dataset is not None else "")
+        corpus = "" if self._raw or self.dataset is None else self.dataset.corpus()
+        return Texts(self.tokenizer, self._frame, corpus)
 
     @cached_property
     def tool_role(self) -> str:
