@@ -67,7 +67,7 @@ def load(path: Path) -> Transcript:
     ]
     return Transcript(
         name=told["name"], dialect=told["dialect"], sent_ns=told["sent_ns"], expected=told["expected"],
-        ask=Ask(task=told["task"], model="m", messages=({"role": "user", "content": "?"},), prompt="?", **told["ask"]),
+        ask=Ask(task=told["task"], messages=({"role": "user", "content": "?"},), prompt="?", **{"model": "m", **told["ask"]}),
         target=Target(backend=told["dialect"], options=told["options"]),
         reply=reply_of(reads, ended=told["ended"], http_status=told["http_status"], headers=told["headers"]),
     )  # fmt: skip

@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from assay.traffic.backends.bodies import Head, WireOf, flat, member, numbers
-from assay.traffic.backends.gathered import finish_of
+from assay.traffic.backends.gathered import UNFINISHED, finish_of
 from assay.traffic.backends.options import OMIT, PATH, option
 from assay.traffic.backends.whole import read_embeddings, read_rerank
-from assay.traffic.base import Answer, Ask, Option, Reply
+from assay.traffic.base import Answer, Ask, Kind, Option, Reply
 from assay.traffic.sse import read_openai
 
 PATHS: Final = {
@@ -120,4 +120,7 @@ def read(reply: Reply, ask: Ask) -> Answer:
     answer = read_openai(reply, ask, kind == "chat")
     if answer.finish_reason is not None:
         answer.finish_reason = finish_of(answer.finish_reason)
+    elif answer.status == "ok" and len(answer.chunk_kind) > 1 and Kind.DONE not in answer.chunk_kind:
+        # A body that ends with its connection, or an engine that drops an answer for the next one, ends like this.
+        answer.status, answer.error = "truncated", UNFINISHED
     return answer

@@ -13,6 +13,7 @@ from typing import Any, Final
 from assay.traffic.base import Answer, Kind, Reply, Status
 from assay.traffic.sse import MOST_ERROR, count, error_message, events, failure, is_error, loads
 
+UNFINISHED: Final = "the answer ended without saying why"
 # How vendors call the two usual ends of an answer.
 STOP: Final = frozenset(
     {
@@ -124,7 +125,7 @@ class Gathered:
 def _unfinished(answer: Answer) -> tuple[Status, str]:
     if not answer.chunk_ns:
         return "malformed", "the answer holds no chunk"
-    return "truncated", "the answer ended without saying why"
+    return "truncated", UNFINISHED
 
 
 Take = Callable[[Mapping[str, Any], str, int, Gathered], None]  # an event's JSON, its name, its time

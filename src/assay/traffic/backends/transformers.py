@@ -1,12 +1,12 @@
 """How is `transformers serve` asked?  OpenAI's dialect, and what it refuses is left out.
 
-It answers 422 to `stream_options` and `logprobs`, tells the usage without being asked, ends its stream without [DONE], and
+It answers 4xx to `stream_options` and `logprobs`, tells the usage without being asked, ends its stream without [DONE], and
 names the model PATH@main.  Its first token shares the role's chunk or comes later; 64 tokens come in fewer chunks of text.
-An answer of exactly the length asked for is had by `generation_config`, the JSON of a GenerationConfig, in which no token
-ends the sequence.
+An answer of exactly the length asked for is had by `generation_config`, the JSON of a GenerationConfig: the end of sequence
+is forbidden before it, and with continuous batching it is passed over.
 
 Options: `path`, `omit`, `max_tokens_key`, `body.KEY`, `json.KEY`.
-Read in transformers 5.23.0, cli/serving.
+Read and tried in transformers 5.23.0 (cli/serving), with and without continuous batching.
 """
 
 from __future__ import annotations
