@@ -29,6 +29,14 @@ def lost_rows(
             yield _row(schedule, launch, client, number, t0_ns, end_ns)
 
 
+def last_request(path: Path, launch: int) -> int:
+    """The highest number of a request that has a row; -1 if none has."""
+    import pyarrow.compute as pc
+
+    table = read_launch(path, launch, "requests")[0]
+    return -1 if table is None else int(pc.max(table["request"]).as_py())
+
+
 def lost(schedule: Schedule, client: int, clients: int, seen: frozenset[int], t0_ns: int, end_ns: int) -> Iterator[int]:
     """The numbers of the requests of a client process that were due and have no row, ascending."""
     before = arrivals_shares.predecessors(schedule)
