@@ -2,8 +2,8 @@
 
 A stall of the whole engine (a collection, a swap, a compile, a dead router) hits few requests and hides from medians.  Every socket read
 that bore something is put into bins of 50 ms; a run of empty bins while a request was under way is silence.  Named is a silence of
-at least 0.5 s that is longer than five times the silence that nine in ten requests of the launch never met within
-themselves (their longest wait between sending, chunks and end).  A warning; timed launches only, a fault is meant to do this.
+at least 0.5 s that is longer than six times the upper quartile of what the launch's requests met within themselves (their
+longest wait between sending, chunks and end): a stall of less than a quarter of the load cannot hide in that.  A warning; timed launches only, a fault is meant to do this.
 Cannot tell: a stall of one replica among several (`replica_imbalance`), nor one shorter than half a second.
 """
 
@@ -27,8 +27,8 @@ from assay.verdict.types import Finding
 
 BIN_NS: Final = 50_000_000
 SHORTEST_S: Final = 0.5
-TIMES: Final = 5.0
-USUAL: Final = 0.9  # quantile of the requests' own longest silences
+TIMES: Final = 6.0
+USUAL: Final = 0.75  # quantile of the requests' own longest silences
 FEWEST: Final = 10  # requests
 
 
@@ -59,7 +59,7 @@ def _finding(name: str, silent: list[Silence], starts: dict[int, int]) -> Findin
     return finding(
         "stalled", "warning", name,
         f"for {reading(worst.seconds, SECONDS)} nothing came from any replica although requests were under way, {given(into, 3)} s into the load of "
-        f"launch {worst.launch}; nine in ten requests never wait longer than {reading(worst.usual_s, SECONDS)}{more}",
+        f"launch {worst.launch}; three in four requests never wait longer than {reading(worst.usual_s, SECONDS)}{more}",
         "look at the server's log and at the machine's at that moment; tails and attainment of this launch hold the stall",
     )  # fmt: skip
 
@@ -92,7 +92,7 @@ def _of_launch(own: pl.DataFrame) -> Iterator[Silence]:
 
 
 def _usual_s(own: pl.DataFrame) -> float:
-    """What nine in ten requests' longest own silence does not exceed, seconds."""
+    """What three in four requests' longest own silence does not exceed, seconds."""
     whole = (pl.col("done_ns") - pl.col("sent_ns")).fill_null(0)
     reads = pl.concat_list(pl.lit(0, dtype=pl.Int64), pl.col("chunk_ns"), whole).list.sort()
     longest = own.select(reads.list.diff().list.max()).to_series()

@@ -1,0 +1,114 @@
+"""ledger: a lost, doubled or invented request is named, whoever was to follow whom; clean records are silent."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+from tests.serving_made import ServingMade, simulated
+from tests.verdict.served import blind, changed, clean, found, rules
+
+
+@pytest.mark.parametrize(
+    "how", [{"rate": (8.0,)}, {"rate": (), "concurrency": (1, 6)}, {"outage": (5.0, 8.0)}, {"failing": 0.1}]
+)
+def test_a_clean_record_has_no_finding(how: dict[str, object]) -> None:
+    assert found("ledger", clean(**how)) == ()
+
+
+def test_a_request_without_an_outcome_is_inadmissible_and_named() -> None:
+    lost = (pl.col("launch") == 1) & (pl.col("request") == 7)
+    (finding,) = found("ledger", changed(clean(), "requests", lambda frame: frame.filter(~lost)))
+    assert (finding.rule, finding.severity, finding.configuration) == ("requests_lost", "invalid", "rate=8")
+    assert finding.evidence == "1 request was due and has no outcome, the first: request 7 of launch 1"
+
+
+def test_a_request_with_two_outcomes_is_inadmissible() -> None:
+    doubled = changed(clean(), "requests", lambda frame: pl.concat([frame, frame.filter(pl.col("request") == 5)]))
+    (finding,) = found("ledger", doubled)
+    assert finding.rule == "requests_twice"
+    assert finding.evidence == "3 requests have more than one outcome, the first: request 5 of launch 0"
+
+
+def test_a_request_outside_of_the_schedule_is_inadmissible() -> None:
+    (finding,) = found("ledger", changed(clean(), "arrivals", lambda frame: frame.filter(pl.col("request") != 9)))
+    assert finding.rule == "requests_unplanned"
+    assert finding.evidence.startswith("3 requests are not in the schedule, the first: request 9 of launch 0")
+
+
+def closed(
+    *, ends: tuple[float, ...], missing: int | None = None, planned: int = 5, pause_s: float = 0.0
+) -> ServingMade:
+    """One stream over 10 s whose requests end at `ends`; `planned` are in the schedule, `missing` has no row."""
+    made = ServingMade(concurrency=(1,), blocks=1, seconds=10.0)
+    launch, due = made.launch(), 0.0
+    for place, end in enumerate(ends):
+        if place != missing:
+            made.request(launch, due, done_s=end - due, at_s=[end - due], tokens_out=1, stream=0, follows=place > 0, request=place,
+                         planned=False)  # fmt: skip
+        due = end + pause_s
+    for place in range(planned):
+        made.arrival(launch, request=place, stream=0, due_s=0.0 if place == 0 else None, pause_s=pause_s)
+    return made
+
+
+def test_what_follows_a_request_that_ended_in_time_was_due() -> None:
+    """The stream's third request ended at 6 s of 10; the fourth has no row."""
+    (finding,) = found("ledger", closed(ends=(2.0, 4.0, 6.0)).measured())
+    assert finding.evidence == "1 request was due and has no outcome, the first: request 3 of launch 0"
+
+
+def test_what_would_follow_after_the_load_was_not_due() -> None:
+    assert found("ledger", closed(ends=(2.0, 4.0, 10.5)).measured()) == ()
+
+
+def test_a_pause_that_reaches_over_the_loads_end_makes_nothing_due() -> None:
+    assert found("ledger", closed(ends=(2.0, 6.0), pause_s=4.5).measured()) == ()
+    assert rules("ledger", closed(ends=(2.0, 6.0), pause_s=3.5).measured()) == [("requests_lost", "invalid")]
+
+
+def test_a_gap_inside_of_a_stream_is_found_by_what_came_after_it() -> None:
+    (finding,) = found("ledger", closed(ends=(2.0, 4.0, 6.0, 11.0), missing=1).measured())
+    assert "request 1 of launch 0" in finding.evidence
+
+
+def test_turns_of_a_conversation_follow_each_other_and_not_their_stream() -> None:
+    """Session 1 has two turns in stream 0; its second turn was never due, for the first ended too late."""
+    made = ServingMade(concurrency=(1,), blocks=1, seconds=10.0)
+    launch = made.launch()
+    made.request(launch, 0.0, done_s=10.5, stream=0, session=1, turn=0)
+    made.arrival(launch, request=1, stream=0, session=1, turn=1, due_s=None)
+    assert found("ledger", made.measured()) == ()
+    other = ServingMade(concurrency=(1,), blocks=1, seconds=10.0)
+    launch = other.launch()
+    other.request(launch, 0.0, done_s=5.0, stream=0, session=1, turn=0)
+    other.arrival(launch, request=1, stream=0, session=1, turn=1, due_s=None)
+    assert rules("ledger", other.measured()) == [("requests_lost", "invalid")]
+
+
+def test_a_cold_request_is_due_whatever_the_load_did() -> None:
+    cold = (pl.col("phase") == "cold") & (pl.col("launch") == 0)
+    assert rules("ledger", changed(clean(), "requests", lambda frame: frame.filter(~cold))) == [
+        ("requests_lost", "invalid")
+    ]
+
+
+def test_a_client_that_died_is_named() -> None:
+    died = pl.when(pl.col("request") == 11).then(pl.lit("lost")).otherwise(pl.col("status"))
+    (finding,) = found("ledger", changed(clean(), "requests", lambda frame: frame.with_columns(status=died)))
+    assert (finding.rule, finding.severity) == ("client_died", "invalid")
+    assert "left 3 requests without an outcome" in finding.evidence
+
+
+def test_launches_that_failed_are_not_held_to_their_schedule() -> None:
+    made = simulated(rate=(4.0,), blocks=3, seconds=4.0)
+    number = made.launch(block=3, status="failed", reason="made to")
+    made.arrival(number, request=0)
+    assert found("ledger", made.measured()) == ()
+
+
+def test_without_a_schedule_it_says_that_it_cannot_look() -> None:
+    bare = changed(clean(), "arrivals", lambda frame: frame.clear())
+    assert rules("ledger", bare) == [("ledger_not_measured", "note")]
+    assert blind("ledger", bare) == "the record holds no schedule"
+    assert blind("ledger", clean()) is None

@@ -1,0 +1,62 @@
+"""output_lengths: answers that are shorter than asked are named, with how many."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.serving_made import ServingMade
+from tests.verdict.served import blind, clean, found
+
+
+def answered(short: int, *, length: int = 50, asked: int = 100, **serving: object) -> ServingMade:
+    """100 answers, of which so many have another length."""
+    made = ServingMade(rate=(10.0,), blocks=1, **serving)
+    launch = made.launch()
+    for place in range(100):
+        made.request(launch, 0.1 * place, tokens_out=length if place < short else asked, asked_out=asked, chunks=1)
+    return made
+
+
+def test_answers_of_the_length_asked_for_are_fine() -> None:
+    assert found("output_lengths", answered(0).measured()) == ()
+    assert blind("output_lengths", clean()) is None
+
+
+def test_a_tenth_that_is_cut_is_named() -> None:
+    (finding,) = found("output_lengths", answered(10).measured())
+    assert (finding.rule, finding.severity) == ("lengths_not_as_asked", "warning")
+    assert finding.evidence == (
+        "10 % of 100 answers are more than 10 % from the length asked for, 10 of them shorter; median 100 tokens, asked for 100"
+    )
+
+
+@pytest.mark.parametrize(
+    ("short", "length", "findings"), [(5, 50, 0), (6, 50, 1), (100, 90, 0), (100, 89, 1), (100, 111, 1)]
+)
+def test_the_limits_are_a_twentieth_of_the_answers_and_a_tenth_of_the_length(
+    short: int, length: int, findings: int
+) -> None:
+    assert len(found("output_lengths", answered(short, length=length).measured())) == findings
+
+
+def test_two_tokens_more_or_less_are_never_far() -> None:
+    assert found("output_lengths", answered(100, length=2, asked=4).measured()) == ()
+
+
+def test_where_answers_may_end_where_they_like_it_is_a_note() -> None:
+    (finding,) = found("output_lengths", answered(10, ignore_eos=False).measured())
+    assert finding.severity == "note"
+
+
+def test_lengths_by_the_tokenizer_count_where_the_server_tells_none() -> None:
+    made = ServingMade(rate=(10.0,), blocks=1)
+    launch = made.launch()
+    for place in range(100):
+        made.counted(launch, made.request(launch, 0.1 * place, tokens_out=None, asked_out=100, chunks=1), tokens_out=40)
+    assert len(found("output_lengths", made.measured())) == 1
+
+
+def test_without_any_length_it_cannot_look() -> None:
+    made = ServingMade(rate=(10.0,), blocks=1)
+    made.request(made.launch(), 0.0, tokens_out=None)
+    assert blind("output_lengths", made.measured()) == "no answer's length was both asked for and counted"
