@@ -260,7 +260,7 @@ class ServingMade:
         self, launch: int, device: str, counter: str, value: float, *, at_s: float = 0.0, unit: str = "1",
         method: str = "sampled",
     ) -> None:  # fmt: skip
-        """A counter reading, for example ("replica-0", "kv_cache_usage", 0.4)."""
+        """A counter reading, for example ("replica-0", "kv_cache_used", 0.4)."""
         at = self.t0[launch] + ns(at_s)
         self.rows["telemetry"].append((launch, at, "host", device, counter, float(value), unit, method))
 
@@ -389,7 +389,7 @@ class _Engine:
         self._run(number, due, length, warm_up, stretch, outage)
         for second in range(int(length)):
             for replica in range(how["replicas"]):
-                for counter, value in (("requests_running", 4.0), ("requests_waiting", 1.0), ("kv_cache_usage", 0.25)):
+                for counter, value in (("requests_running", 4.0), ("requests_waiting", 1.0), ("kv_cache_used", 0.25)):
                     record.reading(number, f"replica-{replica}", counter, value + 0.01 * second, at_s=second)
         record.manifest["schedules"][str(number)] = {"sha256": f"{number:064x}", "requests": record._next[number]}
 

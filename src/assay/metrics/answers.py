@@ -18,14 +18,16 @@ if TYPE_CHECKING:
     from assay.spec.experiment import Experiment
 
 CONTAINS: Final = "contains"
-EXACT: Final = ("exact_match", "accuracy")
+SCORED: Final = ("exact_match", "accuracy", CONTAINS)  # what is scored here; other scores come from outside
+SHORTEST: Final = 6  # characters of a nonce; a shorter one could stand in any text
+IDENTITY: Final = ("identity", "rerun", "needle")
 NO_SCORES: Final = {"launch": pl.Int32, "example": pl.String, "score": pl.Float64}
 
 
 def scored(experiment: Experiment, tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
     """(launch, example, score) of the requests with a reference answer, warm-up included: a right answer is right at any time."""
     metric = experiment.quality.metric if experiment.quality else ""
-    if metric not in (CONTAINS, *EXACT):
+    if metric not in SCORED:
         return pl.DataFrame(schema=NO_SCORES)
     answers = answered(tables).filter((pl.col("kind") == "normal") & pl.col("text").is_not_null())
     given, wanted = pl.col("text").str.strip_chars(), pl.col("expected").str.strip_chars()
@@ -44,3 +46,58 @@ def answered(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
     )
     rows = tables["requests"].filter(pl.col("status") == "ok")
     return rows.select("launch", "request", "kind", "replica", "text").join(asked, on=["launch", "request"])
+
+
+def strangers(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+    """(launch, request) of the answers that hold the nonce of another request of their launch.
+
+    A nonce that stands inside of the asker's own ("n1" in "n12") is no stranger's; one of fewer than 6 characters is not looked for.
+    """
+    nonces = tables["arrivals"].filter(
+        (pl.col("kind") == "canary") & (pl.col("expected").str.len_chars() >= SHORTEST)
+    ).select("launch", "request", pl.col("expected").alias("nonce"))  # fmt: skip
+    every = nonces["nonce"].unique().sort().to_list()
+    answers = tables["requests"].filter(pl.col("text").is_not_null()).select("launch", "request", "text")
+    if not every:
+        return answers.select("launch", "request").clear()
+    held = answers.select("launch", "request", pl.col("text").str.extract_many(every, overlapping=True).alias("nonce"))
+    met = (
+        held.explode("nonce")
+        .drop_nulls("nonce")
+        .unique()
+        .join(nonces.rename({"request": "owner"}), on=["launch", "nonce"])
+    )
+    own = met.join(nonces.rename({"nonce": "own"}), on=["launch", "request"], how="left")
+    inside = pl.col("own").fill_null("").str.contains(pl.col("nonce"), literal=True)
+    return (
+        own.filter((pl.col("owner") != pl.col("request")) & ~inside)
+        .select("launch", "request")
+        .unique()
+        .sort("launch", "request")
+    )
+
+
+def repeated(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+    """(launch, example, answers, same, common): the prompts of the identity check that were answered more than once.
+
+    `common` is the number of characters that all answers begin with.
+    """
+    asked = tables["arrivals"].filter(pl.col("kind").is_in(IDENTITY) & pl.col("example").is_not_null())
+    rows = tables["requests"].filter((pl.col("status") == "ok") & pl.col("text").is_not_null())
+    texts = rows.select("launch", "request", "text").join(
+        asked.select("launch", "request", "example"), on=["launch", "request"]
+    )
+    grouped = texts.sort("launch", "request").group_by("launch", "example", maintain_order=True).agg(
+        pl.len().alias("answers"), (pl.col("text").n_unique() == 1).alias("same"), pl.col("text").unique(maintain_order=True)
+    ).filter(pl.col("answers") > 1)  # fmt: skip
+    common = pl.Series("common", [len(commonprefix(found)) for found in grouped["text"].to_list()], pl.Int64)
+    return grouped.drop("text").with_columns(common)
+
+
+def commonprefix(texts: list[str]) -> str:
+    """What all the texts begin with."""
+    first, last = min(texts), max(texts)
+    length = next(
+        (place for place, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), min(len(first), len(last))
+    )
+    return first[:length]

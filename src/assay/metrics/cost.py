@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from assay.metrics.base import Metric, Results
+from assay.metrics.base import EVERYTHING, Metric, Results
 from assay.metrics.dollars import NO_PRICES, launch_usd, usd_per_worker_second
 from assay.metrics.estimate import Value
 from assay.metrics.measured import Measured
@@ -29,5 +29,5 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
 
 METRIC = Metric(
     name="cost", title="Cost of a run", unit=USD, kind="cost", better="lower", dimension="cost",
-    formula="workers x price x wall_time", compute=compute, primary=True,
+    formula="workers x price x wall_time", compute=compute, about=EVERYTHING, primary=True,
 )  # fmt: skip

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from assay.metrics.base import ALL, Metric, Results
+from assay.metrics.base import ALL, EVERYTHING, Metric, Results
 from assay.metrics.dollars import NO_PRICES, launch_usd, usd_per_worker_second
 from assay.metrics.estimate import Value
 from assay.metrics.measured import Measured
@@ -30,5 +30,5 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
 
 METRIC = Metric(
     name="cost_total", title="Cost of the whole experiment", unit=USD, kind="cost", better="lower", dimension="cost",
-    formula="sum over launches of workers x price x wall_time", compute=compute,
+    formula="sum over launches of workers x price x wall_time", compute=compute, about=EVERYTHING,
 )  # fmt: skip

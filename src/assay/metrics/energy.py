@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from assay.metrics.base import Metric, Results
+from assay.metrics.base import EVERYTHING, Metric, Results
 from assay.metrics.estimate import Value
 from assay.metrics.joules import energy_method, launch_joules, no_energy
 from assay.metrics.measured import Measured
@@ -31,5 +31,5 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
 
 METRIC = Metric(
     name="energy", title="Energy of a run", unit=JOULES, kind="cost", better="lower", dimension="cost",
-    formula="sum over devices of the energy counter over the launch", compute=compute,
+    formula="sum over devices of the energy counter over the launch", compute=compute, about=EVERYTHING,
 )  # fmt: skip

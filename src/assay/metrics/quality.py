@@ -10,7 +10,8 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from assay.metrics.base import Metric, Results
+from assay.metrics.answers import SCORED
+from assay.metrics.base import EVERYTHING, Metric, Results
 from assay.metrics.estimate import Absent, Value
 from assay.metrics.measured import Measured
 from assay.metrics.per_launch import average, no_launch
@@ -18,6 +19,11 @@ from assay.units import SCORE
 
 NOT_ASKED = Absent(
     reason="not_measured", detail="the experiment names no quality metric; add [quality] metric and margin"
+)
+
+NO_REFERENCE = Absent(
+    reason="not_measured",
+    detail="no answer was kept whose prompt has a reference answer; give serving.prompts.answer_field and client.keep_text",
 )
 
 
@@ -38,6 +44,8 @@ def scores(measured: Measured) -> pl.DataFrame:
 def missing_scores(measured: Measured) -> Absent:
     """Why there is no score: nothing reported, or reported under other names."""
     asked = measured.experiment.quality.metric if measured.experiment.quality else ""
+    if measured.subject == "serving" and asked in SCORED:
+        return NO_REFERENCE
     reported = sorted(measured.table("examples")["metric"].unique().to_list())
     if reported:
         return Absent(
@@ -65,5 +73,5 @@ def _one(measured: Measured, joined: pl.DataFrame, configuration: str) -> Value:
 
 METRIC = Metric(
     name="quality", title="Quality", unit=SCORE, kind="level", better="neither", dimension="correctness",
-    formula="mean over held-out examples of the score", compute=compute, primary=True,
+    formula="mean over held-out examples of the score", compute=compute, about=EVERYTHING, primary=True,
 )  # fmt: skip

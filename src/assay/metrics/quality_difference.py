@@ -13,7 +13,7 @@ from collections.abc import Mapping
 import numpy as np
 import polars as pl
 
-from assay.metrics.base import Metric, Results
+from assay.metrics.base import EVERYTHING, Metric, Results
 from assay.metrics.estimate import Absent, Estimate, Value
 from assay.metrics.format import count
 from assay.metrics.measured import Measured
@@ -43,8 +43,7 @@ def decide(measured: Measured, configuration: str) -> Decision | Absent:
 
 def _largest_change(measured: Measured) -> float:
     """The most that one example's score could change: 1, or the range of the scores seen where that is more (0 to 100)."""
-    quality = measured.experiment.quality
-    seen = measured.table("examples").filter(pl.col("metric") == (quality.metric if quality else ""))["score"]
+    seen = scores(measured)["score"]
     finite = seen.filter(seen.is_finite())
     return max(1.0, float(finite.max() - finite.min()))  # type: ignore[operator, arg-type]
 
@@ -114,5 +113,5 @@ def _value(measured: Measured, configuration: str) -> Value:
 METRIC = Metric(
     name="quality_difference", title="Quality against the base", unit=SCORE, kind="level", better="higher",
     dimension="correctness",
-    formula="mean over blocks and examples of score(p) - score(base); bounds one-sided", compute=compute, primary=True,
+    formula="mean over blocks and examples of score(p) - score(base); bounds one-sided", compute=compute, about=EVERYTHING, primary=True,
 )  # fmt: skip
