@@ -31,7 +31,7 @@ def percentile(measured: Measured, p: float, name: str) -> Mapping[str, Value]:
         if not series:
             found[configuration] = nothing(measured, configuration, NO_COUNT)
             continue
-        value = tail_value(series, p, name, measured.confidence, "gaps")
+        value = tail_value(series, p, name, measured.confidence, "gaps", few=True)
         if isinstance(value, Estimate):
             value = with_failures(value, rows.filter(pl.col("configuration") == configuration))
             evenly = int(windows.filter(pl.col("launch").is_in(launches))["evenly"].sum())

@@ -85,7 +85,7 @@ def _value(
 ) -> Value:  # fmt: skip
     if not series:
         return nothing(measured, configuration, missing)
-    found = tail_value(series, p, name, measured.confidence, "requests")
+    found = tail_value(series, p, name, measured.confidence, "requests", few=True)
     if isinstance(found, Absent):
         return found
     return with_failures(found, rows.filter(pl.col("configuration") == configuration))

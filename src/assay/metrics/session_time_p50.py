@@ -52,7 +52,7 @@ def _one(measured: Measured, configuration: str, series: Sequence[NDArray[np.flo
             "no conversation of more than one turn was completed; give serving.prompts.turns, or the load more time"
         )
         return nothing(measured, configuration, missing)
-    found = tail_value(series, 0.5, "session_time_p50", measured.confidence, "sessions")
+    found = tail_value(series, 0.5, "session_time_p50", measured.confidence, "sessions", few=True)
     return replace(found, method=f"{found.method}; {WINDOW}") if isinstance(found, Estimate) else found
 
 

@@ -17,6 +17,7 @@ from assay.metrics.format import count, given
 from assay.metrics.measured import Measured
 from assay.metrics.per_launch import no_launch
 from assay.metrics.step_time import MARK_STEPS
+from assay.stats.launch_quantiles import between_launches, carried
 from assay.stats.quantiles import Tail, cluster_woodruff
 from assay.units import SECONDS
 
@@ -50,12 +51,17 @@ def _value(measured: Measured, series: Series, p: float, name: str) -> Value:
     return tail_value(series, p, name, measured.confidence, "steps")
 
 
-def tail_value(series: Series, p: float, name: str, confidence: float, things: str, unit: str = SECONDS) -> Value:
+def tail_value(
+    series: Series, p: float, name: str, confidence: float, things: str, unit: str = SECONDS, *, few: bool = False
+) -> Value:
     """The p-quantile (0..1) of all launches' values, one series per launch in order; Absent where it cannot be carried.
 
-    `things` names what the values are of, in the plural: "steps", "requests".
+    `things` names what the values are of, in the plural: "steps", "requests".  `few`: where only the launches are too few for
+    an interval of pooled ranks, take that of `assay.stats.launch_quantiles`.
     """
     tail = cluster_woodruff(series, p, confidence)
+    if tail.insufficient and few and carried(tail, series):
+        return _from_launches(tail, series, name, things, unit)
     if tail.insufficient:
         return Absent(reason="insufficient", detail=f"{tail.insufficient} (a trial is a {things.removesuffix('s')})")
     return Estimate(
@@ -63,6 +69,21 @@ def tail_value(series: Series, p: float, name: str, confidence: float, things: s
         n_launches=tail.k, n_trials=tail.n, method=_method(tail, things),
         signature=f"{name}|agg:pooled|ci:cluster-woodruff|k:{tail.k}|conf:{tail.confidence:g}|v:1",
         launch_values=tuple(float(np.quantile(values, p)) for values in series),
+    )  # fmt: skip
+
+
+def _from_launches(tail: Tail, series: Series, name: str, things: str, unit: str) -> Estimate:
+    found = between_launches(tail, series)
+    launches, values = count(tail.k, "launches"), count(tail.n, things)
+    how = (
+        "one launch, so no interval" if tail.k < 2
+        else "interval from Student t on the log of the launches' own quantiles, laid round it"
+    )  # fmt: skip
+    return Estimate(
+        value=found.value, low=found.low, high=found.high, unit=unit, confidence=tail.confidence,
+        n_launches=tail.k, n_trials=tail.n, method=f"quantile of the {values} of {launches} pooled; {how}",
+        signature=f"{name}|agg:pooled|ci:t-log-launch-quantiles|k:{tail.k}|conf:{tail.confidence:g}|v:1",
+        launch_values=tuple(float(np.quantile(values, tail.p)) for values in series),
     )  # fmt: skip
 
 
