@@ -88,6 +88,12 @@ def test_placeholders_are_replaced_and_other_braces_stay(tmp_path: Path) -> None
     assert f'mine/0/{tmp_path.resolve()}/{{"a":1}}' in log
 
 
+def test_placeholders_are_replaced_in_variables_too(tmp_path: Path) -> None:
+    with replicas(tmp_path, "variable=DEVICES", replicas=2, environment={"DEVICES": "gpu-{replica}"}) as two:
+        two.start()
+    assert [f"gpu-{n}" in (tmp_path / "logs" / f"server-server-{n}.log").read_text() for n in (0, 1)] == [True, True]
+
+
 def test_it_is_not_ready_before_the_ready_path_answers_200(tmp_path: Path) -> None:
     heard = Heard()
     with replicas(tmp_path, "ready_after=0.4", heard=heard) as one:

@@ -13,14 +13,15 @@ looks every 50 ms how each is; what it sees goes to `emit(kind, ns, replica, det
     server_exit   the last process of the replica was gone {"exit_code", "signal", "asked", "trouble"}; asked: by assay
 
 `emit` is called from that thread too, one call at a time, and may be replaced between launches.  Variables of the user's
-environment reach the server, but for those of an outer launch; the process list shows the command as it is written, so
-secrets belong in the environment.
+environment reach the server, but for those of an outer launch; in `environment` placeholders are replaced as in `command`
+(CUDA_VISIBLE_DEVICES = "{replica}").  The process list shows the command as it is written: secrets belong in the environment.
 """
 
 from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -89,9 +90,11 @@ class Replicas:
         self._model = target.model or serving_model
         self._folder, self._logs, self._mark = folder.resolve(), log_folder.resolve(), mark
         self._grace_s, self._log_bytes, self._stopped = grace_s, log_bytes, stopped
-        outer = {name: value for name, value in os.environ.items() if name not in ENGINE_VARIABLES}
-        self._environment = {**outer, **target.environment}
-        self._secrets = (*secrets, *secret_values(self._environment))
+        self._outer = {name: value for name, value in os.environ.items() if name not in ENGINE_VARIABLES}
+        # Programs that are installed beside this Python are found, after the user's own.
+        beside = os.path.dirname(sys.executable)
+        self._outer["PATH"] = os.pathsep.join(filter(None, (self._outer.get("PATH", os.defpath), beside)))
+        self._secrets = (*secrets, *secret_values({**self._outer, **target.environment}))
         self._ports = Ports()
         self._servers: list[_Server] = []
         self._router: _Server | None = None
@@ -262,11 +265,14 @@ class Replicas:
     # ---- one server
 
     def _filled(self, words: Sequence[str], port: int, replica: int | None) -> tuple[str, ...]:
-        values = {
+        values = self._values(port, replica)
+        return tuple(_replaced(word, values) for word in words)
+
+    def _values(self, port: int, replica: int | None) -> dict[str, str]:
+        return {
             "{port}": str(port), "{replica}": "" if replica is None else str(replica), "{model}": self._model,
             "{folder}": str(self._folder), "{ports}": ",".join(str(server.port) for server in self._servers),
         }  # fmt: skip
-        return tuple(_replaced(word, values) for word in words)
 
     def _launch(self, server: _Server) -> None:
         with self._lock:
@@ -281,8 +287,10 @@ class Replicas:
             })  # fmt: skip
 
     def _request(self, server: _Server) -> Request:
+        values = self._values(server.port, server.replica)
+        own = {name: _replaced(value, values) for name, value in self.target.environment.items()}
         return Request(
-            script=Path(server.command[0]), arguments=server.command[1:], workers=1, environment=self._environment,
+            script=Path(server.command[0]), arguments=server.command[1:], workers=1, environment={**self._outer, **own},
             cwd=self._folder, log=server.log, log_bytes=self._log_bytes, secrets=self._secrets,
             mark=f"{self._mark}{self.target.name}.{'router' if server.replica is None else server.replica}.",
             max_restarts=0, grace_s=self._grace_s, settings=Settings(),

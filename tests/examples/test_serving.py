@@ -1,0 +1,101 @@
+"""Do the parts of the serving example make a model, and a router that survives a replica's death?"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import shutil
+import struct
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from tests.launchers.helpers import until
+from tests.launchers.test_servers import pid_at, replicas
+
+FOLDER = Path(__file__).parents[2] / "examples" / "serving"
+HAS_HAPROXY = shutil.which("haproxy", path="/usr/sbin:/usr/local/sbin:/usr/bin:/usr/local/bin") is not None
+
+
+def module(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, FOLDER / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    found = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(found)
+    return found
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("model") / "tiny"
+    words = ["--hidden", "32", "--layers", "1", "--vocabulary", "512"]
+    subprocess.run([sys.executable, str(FOLDER / "make_model.py"), str(out), *words], check=True, timeout=60)
+    return out
+
+
+def header(folder: Path) -> tuple[dict[str, dict[str, list[int]]], int]:
+    data = (folder / "model.safetensors").read_bytes()
+    (size,) = struct.unpack("<Q", data[:8])
+    return json.loads(data[8 : 8 + size]), len(data) - 8 - size
+
+
+def test_the_weights_have_the_shapes_that_the_config_says(model: Path) -> None:
+    config = json.loads((model / "config.json").read_text())
+    tensors, size = header(model)
+    tensors.pop("__metadata__")
+    assert tensors["lm_head.weight"]["shape"] == [config["vocab_size"], 32]
+    assert tensors["model.layers.0.mlp.down_proj.weight"]["shape"] == [32, 128]
+    # 2 x 512 x 32 embeddings; per layer 4 x 32 x 32 attention, 3 x 32 x 128 feed-forward; 3 norms of 32; 4 bytes each
+    assert size == 4 * (2 * 512 * 32 + 4 * 32 * 32 + 3 * 32 * 128 + 3 * 32)
+    assert max(tensor["data_offsets"][1] for tensor in tensors.values()) == size
+
+
+def test_equal_arguments_give_equal_weights(model: Path) -> None:
+    make = module("make_model")
+    assert make.safetensors(make.weights(32, 1, 512)) == (model / "model.safetensors").read_bytes()
+
+
+def test_the_tokenizer_gives_back_what_it_was_given(model: Path) -> None:
+    from tokenizers import Tokenizer
+
+    tokenizer = Tokenizer.from_file(str(model / "tokenizer.json"))
+    text = "The quick brown fox, größer als 7 foxes\n"
+    assert tokenizer.decode(tokenizer.encode(text).ids) == text
+    assert tokenizer.get_vocab_size() == 512
+    assert tokenizer.token_to_id("<|assistant|>") == 5
+
+
+def test_a_size_that_is_no_multiple_of_a_head_is_refused(tmp_path: Path) -> None:
+    words = [sys.executable, str(FOLDER / "make_model.py"), str(tmp_path / "out"), "--hidden", "33"]
+    refused = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    assert refused.returncode == 2
+    assert "multiple of 32" in refused.stderr
+
+
+def test_the_router_names_every_replica() -> None:
+    text = module("haproxy").configuration(80, [81, 82], "/health", "leastconn")
+    assert "bind 127.0.0.1:80\n" in text
+    assert "server replica-0 127.0.0.1:81\n    server replica-1 127.0.0.1:82\n" in text
+
+
+def test_without_haproxy_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = module("haproxy")
+    monkeypatch.setattr(sys, "argv", ["haproxy.py", "1", "2,3"])
+    monkeypatch.setattr(found.shutil, "which", lambda *_, **__: None)
+    with pytest.raises(SystemExit, match="apt-get install haproxy"):
+        found.main()
+
+
+@pytest.mark.skipif(not HAS_HAPROXY, reason="haproxy is not installed")
+def test_behind_the_router_a_dead_replica_is_replaced_by_the_other(tmp_path: Path) -> None:
+    router = [sys.executable, str(FOLDER / "haproxy.py"), "{port}", "{ports}", "--balance", "roundrobin"]
+    with replicas(tmp_path, replicas=2, router=router) as two:
+        two.start()
+        (url,) = two.urls
+        until(lambda: pid_at(url) in two.pids(0) and pid_at(url) in two.pids(1), "both replicas")
+        two.kill(0)
+        assert {pid_at(url) for _ in range(20)} == set(two.pids(1))
