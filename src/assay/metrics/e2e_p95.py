@@ -24,5 +24,5 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
 
 METRIC = Metric(
     name="e2e_p95", title="End-to-end latency, p95", unit=SECONDS, kind="level", better="lower", dimension="performance",
-    formula="0.95-quantile of last token - scheduled", compute=compute, about=("serving",),
+    formula="0.95-quantile of last token - scheduled", compute=compute, about=("serving",), primary=True,
 )  # fmt: skip

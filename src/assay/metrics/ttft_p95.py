@@ -27,5 +27,5 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
 
 METRIC = Metric(
     name="ttft_p95", title="Time to first token, p95", unit=SECONDS, kind="level", better="lower", dimension="performance",
-    formula="0.95-quantile of first chunk with text (content, reasoning or tool call) - scheduled", compute=compute, about=("serving",),
+    formula="0.95-quantile of first chunk with text (content, reasoning or tool call) - scheduled", compute=compute, about=("serving",), primary=True,
 )  # fmt: skip

@@ -58,6 +58,7 @@ DIMENSION_QUESTIONS: Final[Mapping[str, str]] = {
     "cost": "Was it worth it?",
     "reliability": "Does it survive?",
 }
+QUALITY: Final = ("quality", "quality_difference")
 WHOLE: Final = "whole experiment"
 # The order in which people look for numbers; a metric that is not named here comes after those of its dimension.
 READING_ORDER: Final = (
@@ -305,6 +306,8 @@ def build(measured: Measured, judgement: Judgement) -> View:
     labels = {column.key: column.label for column in columns}
     verdict, experiment, manifest = judgement.verdict, measured.experiment, measured.manifest
     metrics = _timing_metrics(judgement) if is_timing(measured) else _metrics(judgement, experiment.workload.work)
+    if experiment.serving is not None and experiment.quality is None:  # of a load, quality is asked for or it is not
+        metrics = tuple(replace(row, primary=row.primary and row.name not in QUALITY) for row in metrics)
     return View(
         name=experiment.name,
         record=str(manifest.get("id", "")),
