@@ -154,14 +154,25 @@ class Prompts:
 
         Raises ValueError where the chat template refuses the messages.
         """
+        seen = self.seen(prompt)
+        return None if seen is None else sum(self.tokenizer.counts(seen, special=self.adds_marks))
+
+    @property
+    def adds_marks(self) -> bool:
+        """Whether engines add the tokenizer's own marks to what `seen` gives."""
+        return self._frame.special
+
+    def seen(self, prompt: Prompt) -> tuple[str, ...] | None:
+        """The texts whose tokens the engine reads; None if there are images. Raises ValueError as `tokens` does."""
         if prompt.images:
             return None
         if prompt.documents or prompt.query:
-            parts = (*prompt.documents, *((prompt.query,) if prompt.query else ()))
-            return sum(self.tokenizer.counts(parts, special=self._frame.special))
+            return (*prompt.documents, *((prompt.query,) if prompt.query else ()))
         if self._task in FRAMES:
-            return self.tokenizer.count(conversation.flat(prompt), special=self._frame.special)
-        return tokens.chat(self.tokenizer, conversation.messages_of(prompt))
+            return (conversation.flat(prompt),)
+        messages = conversation.messages_of(prompt)
+        rendered = self.tokenizer.render(messages)
+        return (rendered,) if rendered is not None else tuple(str(one.get("content") or "") for one in messages)
 
     def describe(self) -> dict[str, Any]:
         """What the record says of the texts: by which tokenizer, how exactly, and from which file."""

@@ -45,6 +45,16 @@ def mix(number: int) -> int:
     return number ^ (number >> 31)
 
 
+def mixed(numbers: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """`mix` of many numbers; shape as given."""
+    import numpy as np
+
+    found = numbers.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
+    found = (found ^ (found >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    found = (found ^ (found >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return found ^ (found >> np.uint64(31))
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Frame:
     """What surrounds a text when its tokens are counted. `special`: with the marks that the tokenizer itself adds."""

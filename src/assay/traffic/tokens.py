@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -279,12 +279,3 @@ def _word_ends(text: str) -> list[int]:
         at = text.index(word, at) + len(word)
         ends.append(at)
     return ends
-
-
-def chat(tokenizer: Tokenizer, messages: Iterable[Json]) -> int:
-    """Tokens of a chat as the model sees it; without a template, those of its contents."""
-    said = list(messages)
-    rendered = tokenizer.render(said)
-    if rendered is not None:
-        return tokenizer.count(rendered)  # the template itself writes the begin mark
-    return sum(tokenizer.counts([str(one.get("content") or "") for one in said]))
