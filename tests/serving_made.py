@@ -56,6 +56,7 @@ class ServingMade:
         rate: tuple[float, ...] = (),
         process: str = "",
         replicas: int = 2,
+        started: bool = False,
         engines: tuple[str, ...] = ("server",),
         blocks: int = 3,
         warm_up_s: float = 0.0,
@@ -71,7 +72,10 @@ class ServingMade:
         name: str = "served",
         **serving: Any,
     ) -> None:
-        """`process` defaults to closed with concurrency and to poisson with rate; `serving` sets further keys of [serving]."""
+        """`process` defaults to closed with concurrency and to poisson with rate; `serving` sets further keys of [serving].
+
+        `started`: by assay, so that replicas can be killed; else they are at URLs.
+        """
         if not concurrency and not rate and not process:
             concurrency = (1,)
         timing = {
@@ -79,11 +83,12 @@ class ServingMade:
             **(arrivals or {}),
         }  # fmt: skip
         urls = tuple(f"http://127.0.0.1:{8000 + replica}" for replica in range(replicas))
+        where: dict[str, Any] = {"command": ("serve", "{port}"), "replicas": replicas} if started else {"urls": urls}
         self.experiment = Experiment(
             name=name,
             workload=Workload(runner="serving", script="", work="requests"),
             serving=Serving(
-                targets=tuple(Target(name=engine, urls=urls) for engine in engines), concurrency=concurrency, rate=rate,
+                targets=tuple(Target(name=engine, **where) for engine in engines), concurrency=concurrency, rate=rate,
                 arrivals=Arrivals.model_validate(timing), objectives=objectives or Objectives(),
                 **{"model": "tiny", **serving},
             ),
@@ -319,6 +324,7 @@ def simulated(
         rate = (4.0, 8.0)
     if outage is not None:
         made = {
+            "started": True,
             "faults": (Fault(kind="kill", at_s=outage[0], for_s=outage[1] - outage[0], replica=replicas - 1),),
             **made,
         }

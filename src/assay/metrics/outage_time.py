@@ -1,0 +1,29 @@
+"""How long was the struck replica away?
+
+outage_time = from when the struck replica stopped answering until it answered again, as probed every 50 ms apart from the
+load. Of a replica that assay starts again after faults[].for_s it is that time and the engine's start.  It cannot tell
+whether users felt it: see recovery_time_serving.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from assay.metrics.base import Metric, Results
+from assay.metrics.estimate import Value
+from assay.metrics.measured import Measured
+from assay.metrics.outages import between, seconds
+from assay.units import SECONDS
+
+
+def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
+    """Seconds per configuration."""
+    missing = "the struck replica was not seen to stop and answer again, or nobody probed it"
+    how = "the struck replica stopped answering until it answered again"
+    return seconds(measured, "outage_time", how, lambda outage: between(outage.down_ns, outage.up_ns, missing))
+
+
+METRIC = Metric(
+    name="outage_time", title="Outage of the replica", unit=SECONDS, kind="cost", better="lower", dimension="reliability",
+    formula="struck replica stopped answering until it answered again", compute=compute, about=("serving",),
+)  # fmt: skip

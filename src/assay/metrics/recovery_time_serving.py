@@ -1,0 +1,29 @@
+"""How long after a fault do requests meet their objectives as before?
+
+recovery_time_serving = fault until the attainment of the objectives is back inside its interval of before (METRICS.md,
+"Serving"), by due times; see `assay.metrics.outages`.  Without objectives: of being answered.  0 where the attainment never
+left that interval. As exact as requests come: at 100 requests a second to 10 ms.  One fault launch has no interval: ask for
+more to have one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from assay.metrics.base import Metric, Results
+from assay.metrics.estimate import Value
+from assay.metrics.measured import Measured
+from assay.metrics.outages import recovered_s, seconds
+from assay.units import SECONDS
+
+
+def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
+    """Seconds per configuration."""
+    how = "fault until the attainment is back inside its interval of before"
+    return seconds(measured, "recovery_time_serving", how, lambda outage: recovered_s(outage, measured.confidence))
+
+
+METRIC = Metric(
+    name="recovery_time_serving", title="Recovery time", unit=SECONDS, kind="cost", better="lower", dimension="reliability",
+    formula="fault until the attainment is back inside its interval of before", compute=compute, about=("serving",), primary=True,
+)  # fmt: skip

@@ -1,0 +1,23 @@
+"""slo_before: the attainment before a fault."""
+
+from __future__ import annotations
+
+import pytest
+
+from assay.metrics.estimate import Absent, Estimate
+from assay.metrics.slo_before import METRIC
+from tests.metrics.outages_made import outage
+
+
+def test_it_is_the_share_before() -> None:
+    """0.0 ... 10.0 s: 101 requests, all answered 0.01 s later."""
+    value = METRIC.compute(outage(missing=(10.05, 14.55), up_s=14.55).measured(), {})["rate=10"]
+    assert isinstance(value, Estimate)
+    assert (value.value, value.n_trials) == (pytest.approx(1.0), 101)
+    assert value.n_launches == 1
+
+
+def test_without_a_fault_there_is_none() -> None:
+    value = METRIC.compute(outage(struck=False).measured(), {})["rate=10"]
+    assert isinstance(value, Absent)
+    assert "[[faults]]" in value.detail
