@@ -112,3 +112,30 @@ def test_without_a_schedule_it_says_that_it_cannot_look() -> None:
     assert rules("ledger", bare) == [("ledger_not_measured", "note")]
     assert blind("ledger", bare) == "the record holds no schedule"
     assert blind("ledger", clean()) is None
+
+
+def queries(*, missing: int | None = None, done: int = 2) -> ServingMade:
+    """MultiStream: queries of two samples; `done` queries had ended (1 s each, the second sample 0.5 s later), three were planned."""
+    made = ServingMade(process="multi_stream", blocks=1, seconds=10.0, arrivals={"samples_per_query": 2})
+    launch = made.launch()
+    made.arrival(launch, request=0, phase="cold", due_s=None)
+    made.request(launch, -0.5, phase="cold", request=0, planned=False)
+    for place in range(6):
+        query = place // 2
+        made.arrival(launch, request=place + 1, stream=place % 2, due_s=0.0 if query == 0 else None)
+        if query < done and place != missing:
+            made.request(
+                launch, 1.5 * query, done_s=1.0 + 0.5 * (place % 2), stream=place % 2, request=place + 1, planned=False
+            )
+    return made
+
+
+def test_a_query_follows_when_all_samples_of_the_one_before_have_ended() -> None:
+    assert found("ledger", queries(done=3).measured()) == ()
+    (finding,) = found("ledger", queries(done=2).measured())
+    assert finding.evidence == "2 requests were due and have no outcome, the first: request 5 of launch 0"
+
+
+def test_a_sample_that_is_missing_inside_of_the_queries_is_found() -> None:
+    (finding,) = found("ledger", queries(done=3, missing=3).measured())
+    assert "request 4 of launch 0" in finding.evidence

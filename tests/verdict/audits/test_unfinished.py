@@ -30,4 +30,4 @@ def test_fewer_than_one_in_a_hundred_are_a_note() -> None:
 
 
 def test_other_timeouts_are_the_servers() -> None:
-    assert found("unfinished", cut(5, error="no byte for 600 s").measured()) == ()
+    assert found("unfinished", cut(5, error="not finished in 600 s").measured()) == ()

@@ -40,9 +40,9 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
 
 def _first(measured: Measured) -> pl.DataFrame:
     """(configuration, phase, first): seconds from being sent to the first text, else to the end, of answered requests."""
-    answered = rows(measured, "sent_ns", "first_token_ns", "done_ns", "status").filter(
-        (pl.col("status") == "ok") & pl.col("phase").is_in(["cold", "main"])
-    )
+    answered = rows(measured, "kind", "sent_ns", "first_token_ns", "done_ns", "status").filter(
+        (pl.col("status") == "ok") & pl.col("phase").is_in(["cold", "main"]) & (pl.col("kind") == "normal")
+    )  # of the cold ones, others are sent alone to be compared with answers under load
     seen = answered.with_columns(pl.col("first_token_ns").fill_null(pl.col("done_ns")).alias("seen_ns"))
     return seen.select("launch", "configuration", "phase", seconds("seen_ns", "sent_ns").alias("first")).drop_nulls(
         "first"

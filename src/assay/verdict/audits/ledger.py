@@ -17,12 +17,20 @@ import polars as pl
 from assay.metrics.base import Results
 from assay.metrics.format import count
 from assay.metrics.measured import Measured
-from assay.units import NS_PER_S
 from assay.verdict.audits.base import Audit
-from assay.verdict.audits.served import begins, by_configuration, finding, in_launches, length_ns, planned, rows
+from assay.verdict.audits.served import (
+    begins,
+    by_configuration,
+    finding,
+    in_launches,
+    length_ns,
+    planned,
+    rows,
+    serving_of,
+)
 from assay.verdict.types import Finding
 
-SLACK_NS: Final = NS_PER_S // 10  # before the load's end: what follows so late may be taken as after it
+SLACK_NS: Final = 150_000_000  # before the load's end: what follows so late may be taken as after it
 KEYS: Final = ["launch", "request"]
 REMEDY: Final = "this is a defect of assay or of what wrote the record: measure again, and report it"
 
@@ -69,6 +77,21 @@ def _died(measured: Measured, requests: pl.DataFrame) -> Iterator[Finding]:
 
 def due(measured: Measured, requests: pl.DataFrame, plan: pl.DataFrame) -> pl.DataFrame:
     """The rows of the plan that became due: (launch, request, configuration)."""
+    ended = requests.group_by(KEYS).agg(pl.col("done_ns").max())
+    chained = _in_queries(measured, plan, ended) if _together(measured) else _in_chains(plan, ended)
+    # A request that was sent shows that the one before it had ended, whatever that one's row says or does not say.
+    sent = chained.join(ended, on=KEYS, how="semi")
+    leads = sent.select("launch", pl.col("follows").alias("request")).drop_nulls().unique().with_columns(leads=True)
+    known = chained.join(leads, on=KEYS, how="left").join(begins(measured), on="launch", how="left")
+    by_time = pl.col("due_ns") < length_ns(measured)
+    last = pl.col("load_ns") + length_ns(measured)
+    by_end = pl.col("due_ns").is_null() & (pl.col("before_ns") + pl.col("pause_ns") < last - SLACK_NS)
+    is_due = pl.any_horizontal(pl.col("phase") == "cold", by_time, by_end, pl.col("leads")).fill_null(value=False)
+    return known.filter(is_due).select("launch", "request", "configuration")
+
+
+def _in_chains(plan: pl.DataFrame, ended: pl.DataFrame) -> pl.DataFrame:
+    """With `follows`, the request before in the session or the stream, and `before_ns`, when that one had ended."""
     ordered = plan.sort(KEYS).with_columns(
         in_session=pl.col("request").shift(1).over("launch", "session"),
         in_stream=pl.col("request").shift(1).over("launch", "stream"),
@@ -79,21 +102,27 @@ def due(measured: Measured, requests: pl.DataFrame, plan: pl.DataFrame) -> pl.Da
         .when(pl.col("stream").is_not_null())
         .then(pl.col("in_stream"))
     )
-    ended = requests.group_by(KEYS).agg(pl.col("done_ns").max().alias("before_ns")).rename({"request": "follows"})
-    chained = (
-        ordered.with_columns(follows=follows)
-        .join(ended, on=["launch", "follows"], how="left")
-        .join(begins(measured), on="launch", how="left")
-    )
-    own = requests.select(KEYS).unique()
-    # A request that was sent shows that the one before it had ended, whatever that one's row says or does not say.
-    leads = chained.join(own, on=KEYS).select("launch", pl.col("follows").alias("request")).drop_nulls().unique()
-    chained = chained.join(leads.with_columns(leads=True), on=KEYS, how="left")
-    by_time = pl.col("due_ns") < length_ns(measured)
-    last = pl.col("load_ns") + length_ns(measured)
-    by_end = pl.col("due_ns").is_null() & (pl.col("before_ns") + pl.col("pause_ns") < last - SLACK_NS)
-    is_due = pl.any_horizontal(pl.col("phase") == "cold", by_time, by_end, pl.col("leads")).fill_null(value=False)
-    return chained.filter(is_due).select("launch", "request", "configuration")
+    before = ended.rename({"request": "follows", "done_ns": "before_ns"})
+    waits = pl.when(pl.col("due_ns").is_null()).then(follows)
+    return ordered.with_columns(waits.alias("follows")).join(before, on=["launch", "follows"], how="left")
+
+
+def _together(measured: Measured) -> int:
+    """Requests that form a query; 0 where each stands for itself."""
+    arrivals = serving_of(measured).arrivals
+    return arrivals.samples_per_query if arrivals.process == "multi_stream" else 0
+
+
+def _in_queries(measured: Measured, plan: pl.DataFrame, ended: pl.DataFrame) -> pl.DataFrame:
+    """The same where a query follows when all requests of the one before have ended."""
+    size = _together(measured)
+    place = (pl.col("phase") != "cold").cum_sum().over("launch") - 1
+    load = plan.sort(KEYS).with_columns(pl.when(pl.col("phase") != "cold").then(place // size).alias("query"))
+    whole = load.filter(pl.col("query").is_not_null()).join(ended, on=KEYS, how="left").group_by("launch", "query").agg(
+        pl.col("request").max().alias("follows"),
+        pl.when(pl.col("done_ns").null_count() == 0).then(pl.col("done_ns").max()).alias("before_ns"),
+    )  # fmt: skip
+    return load.join(whole.with_columns(pl.col("query") + 1), on=["launch", "query"], how="left")
 
 
 def _findings(measured: Measured, bad: pl.DataFrame, rule: str, words: str) -> Iterator[Finding]:

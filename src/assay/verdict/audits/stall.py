@@ -1,9 +1,10 @@
 """Was there a time in which nothing came from any replica, although requests were under way?
 
-A stall of the whole engine (a collection, a swap, a compile, a dead router) hits few requests and hides from medians.  Every socket read
-that bore something is put into bins of 50 ms; a run of empty bins while a request was under way is silence.  Named is a silence of
+A stall of the whole engine (a collection, a swap, a compile, a dead router) hits few requests and hides from medians.  Every socket
+read that bore something is put into bins of 50 ms; a run of empty bins while a request was under way is silence.  Named is a silence of
 at least 0.5 s that is longer than six times the upper quartile of what the launch's requests met within themselves (their
-longest wait between sending, chunks and end): a stall of less than a quarter of the load cannot hide in that.  A warning; timed launches only, a fault is meant to do this.
+longest wait between sending, chunks and end): a stall of less than a quarter of the load cannot hide in that.
+A warning; timed launches only, a fault is meant to do this.
 Cannot tell: a stall of one replica among several (`replica_imbalance`), nor one shorter than half a second.
 """
 
