@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     Ints = npt.NDArray[np.int64]
     Flags = npt.NDArray[np.bool_]
 
-MOST: Final = 10_000
+MOST: Final = 2_000  # requests of a launch whose counts by usage are checked; takes about half a second
 GROUP: Final = 256  # requests that are encoded together, on all processors
 COLUMNS: Final = (
     "request",
@@ -199,5 +199,5 @@ def _answer(row: Answered, text: Sequence[int], thought: Sequence[int]) -> tuple
     }
     if any(part is None for part in parts.values()):
         return whole, []
-    left = {kind: iter(part or ()) for kind, part in parts.items()}
-    return whole, [next(left[Kind(k)]) for k in kinds if k in TEXT]
+    left: dict[int, Iterator[int]] = {kind: iter(part or ()) for kind, part in parts.items()}
+    return whole, [next(left[k]) for k in kinds if k in TEXT]
