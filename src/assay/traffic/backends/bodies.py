@@ -75,7 +75,8 @@ def _heads(path: Path, fixed: Fixed) -> Callable[[Ask, Target], Head]:
     heads: dict[tuple[object, ...], Head] = {}
 
     def head_of(ask: Ask, target: Target) -> Head:
-        key = (id(target), ask.task, ask.model, ask.stream, ask.temperature, ask.ignore_eos, ask.logprobs)
+        content = (not ask.messages, not ask.query, not ask.documents)
+        key = (id(target), ask.task, content, ask.model, ask.stream, ask.temperature, ask.ignore_eos, ask.logprobs)
         head = heads.get(key)
         if head is None or head.target is not target:
             if len(heads) >= _MOST_HEADS:
