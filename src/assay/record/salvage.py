@@ -7,6 +7,7 @@ Source: https://arrow.apache.org/docs/format/Columnar.html#ipc-streaming-format
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -41,6 +42,30 @@ def read_stream(path: Path) -> Salvaged:
     if not content:  # killed between creating the file and the first write
         return Salvaged(schema=None, batches=(), lost_bytes=0)
     return read_buffer(pa.py_buffer(content))
+
+
+def batches(path: Path, launch: str, table: str) -> Iterator[pa.RecordBatch]:
+    """Every whole batch of one table of an unfinished launch, stream by stream, one at a time in memory.
+
+    Raises:
+        OSError: the launch's folder cannot be listed, or a stream not be opened.
+    """
+    folder = path / "streams" / launch
+    for file in sorted(folder.iterdir()) if folder.is_dir() else ():
+        if file.name.startswith(f"{table}.") and file.suffix == ".arrows" and file.stat().st_size:
+            yield from _one_by_one(file)
+
+
+def _one_by_one(file: Path) -> Iterator[pa.RecordBatch]:
+    with file.open("rb") as opened:
+        try:
+            reader = pa.ipc.open_stream(opened)
+            while True:
+                batch = reader.read_next_batch()
+                batch.validate(full=True)
+                yield batch
+        except (StopIteration, pa.ArrowException, ValueError, MemoryError):
+            return
 
 
 def read_buffer(content: pa.Buffer) -> Salvaged:

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from assay.record.reader import read_launch
+from assay.record.reader import launch_name
 from assay.record.tables import REQUESTS
 from assay.traffic import arrivals_shares
 from assay.traffic.schedule import KINDS, NONE, PHASES, Schedule
+
+if TYPE_CHECKING:
+    import pyarrow
 
 REASON = "the client process that was to send it ended"
 
@@ -22,8 +25,7 @@ def lost_rows(
     path: Path, launch: int, schedule: Schedule, dead: Sequence[int], clients: int, t0_ns: int, end_ns: int
 ) -> Iterator[tuple[Any, ...]]:
     """The missing rows of table `requests`, of the client processes that died; `t0_ns` is 0 if the load had not begun."""
-    table = read_launch(path, launch, "requests")[0]
-    seen = frozenset(table["request"].to_pylist()) if table is not None else frozenset()
+    seen = frozenset(number for batch in answered(path, launch) for number in batch["request"].to_pylist())
     for client in dead:
         for number in lost(schedule, client, clients, seen, t0_ns, end_ns):
             yield _row(schedule, launch, client, number, t0_ns, end_ns)
@@ -33,8 +35,16 @@ def last_request(path: Path, launch: int) -> int:
     """The highest number of a request that has a row; -1 if none has."""
     import pyarrow.compute as pc
 
-    table = read_launch(path, launch, "requests")[0]
-    return -1 if table is None else int(pc.max(table["request"]).as_py())
+    return max(
+        (int(pc.max(batch["request"]).as_py()) for batch in answered(path, launch) if batch.num_rows), default=-1
+    )
+
+
+def answered(path: Path, launch: int) -> Iterator[pyarrow.RecordBatch]:
+    """What the clients have written of a launch, batch by batch."""
+    from assay.record.salvage import batches
+
+    return batches(path, launch_name(launch), "requests")
 
 
 def lost(schedule: Schedule, client: int, clients: int, seen: frozenset[int], t0_ns: int, end_ns: int) -> Iterator[int]:

@@ -29,7 +29,7 @@ from assay.runners.base import Job, LaunchProgress, LoadProgress, Made, RunConte
 from assay.runners.breaking import Breaking
 from assay.runners.engines import Engine, Engines
 from assay.runners.launch import mark_of
-from assay.runners.leftovers import last_request, lost_rows
+from assay.runners.leftovers import answered, last_request, lost_rows
 from assay.runners.rows import check_written, launch_row, write_event
 from assay.spec.plan import configuration_of
 from assay.traffic import arrivals
@@ -275,6 +275,8 @@ class LoadRun:
             return
         if not self._open:
             self._write_arrivals(1 + last_request(self.context.record.path, self.job.number))
+        if not self.status:
+            self._count_tokens()
         dead = [number for number, ending in self.endings.items() if ending.exit_code != 0]
         if not dead or self.state not in ("load", "cold"):
             return
@@ -284,6 +286,18 @@ class LoadRun:
             self.context.record.path, self.job.number, self.schedule, dead, self.clients, self.t0_ns, end_ns
         ):
             self.writer.append("requests", row)
+
+    def _count_tokens(self) -> None:
+        """By the model's own tokenizer, now that nothing is timed any more."""
+        if not self.serving.tokenizer or self.schedule is None:
+            return
+        from assay.traffic.counting import count
+        from assay.traffic.prompts import prompts_of
+
+        base, path, launch = self.context.folder, self.context.record.path, self.job.number
+        prompts = prompts_of(self.serving, self.configuration, base, self.planned.seed, launch)
+        for row in count(lambda: answered(path, launch), launch, self.schedule, prompts):
+            self.writer.append("token_counts", row)
 
     def _exit_code(self) -> int | None:
         codes = [ending.exit_code for ending in self.endings.values()]
