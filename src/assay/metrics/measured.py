@@ -18,6 +18,7 @@ from typing import Any, Final, Literal
 import polars as pl
 
 from assay.metrics.answers import scored
+from assay.metrics.peer_numbers import numbers
 from assay.metrics.requests import Served, serve
 from assay.record.reader import Record
 from assay.spec.experiment import Experiment
@@ -130,6 +131,11 @@ class Measured:
     def served(self) -> Served:
         """The requests of a record about serving, folded: see `assay.metrics.requests`."""
         return serve(self.experiment, self.tables)
+
+    @cached_property
+    def peers(self) -> pl.DataFrame:
+        """One row per answered request with its numbers by other tools' definitions: see `assay.metrics.peers`."""
+        return numbers(self.tables)
 
     @cached_property
     def scores(self) -> pl.DataFrame:

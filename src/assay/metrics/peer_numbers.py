@@ -1,0 +1,114 @@
+"""What is each request's number by each peer's definition?  Pure; the definitions are in `assay.metrics.peers`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import polars as pl
+
+from assay.units import NS_PER_S
+
+CONTENT: Final = (1,)  # kinds of chunks: assay.record.tables
+SPOKEN: Final = (1, 2)  # content and reasoning
+TEXT: Final = (1, 2, 3)  # and tool calls
+CHOICES: Final = (0, 1, 2, 3, 4)  # whatever has choices in it
+DONE: Final = 6
+SHORTEST_S: Final = 1e-3  # genai-bench leaves shorter outputs out
+GROUPS: Final = {"content": CONTENT, "spoken": SPOKEN, "text": TEXT, "choices": CHOICES}
+
+
+def numbers(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+    """One row per answered request: launch, request, and per peer its numbers in seconds; null: it would not report one.
+
+    ttft_*, tpot_* and itl_* by peer; of pooled gaps itl_vllm, itl_sglang and itl_inference_perf are sums, and gaps_* their number.
+    """
+    requests = tables["requests"]
+    launches = requests["launch"].unique(maintain_order=True).to_list()
+    parts = [_launch(requests.filter(pl.col("launch") == launch), tables, launch) for launch in launches]
+    return pl.concat(parts) if parts else _launch(requests, tables, 0)
+
+
+def _launch(requests: pl.DataFrame, tables: Mapping[str, pl.DataFrame], launch: int) -> pl.DataFrame:
+    own = requests.filter(pl.col("status") == "ok").select(
+        "launch",
+        "request",
+        pl.col("connect_ns").fill_null(0),
+        pl.col("tokens_out").alias("usage"),
+        "chunk_ns",
+        "chunk_kind",
+    )
+    tokenizer = _of(tables["token_counts"], launch).select("request", pl.col("tokens_out").alias("tokenizer"))
+    asked = _of(tables["arrivals"], launch).select("request", pl.col("tokens_out").alias("asked"))
+    seen = (
+        own.drop("chunk_ns", "chunk_kind")
+        .join(tokenizer, on="request", how="left")
+        .join(asked, on="request", how="left")
+    )
+    timed = seen.join(_instants(own), on="request", how="left")
+    return _numbers(timed).select("launch", "request", *NAMES)
+
+
+def _of(table: pl.DataFrame, launch: int) -> pl.DataFrame:
+    return table.filter(pl.col("launch") == launch)
+
+
+def _instants(requests: pl.DataFrame) -> pl.DataFrame:
+    """Per request and kind of chunk: when the first and the last came, in seconds after their clocks started, and how many."""
+    flat = (
+        requests.select("request", "connect_ns", "chunk_ns", "chunk_kind")
+        .explode("chunk_ns", "chunk_kind")
+        .drop_nulls()
+    )
+    since = ((pl.col("chunk_ns") + pl.col("connect_ns")) / NS_PER_S).alias("s")
+    kind = pl.col("chunk_kind")
+    per_group = []
+    for name, kinds in GROUPS.items():
+        of_kind = pl.col("s").filter(kind.is_in(kinds))
+        per_group += [
+            of_kind.first().alias(f"{name}_first"), of_kind.last().alias(f"{name}_last"), of_kind.len().alias(f"{name}_n"),
+        ]  # fmt: skip
+    return flat.select("request", since, kind).group_by("request").agg(
+        *per_group, pl.col("s").last().alias("line_last"), (kind != DONE).sum().alias("data_n")
+    )  # fmt: skip
+
+
+def _numbers(seen: pl.DataFrame) -> pl.DataFrame:
+    usage, tokenizer = pl.col("usage"), pl.col("tokenizer")
+    vllm, genai = pl.coalesce(usage, tokenizer, pl.lit(1)), pl.coalesce(usage, tokenizer)
+    sglang, guidellm = pl.coalesce(usage, "asked"), pl.coalesce(usage, pl.col("text_n").cast(pl.Int64))
+    client = pl.coalesce(tokenizer, usage)
+
+    def first(group: str) -> pl.Expr:
+        return pl.col(f"{group}_first")
+
+    def span(group: str, end: str = "") -> pl.Expr:
+        return pl.col(end or f"{group}_last") - first(group)
+
+    def over(amount: pl.Expr, count: pl.Expr) -> pl.Expr:
+        return pl.when(count > 0).then(amount / count)
+
+    def gaps(group: str) -> pl.Expr:
+        return pl.when(pl.col(f"{group}_n") > 0).then(pl.col(f"{group}_n").cast(pl.Int64) - 1)
+
+    output = span("spoken", "line_last")
+    return seen.with_columns(
+        ttft_vllm=first("choices"), ttft_sglang=first("spoken"), ttft_genai_bench=first("spoken"),
+        ttft_guidellm=first("text"), ttft_aiperf=first("spoken"), ttft_inference_perf=first("content"), ttft_llmperf=first("content"),
+        tpot_vllm=over(span("choices"), vllm - 1), tpot_sglang=over(output, sglang - 1),
+        tpot_genai_bench=pl.when(output >= SHORTEST_S).then(over(output, genai - 1)),
+        tpot_guidellm=over(pl.col("text_last"), guidellm), tpot_inference_perf=over(span("content"), client - 1),
+        itl_vllm=span("choices"), gaps_vllm=gaps("choices"),
+        itl_sglang=span("spoken"), gaps_sglang=gaps("spoken"),
+        itl_guidellm=over(span("text"), guidellm - 1), itl_aiperf=over(span("spoken"), client - 1),
+        itl_inference_perf=pl.when(client > 1).then(span("content")), gaps_inference_perf=pl.when((client > 1) & (pl.col("content_n") > 0)).then(client - 1),
+        itl_llmperf=over(pl.col("content_last"), pl.col("data_n")),
+    )  # fmt: skip
+
+
+NAMES: Final = (
+    "ttft_vllm", "ttft_sglang", "ttft_genai_bench", "ttft_guidellm", "ttft_aiperf", "ttft_inference_perf", "ttft_llmperf",
+    "tpot_vllm", "tpot_sglang", "tpot_genai_bench", "tpot_guidellm", "tpot_inference_perf",
+    "itl_vllm", "gaps_vllm", "itl_sglang", "gaps_sglang", "itl_guidellm", "itl_aiperf", "itl_inference_perf",
+    "gaps_inference_perf", "itl_llmperf",
+)  # fmt: skip

@@ -1,0 +1,27 @@
+"""What would inference-perf report as time per output token?
+
+tpot_inference_perf = mean of (last chunk with content - first) / (n - 1), over the answered requests of our measured window
+(`assay.metrics.peers`). n by the tokenizer, else by usage. For comparison with numbers from elsewhere only; our own
+definition is another, and starts when a request was due.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from assay.metrics.base import Metric, Results
+from assay.metrics.estimate import Value
+from assay.metrics.measured import Measured
+from assay.metrics.peers import mean
+from assay.units import SECONDS
+
+
+def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
+    """The mean per configuration."""
+    return mean(measured, "tpot_inference_perf")
+
+
+METRIC = Metric(
+    name="tpot_inference_perf", title="Time per output token as inference-perf defines it", unit=SECONDS, kind="level", better="lower", dimension="performance",
+    formula="mean of (last chunk with content - first) / (n - 1)", compute=compute, about=("serving",),
+)  # fmt: skip

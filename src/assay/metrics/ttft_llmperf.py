@@ -1,0 +1,27 @@
+"""What would llmperf report as time to first token?
+
+ttft_llmperf = mean of first chunk with content - sent, over the answered requests of our measured window
+(`assay.metrics.peers`). Reasoning is no token. For comparison with numbers from elsewhere only; our own definition is
+another, and starts when a request was due.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from assay.metrics.base import Metric, Results
+from assay.metrics.estimate import Value
+from assay.metrics.measured import Measured
+from assay.metrics.peers import mean
+from assay.units import SECONDS
+
+
+def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
+    """The mean per configuration."""
+    return mean(measured, "ttft_llmperf")
+
+
+METRIC = Metric(
+    name="ttft_llmperf", title="Time to first token as llmperf defines it", unit=SECONDS, kind="level", better="lower", dimension="performance",
+    formula="mean of first chunk with content - sent", compute=compute, about=("serving",),
+)  # fmt: skip
