@@ -32,7 +32,9 @@ from assay.runners.launch import mark_of
 from assay.runners.leftovers import answered, last_request, lost_rows
 from assay.runners.rows import check_written, launch_row, write_event
 from assay.spec.plan import configuration_of
+from assay.spec.serving import Serving
 from assay.traffic import arrivals
+from assay.traffic.prompts import Prompts, prompts_of
 from assay.traffic.schedule import Schedule
 from assay.units import MIB, NS_PER_S
 
@@ -63,6 +65,7 @@ class LoadRun:
         self.broken: RecordError | None = None
         self.engine: Engine | None = None
         self.schedule: Schedule | None = None
+        self.prompts: Prompts | None = None
         self.missed = ""  # why the fault did not strike
 
     # ---- from begin to end
@@ -112,14 +115,13 @@ class LoadRun:
         """Everything that will be sent, before anything is sent."""
         base = self.context.folder
         schedule = arrivals.build(self.serving, self.configuration, self.planned.seed, len(engine.urls), base)
-        self.schedule = schedule
+        self.prompts = prompts_of(self.serving, self.configuration, base, self.planned.seed, self.job.number)
+        self.schedule = schedule = self.prompts.assign(schedule)
         self.load.mkdir(parents=True, exist_ok=True)
         arrivals.write(schedule, self.load / "schedule.arrow")
         if self._open:
             self._write_arrivals(len(schedule))
-        self._note_schedule(
-            arrivals.digest(schedule, self.serving.model_dump_json(include={"prompts", "task", "scenarios"}))
-        )
+        self._note_schedule(arrivals.digest(schedule, texts_identity(self.serving, self.prompts)))
         target = engine.target.model_copy(update={"urls": engine.urls})
         job = {
             "launch": self.job.number, "clients": self.clients, "folder": str(self.folder), "load": str(self.load),
@@ -289,14 +291,12 @@ class LoadRun:
 
     def _count_tokens(self) -> None:
         """By the model's own tokenizer, now that nothing is timed any more."""
-        if not self.serving.tokenizer or self.schedule is None:
+        if not self.serving.tokenizer or self.schedule is None or self.prompts is None:
             return
         from assay.traffic.counting import count
-        from assay.traffic.prompts import prompts_of
 
-        base, path, launch = self.context.folder, self.context.record.path, self.job.number
-        prompts = prompts_of(self.serving, self.configuration, base, self.planned.seed, launch)
-        for row in count(lambda: answered(path, launch), launch, self.schedule, prompts):
+        path, launch = self.context.record.path, self.job.number
+        for row in count(lambda: answered(path, launch), launch, self.schedule, self.prompts):
             self.writer.append("token_counts", row)
 
     def _exit_code(self) -> int | None:
@@ -343,6 +343,12 @@ class LoadRun:
     def _event_at(self, kind: str, ns: int, replica: int | None, detail: Mapping[str, Any]) -> None:
         value = None if replica is None else float(replica)
         write_event(self.writer, self.job.number, kind, ns, detail, value=value)
+
+
+def texts_identity(serving: Serving, prompts: Prompts) -> str:
+    """What, beside the schedule, decides what is sent: settings, and the content of the files that they name."""
+    settings = serving.model_dump(mode="json", include={"prompts", "task", "scenarios", "ignore_eos", "temperature"})
+    return json.dumps({"settings": settings, "texts": prompts.describe()}, sort_keys=True, default=str)
 
 
 def replace_urls(engine: Engine, urls: Mapping[int, str]) -> Engine:
