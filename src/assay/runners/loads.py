@@ -11,14 +11,14 @@ import json
 import os
 import platform
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Final
 
 from assay import catalog
-from assay.errors import Interrupted, RecordError, WorkloadError
+from assay.errors import Interrupted, RecordError, SpecError, WorkloadError
 from assay.instruments.meter import Meter
 from assay.launchers import guarded
 from assay.launchers.base import Ending, Request
@@ -32,7 +32,7 @@ from assay.runners.launch import mark_of
 from assay.runners.leftovers import answered, last_request, lost_rows
 from assay.runners.rows import check_written, launch_row, write_event
 from assay.spec.plan import configuration_of
-from assay.spec.serving import Serving
+from assay.spec.serving import Serving, Target
 from assay.traffic import arrivals
 from assay.traffic.prompts import Prompts, prompts_of
 from assay.traffic.schedule import Schedule
@@ -114,7 +114,7 @@ class LoadRun:
     def _prepare(self, engine: Engine) -> None:
         """Everything that will be sent, before anything is sent."""
         base = self.context.folder
-        schedule = arrivals.build(self.serving, self.configuration, self.planned.seed, len(engine.urls), base)
+        schedule = arrivals.build(self.serving, self.configuration, self.planned.seed, max(1, len(engine.urls)), base)
         self.prompts = prompts_of(self.serving, self.configuration, base, self.planned.seed, self.job.number)
         self.schedule = schedule = self.prompts.assign(schedule)
         self.load.mkdir(parents=True, exist_ok=True)
@@ -122,7 +122,9 @@ class LoadRun:
         if self._open:
             self._write_arrivals(len(schedule))
         self._note_schedule(arrivals.digest(schedule, texts_identity(self.serving, self.prompts)))
-        target = engine.target.model_copy(update={"urls": engine.urls})
+        target = engine.target.model_copy(
+            update={"urls": engine.urls, "model": engine.target.model or self.serving.model}
+        )
         job = {
             "launch": self.job.number, "clients": self.clients, "folder": str(self.folder), "load": str(self.load),
             "serving": self.serving.model_dump(mode="json"), "configuration": asdict(self.configuration),
@@ -374,12 +376,17 @@ def _worst(said: list[Mapping[str, Any]], key: str) -> dict[str, float]:
     return merged
 
 
-def plug_ins_exist(task: str, backends: Iterator[str]) -> None:
-    """Whether the task and the dialects exist.
+def plug_ins_exist(task: str, targets: Sequence[Target]) -> None:
+    """Whether the task and the dialects exist, and know the options that they are given.
 
     Raises:
-        EnvironmentLacks: one does not; the message lists those that do.
+        EnvironmentLacks: one does not exist; the message lists those that do.
+        SpecError: an option is not known to its dialect.
     """
+    from assay.traffic.backends.options import check_options
+
     catalog.load("traffic.tasks", task)
-    for backend in backends:
-        catalog.load("traffic.backends", backend)
+    for target in targets:
+        catalog.load("traffic.backends", target.backend)
+    if problems := [problem for target in targets for problem in check_options(target, task)]:
+        raise SpecError(tuple(problems), "the engines")

@@ -37,7 +37,7 @@ def check(experiment: Experiment, folder: Path) -> None:
             where="serving", found="nothing", allowed='a table [serving] where workload.runner = "serving"',
             mend="Add [serving] with concurrency = [1, 8] or rate = [5.0], or use: assay load URL --concurrency 1,8",
         ),))  # fmt: skip
-    plug_ins_exist(serving.task, (target.backend for target in targets_of(serving)))
+    plug_ins_exist(serving.task, targets_of(serving))
     if missing := _missing_files(serving, folder):
         raise SpecError(tuple(missing), "the load")
     _keys_are_set(serving)
