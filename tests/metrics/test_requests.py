@@ -55,7 +55,7 @@ def test_a_launch_without_room_has_no_window() -> None:
 
 
 def test_offline_ends_with_the_last_answer() -> None:
-    made = ServingMade(process="offline", blocks=1)
+    made = ServingMade(process="offline", blocks=1, arrivals={"requests": 1000})
     number = made.launch()
     for request in range(4):
         made.request(number, 0.0, at_s=[1.0 + request], tokens_out=1)

@@ -67,7 +67,7 @@ def other_program(one: Side) -> Side:
 
 
 IDENTITY: Mapping[str, Mutate] = {
-    "workload.runner": asked("workload.runner", "serving"),
+    "workload.runner": asked("workload.runner", "command"),
     "workload.script_sha256": machine("script/sha256", "cd" * 32),
     "workload.arguments": asked("workload.arguments", ("--lr", "0.1")),
     "workload.work": asked("workload.work", "tokens"),

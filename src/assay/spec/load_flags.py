@@ -306,6 +306,8 @@ def _wrong_url(url: str) -> Problem | None:
 def _as_flag(problem: Problem) -> Problem:
     """The problem under the name of the flag that gives its key."""
     path = problem.where.partition(" (line ")[0]
+    if path.startswith(f"{_T}.urls"):
+        return replace(problem, where="URL")
     for flag in FLAGS:
         if path == flag.path or path.startswith(f"{flag.path}["):
             return replace(problem, where=flag.name)

@@ -16,6 +16,7 @@ from pydantic import BaseModel
 
 from assay.errors import Problem
 from assay.spec.explain import NOTHING, shown
+from assay.spec.rules_serving import SERVING_RULES
 
 if TYPE_CHECKING:
     from assay.spec.experiment import Experiment
@@ -269,4 +270,5 @@ RULES: tuple[Rule, ...] = (
     _nodes_meet,
     _endpoint_is_host_and_port,
     _words_can_be_passed,
+    *SERVING_RULES,
 )

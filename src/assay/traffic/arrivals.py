@@ -44,12 +44,13 @@ def build(serving: Serving, configuration: Configuration, seed: int, replicas: i
 
     Raises SpecError if a trace cannot be read, or if more is asked for than can be planned.
     """
-    scenario = parse(configuration.scenario)
+    scenario, replicas = (
+        parse(configuration.scenario),
+        max(replicas, 1),
+    )  # without a URL the model answers in the client
     load = _timed(serving, configuration, seed, base)
     load = _worded(load, serving, scenario, seed)
-    extra = arrivals_checks.checks(
-        serving.arrivals, serving.correctness, scenario, seed, replicas, int(load.example.max(initial=NONE)) + 1
-    )
+    extra = arrivals_checks.checks(serving, scenario, seed, replicas, int(load.example.max(initial=NONE)) + 1)
     load = _with_checks(load, extra.within, serving)
     load = arrivals_checks.canaries(load, serving.correctness.canaries, seed)
     return joined([extra.before, load])
@@ -110,7 +111,7 @@ def _warm_up_ns(serving: Serving) -> int:
 def _worded(load: Schedule, serving: Serving, scenario: Scenario, seed: int) -> Schedule:
     """The load with what says which text each request has, where nothing has said it yet."""
     n = len(load)
-    tokens_in, tokens_out = draw(scenario, generator(seed, "lengths"), n)
+    tokens_in, tokens_out = draw(scenario, generator(seed, "lengths"), n, serving.prompts.documents)
     seeds = text_seeds(seed, "texts", n)
     tokens_in = np.where(load.pause_kind == TOOL, serving.prompts.tool_tokens, tokens_in)
     if (load.example >= 0).any():  # equal texts have equal seeds

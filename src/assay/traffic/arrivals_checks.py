@@ -40,7 +40,7 @@ from assay.traffic.schedule import NONE, Schedule
 
 if TYPE_CHECKING:
     from assay.spec.scenario import Scenario
-    from assay.spec.serving import Arrivals, Correctness
+    from assay.spec.serving import Serving
 
 ANY_LAUNCH: Final = 0  # in the place of a launch's seed
 NONCE: Final = 12  # letters and digits: 60 bits
@@ -55,38 +55,37 @@ class Checks:
     within: Schedule
 
 
-def checks(
-    arrivals: Arrivals, correctness: Correctness, scenario: Scenario, seed: int, replicas: int, first_example: int
-) -> Checks:
+def checks(serving: Serving, scenario: Scenario, seed: int, replicas: int, first_example: int) -> Checks:
     """Cold and identity requests. `first_example`: the number of the first of these prompts."""
-    cold = _cold(arrivals.cold, scenario, seed, replicas)
-    identity = _identity(correctness, scenario, replicas, first_example)
-    if not correctness.needle:
+    cold = _cold(serving, scenario, seed, replicas)
+    identity = _identity(serving, scenario, replicas, first_example)
+    if not serving.correctness.needle:
         return Checks(before=cold, within=identity)
     alone = replaced(identity, phase=np.full(len(identity), COLD))
     under_load = replaced(identity, kind=np.full(len(identity), NEEDLE))
     return Checks(before=joined([cold, alone]), within=under_load)
 
 
-def _cold(times: int, scenario: Scenario, seed: int, replicas: int) -> Schedule:
-    n = times * replicas
-    tokens_in, tokens_out = draw(scenario, generator(seed, "cold lengths"), n)
+def _cold(serving: Serving, scenario: Scenario, seed: int, replicas: int) -> Schedule:
+    n = serving.arrivals.cold * replicas
+    tokens_in, tokens_out = draw(scenario, generator(seed, "cold lengths"), n, serving.prompts.documents)
     return rows(
-        n, phase=COLD, replica=np.arange(n) % max(replicas, 1), tokens_in=tokens_in, tokens_out=tokens_out,
+        n, phase=COLD, replica=np.arange(n) % replicas, tokens_in=tokens_in, tokens_out=tokens_out,
         seed=text_seeds(seed, "cold", n),
     )  # fmt: skip
 
 
-def _identity(asked: Correctness, scenario: Scenario, replicas: int, first_example: int) -> Schedule:
+def _identity(serving: Serving, scenario: Scenario, replicas: int, first_example: int) -> Schedule:
     """Round by round, in each prompt by prompt, to one replica after the other."""
-    prompts = asked.identity
-    tokens_in, tokens_out = draw(scenario, generator(ANY_LAUNCH, "identity lengths"), prompts)
+    prompts = serving.correctness.identity
+    numbers = generator(ANY_LAUNCH, "identity lengths")
+    tokens_in, tokens_out = draw(scenario, numbers, prompts, serving.prompts.documents)
     seeds = text_seeds(ANY_LAUNCH, "identity", prompts)
-    n = asked.reruns * prompts * replicas
+    n = serving.correctness.reruns * prompts * replicas
     place = np.arange(n, dtype=np.int64)
     prompt = place // replicas % max(prompts, 1)
     return rows(
-        n, kind=np.where(place < prompts * replicas, IDENTITY, RERUN), replica=place % max(replicas, 1),
+        n, kind=np.where(place < prompts * replicas, IDENTITY, RERUN), replica=place % replicas,
         tokens_in=tokens_in[prompt], tokens_out=tokens_out[prompt], seed=seeds[prompt], example=first_example + prompt,
     )  # fmt: skip
 

@@ -59,4 +59,4 @@ def test_a_server_run_without_a_bound_is_none() -> None:
 
 
 def test_offline_needs_its_samples() -> None:
-    assert "600 samples, at least 24,576 are asked for" in evidence(run("offline", 600))[1]
+    assert "600 samples, at least 24,576 are asked for" in evidence(run("offline", 600, arrivals={"requests": 600}))[1]
