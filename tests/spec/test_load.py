@@ -334,7 +334,7 @@ def test_a_script_may_lie_in_the_home_folder(tmp_path: Path, monkeypatch: pytest
 
 def test_plug_ins_that_do_not_exist_are_told_with_the_closest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     known = {"runners": ("replay", "training"), "launchers": ("local",), "faults": ("kill",)}
-    monkeypatch.setattr("assay.catalog.names", lambda package: known[package])
+    monkeypatch.setattr("assay.catalog.names", lambda package: known.get(package, ()))
     text = SMALLEST.replace("[factor]", 'runner = "trainig"\n[factor]')
     text += '[launcher]\nkind = "lokal"\n[[faults]]\nkind = "kil"\n'
     found = file_problems(written(tmp_path, text))

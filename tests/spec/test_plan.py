@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from typing import Any
 
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from assay.spec.experiment import Experiment
 from assay.spec.load import from_mapping
-from assay.spec.plan import PLAN_COLUMNS, expected_seconds, plan, plan_table
+from assay.spec.plan import PLAN_COLUMNS, configuration_of, configurations, expected_seconds, plan, plan_table
 from tests.spec.making import experiments, smallest
 
 
@@ -137,3 +138,50 @@ def test_the_expected_time_counts_every_launch(one: float, two: float) -> None:
 
 def test_no_time_is_expected_where_one_is_unknown() -> None:
     assert expected_seconds(asked([1, 2], 3), {"workers=1": 1.0}) is None
+
+
+def served(**more: object) -> Experiment:
+    targets = [{"name": name, **more} for name in ("a", "b", "c")]
+    return from_mapping({
+        "name": "x", "workload": {"runner": "serving"},
+        "serving": {"concurrency": [8, 1, 4], "targets": targets, "scenarios": ["D(1,1)", "D(2,2)"]}, "launches": {"per_configuration": 6},
+    })  # fmt: skip
+
+
+def test_a_block_of_loads_holds_every_engine_scenario_and_load_once() -> None:
+    experiment = served(urls=["http://h:1"])
+    names = {one.name for one in configurations(experiment)}
+    assert len(names) == 3 * 2 * 3
+    assert "engine=a scenario=D(1,1) concurrency=8" in names
+    for block in range(6):
+        own = [one.configuration for one in plan(experiment) if one.block == block]
+        assert sorted(own) == sorted(names)
+    assert len({tuple(one.configuration for one in plan(experiment) if one.block == block) for block in range(6)}) == 6
+
+
+def test_loads_of_an_engine_that_assay_starts_stay_together_in_a_block() -> None:
+    experiment = served(command=["server", "{port}"])
+    firsts = []
+    for block in range(6):
+        engines = [configuration_of(experiment, one).target for one in plan(experiment) if one.block == block]
+        assert [engine for engine, _ in itertools.groupby(engines)] == list(dict.fromkeys(engines))
+        firsts.append(engines[0])
+    assert len(set(firsts)) > 1  # which engine comes first is random
+
+
+def test_a_fault_under_load_hits_the_middle_load_of_each_engine_and_keeps_what_was_asked() -> None:
+    experiment = from_mapping({
+        "name": "x", "workload": {"runner": "serving"},
+        "serving": {"concurrency": [1, 4, 16], "targets": [{"name": "a", "command": ["s"], "replicas": 3}, {"name": "b", "command": ["s"]}]},
+        "faults": [{"kind": "kill", "at_s": 1.5}, {"kind": "stop", "target": "a", "load": 16.0, "replica": 2}],
+    })  # fmt: skip
+    faults = [one for one in plan(experiment) if one.role == "fault"]
+    assert [one.configuration for one in faults] == [
+        "engine=a concurrency=4",
+        "engine=b concurrency=4",
+        "engine=a concurrency=16",
+    ]
+    assert all(one.fault is not None and one.fault.serving is not None for one in faults)
+    assert [one.fault.rank < one.workers for one in faults if one.fault] == [True, True, True]
+    assert faults[2].fault is not None
+    assert faults[2].fault.rank == 2

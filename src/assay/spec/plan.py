@@ -136,9 +136,19 @@ def _timed_launches(experiment: Experiment) -> list[PlannedLaunch]:
     for block in range(experiment.blocks):
         seed = _below(numbers, SEEDS)
         # The levels as a set: writing them in another order is the same experiment.
-        for order, one in enumerate(_shuffled(numbers, configurations(experiment))):
+        for order, one in enumerate(_in_a_block(numbers, experiment)):
             launches.append(_launch(len(launches), one, block, order, "timed", seed))
     return launches
+
+
+def _in_a_block(numbers: random.Random, experiment: Experiment) -> list[Configuration]:
+    """Every configuration once, in random order; loads of an engine that assay starts stay together, so that it starts once."""
+    drawn = _shuffled(numbers, configurations(experiment))
+    serving = experiment.serving
+    if serving is None or not any(target.command for target in targets_of(serving)):
+        return drawn
+    engines = list(dict.fromkeys(one.target for one in drawn))  # in an order as random as theirs
+    return sorted(drawn, key=lambda one: engines.index(one.target))
 
 
 def _fault_launches(experiment: Experiment, first_slot: int) -> list[PlannedLaunch]:
