@@ -384,6 +384,9 @@ class Exchange:
 
     def _unchunked(self) -> tuple[bytes, list[int]]:
         if self._pieces is not None:
+            if len(self.parts) == 1:
+                body = b"".join(self._pieces[1::2])
+                return body, [len(body)]
             return _rejoined(self._pieces, [end - self._body_at for end in accumulate(map(len, self.parts))])
         if self._dechunker is None:
             self._dechunker = Dechunker()

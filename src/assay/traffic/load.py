@@ -28,8 +28,7 @@ from assay.traffic.window import Window
 NS: Final = 1_000_000_000
 SLICE_NS: Final = 100_000  # of parsing and preparing, before sockets are looked at again
 LONG_SLICE_NS: Final = 1_000_000  # when more waits than is good
-BACKLOG: Final = 128  # replies that may wait to be parsed before slices become longer
-MOST_BACKLOG: Final = 2048  # ... and before all of them are parsed at once, whatever waits
+BACKLOG: Final = 64  # replies that may wait to be parsed: beyond it, they are parsed as fast as they come
 AHEAD: Final = 256  # bodies of an open loop that are made ahead
 AHEAD_BYTES: Final = 32 << 20
 REFUSED_PAUSE_NS: Final = 100_000_000  # before what follows a refused request: a dead replica must not be hammered
@@ -286,8 +285,6 @@ class Load:
         elif not self._stopped:
             self._follow(exchange, number)
         self._ended.append(exchange)
-        if len(self._ended) > MOST_BACKLOG:
-            self._settle_all()
         self._work_soon()
         if not self._flying:
             self._look_for_the_end()
@@ -379,12 +376,12 @@ class Load:
 
     def _work(self) -> None:
         """A slice of what can wait: bodies first, for they will be needed at a time, then answers."""
-        waiting = len(self._ended)
-        stop = monotonic_ns() + (SLICE_NS if waiting < BACKLOG else LONG_SLICE_NS)
+        stop = monotonic_ns() + SLICE_NS
         self._make_ahead(stop)
-        while self._ended:
-            self._settle(self._ended.popleft())
-            if monotonic_ns() >= stop:
+        ended = self._ended
+        while ended:
+            self._settle(ended.popleft())
+            if len(ended) < BACKLOG and monotonic_ns() >= stop:
                 break
         self._working = bool(self._ended or (self._to_make and self._ready_bytes < AHEAD_BYTES))
         if self._working:

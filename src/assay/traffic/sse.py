@@ -4,8 +4,10 @@ A reply is parsed when it has ended, never while others are timed: all times com
 Events are split as the HTML standard says (lines end in CR, LF or CR LF; an event ends at an empty line), but the last
 event may lack its empty line, as engines leave it out.  Source: https://html.spec.whatwg.org/multipage/server-sent-events.html
 
-The chunks of one answer differ in nothing but the text.  Where two chunks in a row have the same bytes around the text, all
-that follow in the same form are taken apart by one `bytes.split`, and only those are parsed as JSON which differ.
+The chunks of an answer differ in nothing but the text, and answers in nothing but their id, text and counts.  What a chunk
+means is therefore parsed as JSON once and remembered by its bytes behind the id; and where two chunks in a row have the
+same bytes around the text, all that follow in the same form are taken apart by one `bytes.split`.  Nothing is guessed: bytes
+that were not seen before are parsed.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ import json
 import re
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping
-from itertools import accumulate, pairwise
+from itertools import accumulate
 from typing import Any, Final, NamedTuple
 
 import orjson
@@ -208,9 +210,26 @@ class Said(NamedTuple):
 class _Template(NamedTuple):
     """What stands around the text in a run of equal chunks."""
 
-    before: bytes  # from the event's begin to the text
+    before: bytes  # from behind the id to the text
     after: bytes  # from the text to the event's end, blank line included
     kind: Kind
+
+
+class _Meaning(NamedTuple):
+    """What a chunk without text says."""
+
+    kind: Kind
+    finish: str | None
+    usage: dict[str, int | None] | None
+
+
+_MEANINGS: Final[dict[bytes, _Meaning]] = {}  # of chunks without text, by their bytes behind the id
+_TEMPLATES: Final[list[_Template]] = []  # the ones last seen, the latest first
+_MOST_MEANINGS = 512
+_MOST_TEMPLATES = 8
+_NEEDLE = 24
+_LONGEST = 1024  # bytes of a chunk that is remembered
+_ID: Final = b'data: {"id":"'
 
 
 class _Reader:
@@ -230,6 +249,7 @@ class _Reader:
         self._error: str | None = None  # the server's own
         self._malformed: str | None = None
         self._done = False
+        self._id = b""  # the last event's begin up to the end of its id
 
     # -- the result
 
@@ -268,12 +288,40 @@ class _Reader:
             for end, name, data in events(body, whole=self._whole):
                 self._event(name, data, self._reply.at(end))
             return
-        begin = 0
-        while begin < len(body):
-            begin = self._next(body, begin)
+        begin, size = 0, len(body)
+        while begin < size:
+            begin = self._known(body, begin) or self._next(body, begin)
+
+    def _known(self, body: bytes, begin: int) -> int:
+        """Take the event at `begin`, and those that follow in its form, by what is remembered; 0 if it is not."""
+        if not body.startswith(_ID, begin):
+            return 0
+        behind = body.find(b'"', begin + len(_ID)) + 1
+        stop = body.find(b"\n\n", begin)
+        if not begin < behind <= stop:
+            return 0
+        name = body[begin:behind]
+        if name != self._id:
+            if not _is_plain(name[len(_ID) : -1]):
+                return 0
+            self._id = name
+        meaning = _MEANINGS.get(body[behind:stop])
+        if meaning is not None:
+            self._ns.append(self._reply.at(stop + 2))
+            self._kind.append(meaning.kind)
+            self._chars.append(0)
+            if meaning.finish is not None:
+                self._finish = meaning.finish
+            if meaning.usage is not None:
+                self._usage = meaning.usage
+            return stop + 2
+        for template in _TEMPLATES:
+            if body.startswith(template.before, behind):
+                return self._run(body, begin, name + template.before, template)
+        return 0
 
     def _next(self, body: bytes, begin: int) -> int:
-        """The event at `begin`, and the run of equal ones that it leads; where the next begins."""
+        """The event at `begin`; where the next begins."""
         found = body.find(b"\n\n", begin)
         if found < 0 and not self._whole:
             return len(body)
@@ -282,38 +330,42 @@ class _Reader:
         if event is None:
             return end
         said = self._event(*event, self._reply.at(end))
-        template = _template(body, begin, end, said) if said is not None else None
-        while template is not None and body.startswith(template.before, end):
-            after = self._run(body, end, template)
-            if after == end:
-                break
-            end = after
+        if said is not None:
+            _learn_template(body, begin, end, said)
         return end
 
-    def _run(self, body: bytes, begin: int, template: _Template) -> int:
-        """Take the chunks from `begin` that differ in nothing but the text; where the first other one begins."""
-        before, after, kind = template
-        between = after + before
-        window = body[begin + len(before) : begin + _WINDOW]
-        pieces = window.split(between)
-        last = pieces.pop()
-        stop = last.find(after)
-        if stop >= 0:
-            pieces.append(last[:stop])
-        texts = _texts(pieces)
-        if not texts:
-            return begin
-        if len(texts) < len(pieces):
+    def _run(self, body: bytes, begin: int, before: bytes, template: _Template) -> int:
+        """Take the chunks from `begin` that differ in nothing but the text; where the first other one begins, 0 if it does."""
+        after = template.after
+        pieces = _split(body[begin + len(before) : begin + _WINDOW], after, before)
+        joined = b"".join(pieces)
+        plain = joined.isascii() and b'"' not in joined and b"\\" not in joined
+        text = joined.decode() if plain else ""
+        chars = list(map(len, pieces))
+        if not (plain and text.isprintable()):
+            texts = _texts(pieces)
+            text, chars = "".join(texts), list(map(len, texts))
             del pieces[len(texts) :]
-        width = len(between)
-        ends = [begin + place for place in accumulate(map(len, pieces))]
-        ends = [end + width * number for number, end in enumerate(ends, 1)]
-        ns, read_ends = self._reply.ns, self._reply.ends
-        self._ns += [ns[bisect_left(read_ends, end)] for end in ends]
-        self._chars += map(len, texts)
-        self._kind += [kind if text else Kind.ROLE for text in texts] if "" in texts else [kind] * len(texts)
-        (self._content if kind == Kind.CONTENT else self._reasoning).extend(texts)
-        return ends[-1]
+            joined = b"".join(pieces)
+        if not pieces:
+            return 0
+        (self._content if template.kind == Kind.CONTENT else self._reasoning).append(text)
+        self._chars += chars
+        self._kind += [template.kind if n else Kind.ROLE for n in chars] if 0 in chars else [template.kind] * len(chars)
+        around = len(before) + len(after)
+        end = begin + len(joined) + around * len(pieces)
+        self._ns += self._times(begin, end, around, pieces)
+        return end
+
+    def _times(self, begin: int, end: int, around: int, pieces: list[bytes]) -> list[int]:
+        """When each of some chunks had come, that stand one behind the other from `begin` to `end`."""
+        ns, ends = self._reply.ns, self._reply.ends
+        read = bisect_left(ends, begin + around + len(pieces[0]))
+        if read >= len(ends) - 1 or ends[read] >= end:  # all in one read
+            return [ns[min(read, len(ns) - 1)]] * len(pieces)
+        stops = accumulate((around + len(piece) for piece in pieces), initial=begin)
+        next(stops)
+        return [ns[bisect_left(ends, stop, read)] for stop in stops]
 
     def _event(self, name: str, data: bytes, ns: int) -> Said | None:
         """One event. Gives the text of a chunk that has nothing but a text."""
@@ -337,7 +389,30 @@ class _Reader:
         if name == "error" or is_error(told):
             self._fail(ns, error_message(told) or "an error without words")
             return None
-        return self.chunk(told, ns)
+        said = self.chunk(told, ns)
+        if said is None:
+            self._remember(data, told)
+        return said
+
+    def _remember(self, data: bytes, told: Mapping[str, Any]) -> None:
+        """Keep what a chunk without text means, for the same bytes with another id."""
+        behind = data.find(b'"', 7) + 1
+        if (
+            not (data.startswith(_ID[6:]) and behind > 7 and len(data) <= _LONGEST)
+            or b"\n" in data
+            or not _is_plain(data[7 : behind - 1])
+        ):
+            return
+        if self._malformed or self._chars[-1] or b'"logprobs":{' in data or self._kind[-1] == Kind.OTHER:
+            return
+        if len(_MEANINGS) >= _MOST_MEANINGS:
+            _MEANINGS.clear()
+        choice, usage = _first(told.get("choices")), told.get("usage")
+        finish = choice.get("finish_reason") if choice is not None else None
+        _MEANINGS[data[behind:]] = _Meaning(
+            Kind(self._kind[-1]), finish if isinstance(finish, str) and finish else None,
+            usage_of(usage) if usage is not None else None,
+        )  # fmt: skip
 
     def _fail(self, ns: int, message: str) -> None:
         self._error = self._error or message
@@ -477,58 +552,78 @@ def count(value: object, name: str) -> int | None:
 # ---- runs of equal chunks ----------------------------------------------------------------------------------------
 
 
-def _template(body: bytes, begin: int, end: int, said: Said) -> _Template | None:
-    """What stands around this event's text, if the next event has the same and nothing else is hidden in it."""
+def _learn_template(body: bytes, begin: int, end: int, said: Said) -> None:
+    """Keep what stands around this event's text, if the next event has the same and nothing else is hidden in it."""
     text = said.content or said.reasoning
     if said.chars != len(text) or not (text.isascii() and text.isprintable()) or '"' in text or "\\" in text:
-        return None
-    quoted = b'":"' + text.encode() + b'"'
+        return
     event = body[begin:end]
-    place = event.find(quoted)
-    if place < 0:
-        quoted = b'": "' + quoted[3:]
-        place = event.find(quoted)
-    if place < 0 or event.find(quoted, place + 1) >= 0:
-        return None
-    start = place + quoted.index(b'"', 2) + 1
-    before, after = event[:start], event[start + len(text) :]
-    if not (body.startswith(before, end) and before.startswith(b"data:") and after.endswith(b"\n\n")):
-        return None
-    follows = body.find(b"\n\n", end)
-    if follows < 0 or not body.endswith(after, end, follows + 2):
-        return None
-    return _Template(before, after, said.kind) if _is_the_text(before, after, said) else None
+    behind = event.find(b'"', len(_ID)) + 1
+    if not (event.startswith(_ID) and event.find(b"\n") == len(event) - 2 and behind):
+        return
+    if not _is_plain(event[len(_ID) : behind - 1]):
+        return
+    start = _place(event, behind, text.encode())
+    if not start or not body.startswith(event[:start], end):
+        return
+    template = _Template(event[behind:start], event[start + len(text) :], said.kind)
+    if len(event) <= 4 * _LONGEST and _is_the_text(template, said):
+        _TEMPLATES.insert(0, template)
+        del _TEMPLATES[_MOST_TEMPLATES:]
 
 
-def _is_the_text(before: bytes, after: bytes, said: Said) -> bool:
+def _is_plain(text: bytes) -> bool:
+    """Whether it is a JSON string as it stands."""
+    return text.isascii() and b"\\" not in text and text.decode().isprintable()
+
+
+def _place(event: bytes, behind: int, text: bytes) -> int:
+    """Where the text begins, if it stands there once as a value in JSON; else 0."""
+    for colon in (b'":"', b'": "'):
+        quoted = colon + text + b'"'
+        place = event.find(quoted, behind)
+        if place >= 0:
+            return place + len(colon) if event.find(quoted, place + 1) < 0 else 0
+    return 0
+
+
+def _is_the_text(template: _Template, said: Said) -> bool:
     """Whether what is put between the two is the chunk's text and nothing else."""
     mark = "assay?"
     try:
-        told = orjson.loads(before.removeprefix(b"data:") + mark.encode() + after)
+        told = orjson.loads(b'{"id":""' + template.before + mark.encode() + template.after)
     except orjson.JSONDecodeError:
         return False
     choice = _first(told.get("choices")) if isinstance(told, dict) else None
-    if choice is None:
+    if choice is None or told.get("usage") or choice.get("finish_reason") or choice.get("logprobs"):
         return False
     found = said_by(choice)
     return found.kind == said.kind and found.chars == len(mark) and mark in (found.content, found.reasoning)
 
 
+def _split(window: bytes, after: bytes, before: bytes) -> list[bytes]:
+    """What stands between `after` and `before` again and again, from the begin, up to the last `after`."""
+    between = after + before
+    short = between[:_NEEDLE]  # CPython looks for a short needle three times as fast
+    pieces = window.split(short)
+    pieces.pop()  # behind the last one
+    skip = len(between) - len(short)
+    pieces[1:] = [piece[skip:] for piece in pieces[1:]]
+    if pieces and window.startswith(between.join(pieces) + after):
+        return pieces
+    pieces = window.split(between)  # the short one stands elsewhere, too
+    last = pieces.pop()
+    stop = last.find(after)
+    return [*pieces, last[:stop]] if stop >= 0 else pieces
+
+
 def _texts(pieces: list[bytes]) -> list[str]:
     """The texts of JSON strings without their quotes, up to the first that is none."""
-    joined = b"".join(pieces)
-    if joined.isascii() and b'"' not in joined and b"\\" not in joined:
-        text = joined.decode()
-        if text.isprintable():
-            places = list(accumulate(map(len, pieces), initial=0))
-            return [text[begin:end] for begin, end in pairwise(places)]
     texts = []
     for piece in pieces:
         try:
             text = orjson.loads(b'"' + piece + b'"')
         except orjson.JSONDecodeError:
-            break
-        if not isinstance(text, str):
             break
         texts.append(text)
     return texts
