@@ -80,7 +80,7 @@ class ServingMade:
             concurrency = (1,)
         timing = {
             "process": process or ("closed" if concurrency else "poisson"), "warm_up_s": warm_up_s, "duration_s": seconds,
-            **(arrivals or {}),
+            **({"requests": 1000} if process == "offline" else {}), **(arrivals or {}),
         }  # fmt: skip
         urls = tuple(f"http://127.0.0.1:{8000 + replica}" for replica in range(replicas))
         where: dict[str, Any] = {"command": ("serve", "{port}"), "replicas": replicas} if started else {"urls": urls}
