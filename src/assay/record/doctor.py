@@ -7,7 +7,8 @@ One file per machine in the user's state folder (XDG Base Directory Specificatio
 The key is made from what the machine is, in buckets (processor model, processors, gigabytes of memory, architecture), never from
 a reading: a new kernel or another host name is the same machine, and a home folder shared by several machines holds one
 file for each.  Written at once (temporary file, rename), with a version; a file of a newer version, a damaged one and one
-that cannot be read are all the same as none, with the reason.
+that cannot be read are all the same as none, with the reason.  What `assay doctor client` found is the key `client` of the same
+file: either examination leaves the other's result as it is.
 """
 
 from __future__ import annotations
@@ -28,12 +29,25 @@ from assay.record.environment import Machine, absent, capture_keys
 VERSION: Final = 1
 STALE_DAYS: Final = 30
 NEVER: Final = "assay doctor was never run on this machine"
+NEVER_CLIENT: Final = "assay doctor client was never run on this machine"
+CLIENT: Final = "client"
 GIB: Final = 1024**3
 # What a record carries of the result; the rest stays in the file.
 CARRIED: Final = (
     "utc", "assay_version", "fitness", "noise_floor", "noise_floor_apart", "minimum_detectable_effect_k5",
     "false_alarm_rate", "false_alarm_rate_apart", "drift_over_the_run", "autocorrelation", "clock", "launches", "seconds",
 )  # fmt: skip
+CARRIED_CLIENT: Final = (
+    "utc",
+    "assay_version",
+    "python",
+    "fitness",
+    "errors",
+    "ceiling",
+    "timer_lag_ms",
+    "loop_lag_ms",
+    "seconds",
+)
 
 
 def folder(environ: Mapping[str, str] | None = None) -> Path:
@@ -58,22 +72,55 @@ def machine_key(machine: Machine | None = None) -> str:
 
 
 def write(result: Mapping[str, Any], *, machine: Machine | None = None, at: Path | None = None) -> Path:
-    """Keep a result for later records. Gives its path.
+    """Keep a result of `assay doctor` for later records. Gives its path.
 
     Raises:
         RecordError: the state folder cannot be written.
     """
+    found = _content(machine, at)
+    client = {CLIENT: found[CLIENT]} if CLIENT in found else {}
+    return _write({**result, **client}, machine, at)
+
+
+def write_client(result: Mapping[str, Any], *, machine: Machine | None = None, at: Path | None = None) -> Path:
+    """Keep a result of `assay doctor client` beside the machine's. Gives its path.
+
+    Raises:
+        RecordError: the state folder cannot be written.
+    """
+    found = _content(machine, at)
+    return _write({**({} if "absent" in found else found), CLIENT: dict(result)}, machine, at)
+
+
+def _write(content: Mapping[str, Any], machine: Machine | None, at: Path | None) -> Path:
     path = (at or folder()) / f"{machine_key(machine)}.json"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        files.replace(path, json.dumps({"version": VERSION, **result}, indent=2).encode())
+        files.replace(path, json.dumps({"version": VERSION, **content}, indent=2).encode())
     except OSError as error:
         raise files.explain(error, path, "keep the result of assay doctor in") from error
     return path
 
 
 def read(*, machine: Machine | None = None, at: Path | None = None) -> dict[str, Any]:
-    """The stored result, or `{"absent": reason}`. Never raises."""
+    """The stored result of the machine, or `{"absent": reason}`. Never raises."""
+    found = _content(machine, at)
+    if "absent" in found:
+        return found
+    rest = {name: value for name, value in found.items() if name != CLIENT}
+    return rest if rest.keys() - {"version"} else absent(NEVER)
+
+
+def read_client(*, machine: Machine | None = None, at: Path | None = None) -> dict[str, Any]:
+    """The stored result of the client, or `{"absent": reason}`. Never raises."""
+    found = _content(machine, at)
+    if "absent" in found:
+        return found if found["absent"] != NEVER else absent(NEVER_CLIENT)
+    client = found.get(CLIENT)
+    return client if isinstance(client, dict) else absent(NEVER_CLIENT)
+
+
+def _content(machine: Machine | None, at: Path | None) -> dict[str, Any]:
     try:
         path = (at or folder()) / f"{machine_key(machine)}.json"
         found = json.loads(path.read_text(encoding="utf-8"))
@@ -89,21 +136,30 @@ def read(*, machine: Machine | None = None, at: Path | None = None) -> dict[str,
 
 
 def carried(now: datetime, *, machine: Machine | None = None, at: Path | None = None) -> dict[str, Any]:
-    """What a record says about its machine under `environment.before.doctor`; marked where it is stale. Never raises."""
-    found = read(machine=machine, at=at)
+    """What a record says about its machine under `environment.before.doctor`; marked where it is stale. Never raises.
+
+    Under `client` the client's calibration, if there is one, marked likewise.
+    """
+    found = _carried(read(machine=machine, at=at), CARRIED, now)
+    client = read_client(machine=machine, at=at)
+    return found if "absent" in client else {**found, CLIENT: _carried(client, CARRIED_CLIENT, now)}
+
+
+def _carried(found: Mapping[str, Any], names: tuple[str, ...], now: datetime) -> dict[str, Any]:
     if "absent" in found:
-        return found
-    kept = {name: found.get(name) for name in CARRIED}
+        return dict(found)
+    kept = {name: found.get(name) for name in names}
     why = stale(found, now)
     return {**kept, "stale": why} if why else kept
 
 
 def stale(found: Mapping[str, Any], now: datetime) -> str:
     """Why a result should be made anew; empty if it need not."""
+    who = "assay doctor client" if "ceiling" in found else "assay doctor"
     if found.get("assay_version") != __version__:
-        return f"made by assay {found.get('assay_version')}, this is {__version__}: run assay doctor again"
+        return f"made by assay {found.get('assay_version')}, this is {__version__}: run {who} again"
     try:
         days = (now - datetime.fromisoformat(str(found.get("utc")))).days
     except (ValueError, TypeError):
-        return "without a date that can be read: run assay doctor again"
-    return f"{days} days old: run assay doctor again" if days > STALE_DAYS else ""
+        return f"without a date that can be read: run {who} again"
+    return f"{days} days old: run {who} again" if days > STALE_DAYS else ""
