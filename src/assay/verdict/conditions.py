@@ -448,13 +448,13 @@ def _schedules(measured: Measured, _: Results) -> Any:
         return None
     settings = serving.model_dump_json(include={"task", "scenarios", "tokenizer", "arrivals", "prompts", "correctness"})
     replicas = {one.name: one.workers for one in measured.varied}
-    found: dict[str, Any] = {}
+    found: dict[str, set[str]] = {}
     for launch, configuration, seed in measured.timed.select("launch", "configuration", "seed").iter_rows():
         entry = digests.get(str(launch))
         if isinstance(entry, Mapping) and entry.get("sha256"):
             fixed = hashlib.sha256(f"{settings} {replicas.get(configuration)}".encode()).hexdigest()[:8]
-            found[f"{configuration} seed={seed} settings={fixed}"] = str(entry["sha256"])[:16]
-    return found or None
+            found.setdefault(f"{configuration} seed={seed} settings={fixed}", set()).add(str(entry["sha256"])[:16])
+    return {key: sorted(digests) for key, digests in found.items()} or None
 
 
 def _files(measured: Measured, _: Results) -> Any:
@@ -528,7 +528,7 @@ _PERCENT = "within 5 %"
 
 CONDITIONS: Final[tuple[Condition, ...]] = (
     _identity("workload.runner", _asked("workload", "runner"), "each runner times something else", _SPEC),
-    _identity("workload.script_sha256", _environment("script", "sha256"), "another program does other work", f"{_BEFORE} script"),
+    _identity("workload.script_sha256", _environment("script", "sha256"), "another program does other work", f"{_BEFORE} script", about=LAUNCHED),
     _identity("workload.script", _script, "another program does other work", f"{_SPEC}; only where no digest was recorded"),
     _identity(
         "workload.arguments", _asked("workload",

@@ -128,6 +128,8 @@ def _never_started(measured: Measured) -> int:
 
 
 def _means(measured: Measured) -> _Answered:
+    if measured.subject == "serving":
+        return "kept", OF_LOADS, ""
     return (
         "kept",
         (
@@ -137,6 +139,12 @@ def _means(measured: Measured) -> _Answered:
         ),
         "",
     )
+
+
+OF_LOADS = (
+    "a rate is a sum over launches divided by their time, a share by the requests that were due; a percentile is that of all "
+    "requests of the launches together, and percentiles are never averaged; nothing is averaged over loads or scenarios"
+)
 
 
 def _ratios(measured: Measured, results: Results) -> _Answered:
@@ -187,7 +195,8 @@ def _normality(measured: Measured, results: Results) -> _Answered:
 def _comparison(measured: Measured, results: Results) -> _Answered:
     if len(measured.levels) < 2:
         return "not applicable", "one configuration only", ""
-    k = min((measured.timed.filter(pl.col("workers") == level).height for level in measured.levels), default=0)
+    each = (measured.timed.filter(pl.col("configuration") == name).height for name in measured.configurations)
+    k = min(each, default=0)
     told = f"configurations are compared inside randomised blocks, at least {count(k, 'launches')} each"
     if k < ENOUGH_LAUNCHES:
         return "not kept", f"{told}, which is too few", f"use launches.per_configuration = {ENOUGH_LAUNCHES} or more"
@@ -195,6 +204,8 @@ def _comparison(measured: Measured, results: Results) -> _Answered:
 
 
 def _statistic(measured: Measured, results: Results) -> _Answered:
+    if measured.subject == "serving":
+        return _statistic_of_load(results)
     if is_timing(measured):
         return (
             "kept",
@@ -214,12 +225,35 @@ def _statistic(measured: Measured, results: Results) -> _Answered:
     return "in part", "only whole launches are timed, so nothing is known of the spread inside them", "mark the steps"
 
 
+def _statistic_of_load(results: Results) -> _Answered:
+    tails = [name for name in ("ttft_p95", "ttft_p99", "e2e_p95", "e2e_p99") if _any(results, name)]
+    if not _any(results, "e2e_p50"):
+        return "in part", "no latency was measured", "look why no request was answered"
+    if tails:
+        return (
+            "kept",
+            f"medians stand beside tails ({', '.join(tails)}), and beside both the share that met the objectives",
+            "",
+        )
+    return (
+        "in part",
+        "medians are reported; the launches are too short or too few to carry tails",
+        "ask for more requests",
+    )
+
+
+def _any(results: Results, name: str) -> bool:
+    return any(isinstance(value, Estimate) for value in results.get(name, {}).values())
+
+
 def _factors(measured: Measured) -> _Answered:
     known, missing = _facts(measured.before)
     if not known:
         return "not kept", "the record holds no environment", "run with assay run, which captures it"
     told = f"{known} facts about machine and software are in the record, {missing} could not be read and say why"
     extra = len(measured.experiment.conditions)
+    if measured.subject == "serving":
+        return _factors_of_load(measured, told)
     if extra == 0 and is_timing(measured):
         mend = "name them with --name, or time a script that holds them"
         return "in part", f"{told}; what it read (files, settings) is known only through its words", mend
@@ -232,7 +266,31 @@ def _factors(measured: Measured) -> _Answered:
     return "kept", f"{told}; {count(extra, 'conditions')} were named by the experimenter", ""
 
 
+def _factors_of_load(measured: Measured, told: str) -> _Answered:
+    digests = measured.manifest.get("schedules") or {}
+    if not digests:
+        return (
+            "in part",
+            f"{told}; what was sent was not digested",
+            "measure with assay, which names every schedule by its content",
+        )
+    said = measured.before.get("engines")
+    traffic = f"{told}; traffic, lengths, sampling and objectives stand in the experiment, and {count(len(digests), 'schedules')} by their digest"
+    if not isinstance(said, Mapping) or all(isinstance(one, Mapping) and "absent" in one for one in said.values()):
+        return (
+            "in part",
+            f"{traffic}; the engines tell no version of themselves",
+            "name engine and version under [conditions]",
+        )
+    return "kept", f"{traffic}; the engines' own description is kept", ""
+
+
 def _parallel_timing(measured: Measured) -> _Answered:
+    if measured.subject == "serving":
+        clients = (
+            count(measured.experiment.serving.client.processes, "client process") if measured.experiment.serving else ""
+        )
+        return "kept", f"{TIMING_OF_LOAD} ({clients})", ""
     if max(measured.levels) < 2:
         return "not applicable", "no configuration has more than one worker", ""
     if measured.table("steps").height == 0:
@@ -255,7 +313,16 @@ def _parallel_timing(measured: Measured) -> _Answered:
     )
 
 
+TIMING_OF_LOAD = (
+    "a request's time runs from when it was due, by a schedule made before the load, to the socket read that brought its text; "
+    "one host, one monotonic clock; the lag of the client is told beside it, and a client that lagged makes the record inadmissible"
+)
+
+
 def _bounds(measured: Measured, results: Results) -> _Answered:
+    if measured.subject == "serving":
+        mend = "`assay doctor client` measures what the client can do; a bound of the hardware needs FLOP counts or bandwidth"
+        return "in part", "shown against the load that was offered; no hardware bound was measured", mend
     if is_timing(measured):
         mend = "a bound of the hardware needs FLOP counts or the bytes that are moved"
         return "in part", "what an empty call or start takes is told beside it; no hardware bound was measured", mend
@@ -313,13 +380,13 @@ def _fields(measured: Measured) -> Iterator[tuple[str, str, str]]:
         "Error bars",
         (
             f"{given(100 * measured.confidence, 4)} % Student t intervals on logarithms; the source of variation is the launch: "
-            f"fresh processes{'' if is_timing(measured) else ', own place in a random order, seeds shared inside a block'}"
+            f"{_what_is_fresh(measured)}"
         ),
         "",
     )
     if not is_timing(measured):
         yield "Seeds", f"launches.seed = {experiment.launches.seed} fixes order and training seeds", ""
-    yield "Settings", " ".join((experiment.workload.script, *experiment.workload.arguments)), ""
+    yield "Settings", _settings(measured), ""
     yield "Code", _code(before), "no commit was recorded: the script is no part of a repository"
     yield "Processors", _text(before, "cpu", "model"), "not recorded"
     yield "Accelerators", _gpus(before), "none seen"
@@ -337,6 +404,28 @@ def _fields(measured: Measured) -> Iterator[tuple[str, str, str]]:
     yield "Energy and cost", _spent(measured), "no price was given"
     yield "Environment", _software(before), "not recorded"
     yield "Repeat it", "assay reproduce RECORD runs the same plan again and compares metric by metric", ""
+
+
+def _what_is_fresh(measured: Measured) -> str:
+    if is_timing(measured):
+        return "fresh processes"
+    fresh = "fresh processes" if measured.subject != "serving" else "a load of its own by fresh client processes"
+    return f"{fresh}, own place in a random order, seeds shared inside a block"
+
+
+def _settings(measured: Measured) -> str:
+    """How the workload was called, or what the load was."""
+    serving, workload = measured.experiment.serving, measured.experiment.workload
+    if serving is None:
+        return " ".join((workload.script, *workload.arguments))
+    arrivals = serving.arrivals
+    words = [
+        f"{serving.task} with {serving.model or 'the model of the server'}", f"lengths {', '.join(serving.scenarios)}",
+        f"{arrivals.process} arrivals for {given(arrivals.duration_s)} s after {given(arrivals.warm_up_s)} s",
+        f"loads {', '.join(given(load) for load in (*serving.concurrency, *serving.rate))}" if serving.concurrency or serving.rate else "",
+        f"temperature {given(serving.temperature)}", f"prompts {serving.prompts.source}",
+    ]  # fmt: skip
+    return "; ".join(word for word in words if word)
 
 
 def _facts(value: object) -> tuple[int, int]:
@@ -391,6 +480,8 @@ def _software(before: Mapping[str, Any]) -> str:
 
 def _times(measured: Measured) -> str:
     wall = measured.timed.with_columns(seconds=(pl.col("end_ns") - pl.col("begin_ns")) / NS_PER_S)
+    if measured.subject == "serving":
+        return f"{given(float(wall['seconds'].median()), 3)} s a launch" if wall.height else ""  # type: ignore[arg-type]
     medians = dict(wall.group_by("workers").agg(pl.col("seconds").median()).sort("workers").iter_rows())
     return ", ".join(f"{given(seconds, 3)} s on {count(workers, 'workers')}" for workers, seconds in medians.items())
 
@@ -411,8 +502,9 @@ def _first(results: Results, names: tuple[str, ...], configuration: str) -> str 
 
 
 def _primary(measured: Measured, results: Results) -> Estimate | None:
-    """The base's time of a call, of a step, or of a launch."""
+    """The base's time of a call, of a step, of a launch, or of a request."""
     values: list[Value | None] = [
-        results.get(name, {}).get(measured.base) for name in ("trial_time", "step_time", "wall_time")
+        results.get(name, {}).get(measured.base)
+        for name in ("trial_time", "step_time", "wall_time", "e2e_p50", "output_throughput")
     ]
     return next((value for value in values if isinstance(value, Estimate)), None)

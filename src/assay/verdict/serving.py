@@ -125,10 +125,8 @@ def _correctness(
 
 # Metrics of correctness that may stand beside quality, and how they are said.
 CHECKS: Final[Mapping[str, str]] = {
-    "canaries_intact": "of the canaries came back to their asker",
-    "replica_agreement": "of the prompts were answered alike by every replica",
-    "rerun_agreement": "of the prompts were answered alike when sent again",
-    "batch_agreement": "of the prompts were answered alike under load",
+    "canaries_answered": "of the canaries came back with their nonce",
+    "answers_identical": "of the prompts that were sent again had one answer",
 }
 
 

@@ -77,3 +77,45 @@ def test_a_fault_launch_that_failed_before_the_fault_says_why() -> None:
     (result,) = GATE.check(made.measured(), {})
     assert result.status == "NOT_MEASURED"
     assert "the script exited with code 3" in result.sentence
+
+
+# ---- of a load -------------------------------------------------------------------------------------------------------
+
+
+def load_struck(*, status: str = "ok", back: bool = True, reason: str = "") -> list[tuple[str, str]]:
+    """50 requests/s over 20 s; every second one fails from 5 s to 8 s, or to the end; 5 s before it all is well."""
+    from assay.verdict.judge import judge
+    from tests.serving_made import ServingMade
+
+    made = ServingMade(rate=(50.0,), blocks=1, seconds=20.0, objectives={"ttft_s": 0.5})
+    made.request(made.launch(block=0), 0.0)
+    launch = made.launch(block=1, role="fault", status=status, reason=reason, wall_s=30.0)
+    for place in range(1000):
+        due = 0.02 * place
+        bad = due >= 5.0 and (due < 8.0 or not back) and place % 2 == 1
+        made.request(launch, due, status="refused" if bad else "ok", replica=place % 2, done_s=0.3)
+    made.event(launch, "fault", 5.0, value=1)
+    if back:
+        made.event(launch, "replica_up", 8.0, value=1)
+    gates = judge(made.measured()).verdict.gates
+    return [(one.status, one.sentence) for one in gates if one.gate == "recovery"]
+
+
+def test_a_load_that_is_served_again_as_before_survived_and_says_what_it_cost() -> None:
+    """75 of the requests from 5 to 8 s failed; the last of them was due at 7.98 s, the next one at 8.00 s."""
+    ((status, sentence),) = load_struck()
+    assert status == "PASS"
+    assert sentence.startswith("survived the fault: 3")
+    assert "75 requests lost" in sentence
+    assert "before it 100 %" in sentence
+
+
+def test_a_load_that_never_came_back_did_not_survive() -> None:
+    ((status, sentence),) = load_struck(back=False)
+    assert status == "FAIL"
+    assert "was not back when the load ended" in sentence
+
+
+def test_a_fault_launch_of_a_load_that_failed_did_not_survive() -> None:
+    ((status, sentence),) = load_struck(status="failed", reason="the client died")
+    assert (status, sentence) == ("FAIL", "the load did not survive 1 fault launch: the client died")

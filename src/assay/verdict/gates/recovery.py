@@ -1,10 +1,14 @@
-"""Did the job survive its faults?  Every fault launch must end well and train on after the fault."""
+"""Did the job survive its faults?  Every fault launch must end well and train on after the fault.
+
+Of a load: its requests must meet their objectives as before the fault, or be answered where none are asked for, before the load ends
+(`assay.metrics.outages`).  Requests may be lost: how many, and what was met meanwhile, is said.
+"""
 
 from __future__ import annotations
 
 import polars as pl
 
-from assay.metrics.base import Results
+from assay.metrics.base import EVERYTHING, Results
 from assay.metrics.estimate import Absent, Estimate
 from assay.metrics.format import count, show
 from assay.metrics.measured import Measured
@@ -21,8 +25,54 @@ def check(measured: Measured, results: Results) -> tuple[GateResult, ...]:
     for name in measured.configurations:
         own = launches.filter((pl.col("configuration") == name) & pl.col("status").is_in(["ok", "failed", "timeout"]))
         if own.height:
-            found.append(_one(own, struck, results, name))
+            found.append(
+                _one(own, struck, results, name) if measured.subject != "serving" else _load(own, struck, results, name)
+            )
     return tuple(found)
+
+
+def _load(launches: pl.DataFrame, struck: set[int], results: Results, configuration: str) -> GateResult:
+    hit = launches.filter(pl.col("launch").is_in(list(struck)))
+    failed = launches.filter(pl.col("status") != "ok")
+    if hit.height == 0:
+        why = (
+            f"the launch failed before: {failed['reason'][0]}"
+            if failed.height
+            else "the load had ended, or the fault missed"
+        )
+        return _result(configuration, "NOT_MEASURED", f"no fault struck: {why}")
+    if failed.height:
+        told = f"the load did not survive {count(failed.height, 'fault launches')}: {failed['reason'][0]}"
+        return _result(configuration, "FAIL", told)
+    value = results.get("recovery_time_serving", {}).get(configuration, NOT_COMPUTED)
+    told = _meanwhile(results, configuration)
+    if isinstance(value, Absent):
+        status: Status = "FAIL" if value.reason == "undefined" else "INCONCLUSIVE"
+        return _result(configuration, status, f"after the fault: {value.detail}{told}")
+    if value.value == 0.0 and value.high == 0.0:
+        return _result(
+            configuration,
+            "PASS",
+            f"survived the fault: the share that was served well never left its interval of before{told}",
+        )
+    return _result(
+        configuration, "PASS", f"survived the fault: {show(value).full} until requests were served as before{told}"
+    )
+
+
+NOT_COMPUTED = Absent(reason="not_measured", detail="the recovery was not computed")
+SHARES = {"slo_before": "before", "slo_during": "during", "slo_after": "after"}
+
+
+def _meanwhile(results: Results, configuration: str) -> str:
+    """ "; 12 requests lost; served well before 100 %, during 61 %, after 99 %"."""
+    lost = results.get("requests_lost", {}).get(configuration)
+    parts = [f"{show(lost).text} lost"] if isinstance(lost, Estimate) else []
+    known = [(words, value) for name, words in SHARES.items()
+             if isinstance(value := results.get(name, {}).get(configuration), Estimate)]  # fmt: skip
+    if known:
+        parts.append("served well " + ", ".join(f"{words} it {show(value).full}" for words, value in known))
+    return "".join(f"; {part}" for part in parts)
 
 
 def _one(launches: pl.DataFrame, struck: set[int], results: Results, configuration: str) -> GateResult:
@@ -53,4 +103,4 @@ def _result(configuration: str, status: Status, sentence: str) -> GateResult:
     return GateResult(gate="recovery", configuration=configuration, status=status, sentence=sentence)
 
 
-GATE = Gate(name="recovery", question="Did the job survive its faults?", check=check)
+GATE = Gate(name="recovery", question="Did the job survive its faults?", check=check, about=EVERYTHING)

@@ -1,0 +1,46 @@
+"""The gate `objectives`: the whole interval of the attainment against the share that was asked for."""
+
+from __future__ import annotations
+
+import pytest
+
+from assay.metrics.estimate import Absent, Estimate, Value
+from assay.spec.serving import Objectives
+from assay.verdict.gates.objectives import GATE
+from tests.handmade import Handmade
+from tests.serving_made import ServingMade
+
+
+def attained(value: float, low: float, high: float, launches: int = 5) -> Estimate:
+    return Estimate(value=value, low=low, high=high, unit="fraction", confidence=0.95, n_launches=launches, n_trials=1000,
+                    method="", signature="slo_attainment|v:1")  # fmt: skip
+
+
+def checked(value: Value | None, *, objectives: Objectives | None = None) -> list[tuple[str, str]]:
+    made = ServingMade(rate=(5.0,), objectives=objectives or Objectives(ttft_s=0.5))
+    results = {} if value is None else {"slo_attainment": {"rate=5": value}}
+    return [(one.status, one.sentence) for one in GATE.check(made.measured(), results)]
+
+
+@pytest.mark.parametrize(
+    ("value", "status"),
+    [
+        (attained(0.995, 0.991, 0.999), "PASS"), (attained(0.995, 0.989, 0.999), "INCONCLUSIVE"),
+        (attained(0.95, 0.93, 0.97), "FAIL"), (attained(1.0, 0.999, 1.0, launches=2), "INCONCLUSIVE"),
+        (Absent(reason="not_measured", detail="nothing was due"), "NOT_MEASURED"), (None, "NOT_MEASURED"),
+    ],
+)  # fmt: skip
+def test_the_whole_interval_must_be_on_one_side(value: Value | None, status: str) -> None:
+    ((found, _),) = checked(value)
+    assert found == status
+
+
+def test_the_share_is_the_experiments() -> None:
+    ((status, sentence),) = checked(attained(0.95, 0.93, 0.97), objectives=Objectives(ttft_s=0.5, attainment=0.9))
+    assert status == "PASS"
+    assert sentence == "requests within the objectives 95.0 % [93.0, 97.0] meets the gate of at least 90 %"
+
+
+def test_without_objectives_and_without_a_load_there_is_no_gate() -> None:
+    assert checked(attained(0.95, 0.93, 0.97), objectives=Objectives()) == []
+    assert GATE.check(Handmade().measured(), {}) == ()
