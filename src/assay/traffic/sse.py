@@ -133,17 +133,20 @@ def error_message(told: object) -> str | None:
 
 
 def read_openai(reply: Reply, ask: Ask, chat: bool) -> Answer:
-    """What a reply of the chat or the completions API says, streamed or not. Never raises, whatever the server sent."""
+    """What a reply of the chat or the completions API says, streamed or not. Never raises, whatever the server sent.
+
+    `chat` says which of the two was asked; both are understood either way, as some engines answer one with the other.
+    """
     status = status_of(reply)
     if status is not None and not _began_well(reply):
         return Answer(status=status, error=_why(reply, status))
     if _is_stream(reply, ask):
-        reader = _Reader(reply, chat)
+        reader = _Reader(reply)
         reader.read()
         return reader.answer(status, None if status is None else _why(reply, status))
     if status is not None:
         return Answer(status=status, error=_why(reply, status))
-    return _read_whole(reply, chat)
+    return _read_whole(reply)
 
 
 def _began_well(reply: Reply) -> bool:
@@ -158,7 +161,7 @@ def _is_stream(reply: Reply, ask: Ask) -> bool:
     return ask.stream and "html" not in kind and head.startswith((b"data:", b"event:", b":", b"id:", b"retry:"))
 
 
-def _read_whole(reply: Reply, chat: bool) -> Answer:
+def _read_whole(reply: Reply) -> Answer:
     """An answer in one piece of JSON."""
     try:
         told = loads(reply.body)
@@ -168,8 +171,9 @@ def _read_whole(reply: Reply, chat: bool) -> Answer:
     if not isinstance(told, dict) or "choices" not in told:
         message = error_message(told) if isinstance(told, dict) and is_error(told) else None
         return Answer(status="error" if message else "malformed", error=message or "the answer holds no choices")
-    reader = _Reader(reply, chat)
+    reader = _Reader(reply)
     reader.chunk(told, reply.ns[-1] if reply.ns else 0)
+    reader.end_whole()
     return reader.answer(None, None)
 
 
@@ -235,8 +239,8 @@ _ID: Final = b'data: {"id":"'
 class _Reader:
     """Takes a stream apart, chunk by chunk."""
 
-    def __init__(self, reply: Reply, chat: bool) -> None:
-        self._reply, self._chat = reply, chat
+    def __init__(self, reply: Reply) -> None:
+        self._reply = reply
         self._whole = reply.ended == "complete"
         self._ns: list[int] = []
         self._kind: list[int] = []
@@ -265,6 +269,12 @@ class _Reader:
             text="".join(self._content) or None, reasoning="".join(self._reasoning) or None, logprobs=self._logprobs,
         )  # fmt: skip
 
+    def end_whole(self) -> None:
+        """The answer came in one piece of JSON, which was complete."""
+        self._done = True
+        if self._kind[-1] in (Kind.OTHER, Kind.USAGE):
+            self._malformed = self._malformed or "the answer holds no choice"
+
     def _verdict(self) -> tuple[Status, str | None]:
         if self._error:
             return "error", self._error
@@ -272,12 +282,9 @@ class _Reader:
             return "malformed", self._malformed
         if self._done or self._finish is not None:
             return "ok", None
-        headers = self._reply.headers
         if not self._kind:
             return "malformed", "the answer holds no chunk"
-        if "content-length" not in headers and "chunked" not in headers.get("transfer-encoding", "chunked"):
-            return "truncated", None
-        return "ok", None
+        return "truncated", "the answer ended without saying why"
 
     # -- events
 
