@@ -122,7 +122,7 @@ class Stage(Model):
 
     duration_s: float = Field(gt=0.0, le=LONGEST_S, description="How long it lasts, seconds.")
     rate: float = Field(
-        ge=0.0, le=1e7, description="Requests per second at its begin. With several loads: a multiple of the load."
+        ge=0.0, le=1e7, description="Requests per second at its begin. Where serving.rate is given: a multiple of it."
     )
     rate_to: float | None = Field(
         None, ge=0.0, le=1e7, description="Requests per second at its end; the rate changes evenly. Left out: it stays."
@@ -163,7 +163,8 @@ class Arrivals(Model):
         description="For gamma: coefficient of variation of the gaps. 1 is poisson, above 1 bursts.",
     )
     stages: Annotated[tuple[Stage, ...], BeforeValidator(listed)] = Field(
-        (), description="For stages: the parts, in order."
+        (),
+        description="For stages: the parts, in order; together as long as duration_s. The warm-up has the rate of their begin.",
     )
     trace: str = Field("", description="For trace: the file, relative to the experiment's.")
     trace_format: Literal["auto", "mooncake", "burstgpt", "azure", "jsonl"] = Field(
@@ -273,7 +274,8 @@ class Correctness(Model):
     )
     reruns: int = Field(2, ge=1, le=1000, description="How often each of these prompts is sent to each replica.")
     needle: bool = Field(
-        False, description="Whether these prompts are also sent under load, in batches of other sizes."
+        False,
+        description="Whether these prompts are sent alone, before the load, and again under load, in batches of other sizes.",
     )
     grade: Literal["bitwise", "token_identical", "near_tie", "distribution_close", "none"] = Field(
         "none",
