@@ -20,6 +20,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
 HEAD = 32  # size of an attention head
 CONTEXT = 4096  # tokens
+SPREAD = 0.2  # of the weights: ten times a fresh model's, so that an answer depends on all of its prompt, not on its end alone
 SPECIAL = ("<pad>", "<s>", "</s>", "<|system|>", "<|user|>", "<|assistant|>")
 TEMPLATE = (
     "{% for message in messages %}{{ '<|' + message['role'] + '|>' + message['content'] + '</s>' }}{% endfor %}"
@@ -55,7 +56,7 @@ def config(hidden: int, layers: int, vocabulary: int) -> dict[str, object]:
 
 
 def weights(hidden: int, layers: int, vocabulary: int) -> dict[str, np.ndarray]:
-    """Random weights of the scale of a fresh Llama."""
+    """Random weights by name."""
     numbers = np.random.default_rng(0)
     shapes = {"model.embed_tokens": (vocabulary, hidden), "lm_head": (vocabulary, hidden)}
     for layer in range(layers):
@@ -63,7 +64,7 @@ def weights(hidden: int, layers: int, vocabulary: int) -> dict[str, np.ndarray]:
         shapes |= {f"{at}.self_attn.{name}_proj": (hidden, hidden) for name in "qkvo"}
         shapes |= {f"{at}.mlp.{name}_proj": (4 * hidden, hidden) for name in ("gate", "up")}
         shapes[f"{at}.mlp.down_proj"] = (hidden, 4 * hidden)
-    found = {f"{name}.weight": 0.02 * numbers.standard_normal(shape, np.float32) for name, shape in shapes.items()}
+    found = {f"{name}.weight": SPREAD * numbers.standard_normal(shape, np.float32) for name, shape in shapes.items()}
     norms = [
         "model.norm",
         *(f"model.layers.{layer}.{name}_layernorm" for layer in range(layers) for name in ("input", "post_attention")),

@@ -13,15 +13,17 @@ from types import ModuleType
 
 import pytest
 
+from assay.spec.load import load
 from tests.launchers.helpers import until
 from tests.launchers.test_servers import pid_at, replicas
 
-FOLDER = Path(__file__).parents[2] / "examples" / "serving"
+EXAMPLES = Path(__file__).parents[2] / "examples"
+MAKE_MODEL, HAPROXY, EXPERIMENT = "serving/make_model.py", "serving/haproxy.py", "serving.toml"
 HAS_HAPROXY = shutil.which("haproxy", path="/usr/sbin:/usr/local/sbin:/usr/bin:/usr/local/bin") is not None
 
 
-def module(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, FOLDER / f"{name}.py")
+def module(path: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(Path(path).stem, EXAMPLES / path)
     assert spec is not None
     assert spec.loader is not None
     found = importlib.util.module_from_spec(spec)
@@ -33,7 +35,7 @@ def module(name: str) -> ModuleType:
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("model") / "tiny"
     words = ["--hidden", "32", "--layers", "1", "--vocabulary", "512"]
-    subprocess.run([sys.executable, str(FOLDER / "make_model.py"), str(out), *words], check=True, timeout=60)
+    subprocess.run([sys.executable, str(EXAMPLES / MAKE_MODEL), str(out), *words], check=True, timeout=60)
     return out
 
 
@@ -55,7 +57,7 @@ def test_the_weights_have_the_shapes_that_the_config_says(model: Path) -> None:
 
 
 def test_equal_arguments_give_equal_weights(model: Path) -> None:
-    make = module("make_model")
+    make = module(MAKE_MODEL)
     assert make.safetensors(make.weights(32, 1, 512)) == (model / "model.safetensors").read_bytes()
 
 
@@ -70,20 +72,28 @@ def test_the_tokenizer_gives_back_what_it_was_given(model: Path) -> None:
 
 
 def test_a_size_that_is_no_multiple_of_a_head_is_refused(tmp_path: Path) -> None:
-    words = [sys.executable, str(FOLDER / "make_model.py"), str(tmp_path / "out"), "--hidden", "33"]
+    words = [sys.executable, str(EXAMPLES / MAKE_MODEL), str(tmp_path / "out"), "--hidden", "33"]
     refused = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
     assert refused.returncode == 2
     assert "multiple of 32" in refused.stderr
 
 
 def test_the_router_names_every_replica() -> None:
-    text = module("haproxy").configuration(80, [81, 82], "/health", "leastconn")
+    text = module(HAPROXY).configuration(80, [81, 82], "/health", "leastconn")
     assert "bind 127.0.0.1:80\n" in text
     assert "server replica-0 127.0.0.1:81\n    server replica-1 127.0.0.1:82\n" in text
 
 
+def test_the_experiment_starts_the_model_that_the_script_makes() -> None:
+    asked = load(EXAMPLES / EXPERIMENT).serving
+    assert asked is not None
+    assert (asked.model, asked.tokenizer) == ("serving/tiny", "serving/tiny")
+    assert [(target.name, bool(target.router)) for target in asked.targets] == [("direct", False), ("haproxy", True)]
+    assert all("{model}" in target.command and target.replicas == 2 for target in asked.targets)
+
+
 def test_without_haproxy_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = module("haproxy")
+    found = module(HAPROXY)
     monkeypatch.setattr(sys, "argv", ["haproxy.py", "1", "2,3"])
     monkeypatch.setattr(found.shutil, "which", lambda *_, **__: None)
     with pytest.raises(SystemExit, match="apt-get install haproxy"):
@@ -92,7 +102,7 @@ def test_without_haproxy_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.skipif(not HAS_HAPROXY, reason="haproxy is not installed")
 def test_behind_the_router_a_dead_replica_is_replaced_by_the_other(tmp_path: Path) -> None:
-    router = [sys.executable, str(FOLDER / "haproxy.py"), "{port}", "{ports}", "--balance", "roundrobin"]
+    router = [sys.executable, str(EXAMPLES / HAPROXY), "{port}", "{ports}", "--balance", "roundrobin"]
     with replicas(tmp_path, replicas=2, router=router) as two:
         two.start()
         (url,) = two.urls
