@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -331,3 +333,21 @@ def test_the_record_says_by_what_texts_were_made(base: Path) -> None:
     assert described["tokenizer"]["kind"] == "tokenizer"
     assert (described["lengths"], described["frame_tokens"], described["source"]) == ("exact", 4, None)
     assert json.loads(json.dumps(described)) == described
+
+
+def test_replayed_prompts_share_the_blocks_that_the_recorded_ones_shared(base: Path) -> None:
+    """Blocks of 512 tokens: the first two of three requests are the same text for 1024 tokens."""
+    prompts = made.prompts(base, tokenizer="model")
+    schedule = replace(
+        made.schedule(3, tokens_in=[1100, 1500, 1100]), blocks={0: (0, 1, 2), 1: (0, 1, 3), 2: (4, 5, 6)}
+    )
+    one, other, alone = (prompts.prompt(schedule, i) for i in range(3))
+    assert [prompts.tokens(prompt) for prompt in (one, other, alone)] == [1100, 1500, 1100]
+    tokens = len(made.bpe().encode(common(one.text, other.text), add_special_tokens=False))
+    assert 1024 <= tokens <= 1026
+    assert " " not in common(one.text, alone.text)
+
+
+def common(one: str, other: str) -> str:
+    """What both begin with."""
+    return "".join(a for a, _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))

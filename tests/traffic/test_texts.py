@@ -124,3 +124,19 @@ def test_texts_of_so_many_characters(n: int) -> None:
 def test_numbers_are_scattered_as_splitmix64_does() -> None:
     # The first outputs of splitmix64 seeded with 0 (Vigna, prng.di.unimi.it/splitmix64.c).
     assert [mix(0), mix(0x9E3779B97F4A7C15)] == [0xE220A8397B1DCDAF, 0x6E789E6AA1B965F4]
+
+
+@pytest.mark.parametrize("corpus", CORPORA)
+@pytest.mark.parametrize("frame", FRAMES)
+@pytest.mark.parametrize("name", NAMES)
+def test_texts_of_blocks_share_what_their_numbers_share(name: str, frame: str, corpus: str) -> None:
+    one = texts(name, frame, corpus)
+    long, short, other = one.chained(150, (1, 2, 3), 64), one.chained(128, (1, 2), 64), one.chained(150, (1, 4, 3), 64)
+    assert [one.count(text) for text in (long, short, other, one.chained(400, (5, 6), 64))] == [150, 128, 150, 400]
+    first = one.chained(one.overhead + 64, (1,), 64)
+    begin = first[: len(first) * 3 // 4]  # the last word of a text is its own
+    assert long.startswith(begin)
+    assert other.startswith(begin)
+    assert short[: len(short) * 3 // 4] == long[: len(short) * 3 // 4]
+    assert long != other
+    assert long == one.chained(150, (1, 2, 3), 64)

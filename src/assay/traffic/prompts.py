@@ -34,7 +34,7 @@ from assay.spec.serving import Serving
 from assay.traffic import conversation, datasets, images, tokens
 from assay.traffic.base import Json, Prompt
 from assay.traffic.datasets import Dataset, Row
-from assay.traffic.schedule import KINDS, PAUSES, Schedule
+from assay.traffic.schedule import BLOCK_TOKENS, KINDS, PAUSES, Schedule
 from assay.traffic.texts import MASK, Frame, Texts, chat_frame, mix
 
 if TYPE_CHECKING:
@@ -99,6 +99,7 @@ class Prompts:
         self._shared = serving.prompts.prefix_tokens or self.scenario.prefix_tokens
         self._raw = self.scenario.letter == DATASET
         self._frame = FRAMES.get(serving.task) or chat_frame(tokenizer)
+        self._words = self._task not in SILENT and self.scenario.letter not in ("I", "A")
         self._synthetic = self._maker()
 
     # ---- what others ask -----------------------------------------------------------------------------------------
@@ -113,6 +114,9 @@ class Prompts:
             made = self._canary(schedule, i, history)
         elif self._raw:
             made = self._of_file(schedule, i, history)
+        elif i in schedule.blocks and self._words and not history:
+            numbers = [block ^ self._salt for block in schedule.blocks[i]]
+            made = _said(self.texts.chained(asked_in, numbers, BLOCK_TOKENS), ())
         elif kind in FIXED:
             made = self._synthetic(mix(IDENTITY ^ seed), asked_in, (), 0)
         else:

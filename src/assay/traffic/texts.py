@@ -135,6 +135,23 @@ class Texts:
         """The first `m` tokens of the texts of a group; fewer are the begin of more."""
         return self._new(m, mix(group), unique=True, last=False)
 
+    def chained(self, n: int, numbers: Sequence[int], each: int) -> str:
+        """A text with `n` tokens in its frame, of blocks of `each` tokens that depend on their numbers alone; the last one cut off.
+
+        Texts whose first k numbers are equal have their first k blocks in common.
+        """
+        left = m = max(1, n - self.overhead)
+        parts = []
+        for place, number in enumerate(numbers):
+            size = left if place == len(numbers) - 1 else min(each, left)
+            if size <= 0:
+                break
+            x, last = mix(number), size == left
+            parts.append(self._more(size, x, unique=True, last=last) if place else self._new(size, x, True, last))
+            left -= size
+        text = "".join(parts)
+        return text if self.exact else self._mended(text, m)
+
     def extended(self, text: str, n: int, number: int) -> str:
         """The text, with words behind it so that it has `n` tokens in its frame; as it is where it has more."""
         missing = n - self.count(text)
