@@ -34,17 +34,26 @@ def test_one_launch_gives_a_value_and_no_bound() -> None:
 @pytest.mark.parametrize(
     ("sizes", "p", "enough"),
     [
-        ((100, 100, 100), 0.95, True),
-        ((99, 300, 300), 0.95, False),
-        ((60, 60, 60), 0.95, False),
+        ((150, 150, 150), 0.95, True),
+        ((99, 400, 400), 0.95, False),
+        ((110, 110, 110), 0.95, False),
         ((20, 20, 20), 0.5, True),
+        ((9, 40, 40), 0.5, False),
     ],
-)  # 99 x 0.05 = 4.95 < 5 in one launch; 180 x 0.05 = 9 < 10 in all
+)  # 150 x 3 x 0.05 = 22 >= 20; 99 x 0.05 = 4.95 < 5 in one launch; 330 x 0.05 = 16 < 20; 60 x 0.5 >= 10; 9 x 0.5 < 5
 def test_trials_must_lie_beyond_the_quantile_in_all_and_in_each(sizes: tuple[int, ...], p: float, enough: bool) -> None:
-    rng = np.random.default_rng(1)
+    rng = np.random.default_rng(4)  # shuffled: independent
     launches = [rng.permutation(np.arange(1.0, size + 1.0)) for size in sizes]
-    tail = cluster_woodruff(launches, p, 0.95)
-    assert carried(tail, launches) == (enough and tail.n_eff * min(p, 1 - p) >= 10)
+    assert carried(cluster_woodruff(launches, p, 0.95), launches) == enough
+
+
+def test_that_launches_differ_does_not_count_as_dependence_within_them() -> None:
+    rng = np.random.default_rng(4)
+    launches = [rng.permutation(np.arange(1.0, 101.0)) * 10.0**place for place in range(3)]
+    tail = cluster_woodruff(launches, 0.5, 0.95)
+    assert tail.insufficient  # pooled, one launch lies wholly below the others
+    assert carried(tail, launches)
+    assert between_launches(tail, launches).high > 10 * tail.value  # and the interval says so
 
 
 def test_values_that_have_no_logarithm_are_not_carried() -> None:

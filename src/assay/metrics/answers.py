@@ -57,9 +57,10 @@ def strangers(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
         (pl.col("kind") == "canary") & (pl.col("expected").str.len_chars() >= SHORTEST)
     ).select("launch", "request", pl.col("expected").alias("nonce"))  # fmt: skip
     every = nonces["nonce"].unique().sort().to_list()
-    answers = tables["requests"].filter(pl.col("text").is_not_null()).select("launch", "request", "text")
+    rows = tables["requests"].select("launch", "request", "text")
     if not every:
-        return answers.select("launch", "request").clear()
+        return rows.select("launch", "request").clear()
+    answers = rows.filter(pl.col("text").is_not_null())
     held = answers.select("launch", "request", pl.col("text").str.extract_many(every, overlapping=True).alias("nonce"))
     met = (
         held.explode("nonce")

@@ -24,7 +24,7 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     canaries = measured.table("arrivals").filter(pl.col("kind") == "canary")
     launches = measured.table("launches").filter(pl.col("status") == "ok").select("launch", "configuration")
     wrong = strangers(measured.tables).join(launches, on="launch")
-    texts = measured.table("requests").filter(pl.col("text").is_not_null()).join(launches, on="launch")
+    texts = measured.table("requests").filter(pl.col("text").is_not_null()).select("launch").join(launches, on="launch")
     found: dict[str, Value] = {}
     for name in measured.configurations:
         own = launches.filter(pl.col("configuration") == name)

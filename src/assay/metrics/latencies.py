@@ -48,13 +48,12 @@ def percentile(
 
 def counted(measured: Measured) -> pl.DataFrame:
     """The requests of the timed launches that were due in the measured window, launches by block, each by due time."""
-    return timed(measured).filter("counted")
+    return measured.counted_requests
 
 
 def timed(measured: Measured) -> pl.DataFrame:
     """All requests of the timed launches, launches by block, each by due time."""
-    order = measured.timed.sort("block").select("launch")
-    return order.join(measured.served.requests, on="launch", maintain_order="left_right")
+    return measured.timed_requests
 
 
 def in_series(measured: Measured, values: pl.DataFrame) -> dict[str, list[NDArray[np.float64]]]:

@@ -133,9 +133,24 @@ class Measured:
         return serve(self.experiment, self.tables)
 
     @cached_property
+    def timed_requests(self) -> pl.DataFrame:
+        """`served.requests` of the timed launches: launches by block, each by due time."""
+        parts = {
+            int(own["launch"][0]): own for own in by_launch(self.served.requests)
+        }  # slices: a join would copy them
+        some = [parts[launch] for launch in self.timed.sort("block")["launch"].to_list() if launch in parts]
+        return pl.concat(some) if some else self.served.requests.clear()
+
+    @cached_property
+    def counted_requests(self) -> pl.DataFrame:
+        """Those of them that were due in the measured window of their launch."""
+        return self.timed_requests.filter("counted")
+
+    @cached_property
     def peers(self) -> pl.DataFrame:
-        """One row per answered request with its numbers by other tools' definitions: see `assay.metrics.peers`."""
-        return numbers(self.tables)
+        """One row per answered request that counts, with its numbers by other tools' definitions: see `assay.metrics.peers`."""
+        answered = self.counted_requests.filter("ok").select("launch", "request", "configuration")
+        return answered.join(numbers(self.tables), on=["launch", "request"])
 
     @cached_property
     def scores(self) -> pl.DataFrame:

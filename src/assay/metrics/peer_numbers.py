@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
+import numpy as np
 import polars as pl
+import polars.selectors as cs
+from numpy.typing import NDArray
 
 from assay.units import NS_PER_S
 
@@ -14,6 +17,7 @@ SPOKEN: Final = (1, 2)  # content and reasoning
 TEXT: Final = (1, 2, 3)  # and tool calls
 CHOICES: Final = (0, 1, 2, 3, 4)  # whatever has choices in it
 DONE: Final = 6
+KINDS: Final = 9
 SHORTEST_S: Final = 1e-3  # genai-bench leaves shorter outputs out
 GROUPS: Final = {"content": CONTENT, "spoken": SPOKEN, "text": TEXT, "choices": CHOICES}
 
@@ -54,23 +58,32 @@ def _of(table: pl.DataFrame, launch: int) -> pl.DataFrame:
 
 
 def _instants(requests: pl.DataFrame) -> pl.DataFrame:
-    """Per request and kind of chunk: when the first and the last came, in seconds after their clocks started, and how many."""
-    flat = (
-        requests.select("request", "connect_ns", "chunk_ns", "chunk_kind")
-        .explode("chunk_ns", "chunk_kind")
-        .drop_nulls()
+    """Per request and group of kinds: when the first and the last came, in seconds after the peers' clocks started, and how many.
+
+    On flat arrays: of a million answers polars' groups take ten times as long.
+    """
+    some = requests.filter(pl.col("chunk_ns").list.len() > 0)
+    sizes = some["chunk_ns"].list.len().to_numpy()
+    kind, ns = some["chunk_kind"].explode().to_numpy(), some["chunk_ns"].explode().to_numpy()
+    begins = (
+        np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64) if len(sizes) else np.zeros(0, dtype=np.int64)
     )
-    since = ((pl.col("chunk_ns") + pl.col("connect_ns")) / NS_PER_S).alias("s")
-    kind = pl.col("chunk_kind")
-    per_group = []
+    since = (ns + np.repeat(some["connect_ns"].to_numpy(), sizes)) / NS_PER_S
+    columns: dict[str, NDArray[Any]] = {}
     for name, kinds in GROUPS.items():
-        of_kind = pl.col("s").filter(kind.is_in(kinds))
-        per_group += [
-            of_kind.first().alias(f"{name}_first"), of_kind.last().alias(f"{name}_last"), of_kind.len().alias(f"{name}_n"),
-        ]  # fmt: skip
-    return flat.select("request", since, kind).group_by("request").agg(
-        *per_group, pl.col("s").last().alias("line_last"), (kind != DONE).sum().alias("data_n")
-    )  # fmt: skip
+        held = np.isin(np.arange(KINDS), kinds)[kind]
+        columns[f"{name}_n"] = _each(np.add, held.astype(np.int64), begins)
+        columns[f"{name}_first"] = _each(np.minimum, np.where(held, since, np.inf), begins)
+        columns[f"{name}_last"] = _each(np.maximum, np.where(held, since, -np.inf), begins)
+    columns["line_last"] = since[begins + sizes - 1]
+    columns["data_n"] = _each(np.add, (kind != DONE).astype(np.int64), begins)
+    seen = pl.DataFrame({"request": some["request"], **columns})
+    return seen.with_columns(pl.when(cs.float().is_finite()).then(cs.float()))
+
+
+def _each(fold: np.ufunc, values: NDArray[Any], begins: NDArray[np.int64]) -> NDArray[Any]:
+    """A ufunc over the chunks of each request."""
+    return np.asarray(fold.reduceat(values, begins)) if len(begins) else values
 
 
 def _numbers(seen: pl.DataFrame) -> pl.DataFrame:

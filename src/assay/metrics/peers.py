@@ -27,7 +27,7 @@ from typing import Final
 import polars as pl
 
 from assay.metrics.estimate import Value
-from assay.metrics.latencies import NOT_STREAMED, counted
+from assay.metrics.latencies import NOT_STREAMED
 from assay.metrics.measured import Measured
 from assay.metrics.rates import all_of, quotients, streamed, tally
 from assay.units import SECONDS
@@ -39,8 +39,7 @@ def mean(measured: Measured, name: str, *, weight: str = "") -> Mapping[str, Val
     """The mean of a column of `numbers`, in seconds, per configuration; of gaps: over the column that counts them."""
     if not streamed(measured):
         return all_of(measured, NOT_STREAMED)
-    rows = counted(measured).filter("ok").select("launch", "request", "configuration")
-    found = rows.join(measured.peers, on=["launch", "request"]).filter(pl.col(name).is_not_null())
+    found = measured.peers.filter(pl.col(name).is_not_null())
     per_launch = tally(found, pl.col(name), pl.col(weight) if weight else None)
     return quotients(
         measured, per_launch, unit=SECONDS, name=name, missing=NOTHING, trials="below",

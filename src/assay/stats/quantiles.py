@@ -26,8 +26,10 @@ from assay.stats.autocorrelation import integrated_time
 from assay.stats.intervals import MOST_REPETITIONS, Floats, Interval, order_ranks, smallest, t_quantile
 
 Array = NDArray[np.float64]
+Flags = NDArray[np.bool_]
 
 LEAST_LAUNCHES: Final = 3  # fewer say nothing of use about launch-to-launch variation
+MEMORY: Final = 2**16  # trials of a launch from which the autocorrelation time is estimated; more of them say nothing new
 BEYOND: Final = 10  # independent trials that must lie beyond a percentile
 
 
@@ -107,10 +109,10 @@ def cluster_woodruff(launches: Sequence[Floats], p: float, confidence: float) ->
     data = [_vector(values) for values in launches]
     if not data:
         raise ValueError("a quantile needs at least one launch")
-    pool = np.sort(np.concatenate(data))
+    pool = np.concatenate(data)
     value = float(np.quantile(pool, p))
-    above = [(values > value).astype(np.float64) for values in data]
-    n, k, tau = len(pool), len(data), integrated_time(above)
+    above = [values > value for values in data]
+    n, k, tau = len(pool), len(data), integrated_time([_start(flags) for flags in above])
     spread = _spread(above)
     half = _half_width(spread, n, k, p, confidence)
     low, high = _bounds(pool, p, half)
@@ -124,7 +126,12 @@ def cluster_woodruff(launches: Sequence[Floats], p: float, confidence: float) ->
     return _refused(tail, launches_needed, None if k < LEAST_LAUNCHES or _differ(above, spread, p) else trials_needed)
 
 
-def _spread(above: Sequence[Array]) -> float:
+def _start(flags: Flags) -> Array:
+    """As much of a launch as its memory is estimated from."""
+    return flags[:MEMORY].astype(np.float64)
+
+
+def _spread(above: Sequence[Flags]) -> float:
     """Standard deviation between launches of the share above, each launch weighted by its number of trials."""
     if len(above) < 2:
         return math.inf
@@ -147,7 +154,9 @@ def _bounds(pool: Array, p: float, half: float) -> tuple[float, float]:
     if math.isinf(half):
         return -math.inf, math.inf
     low, high = math.floor((p - half) * n), math.ceil((p + half) * n)
-    return (float(pool[low]) if low >= 0 else -math.inf), (float(pool[high]) if high < n else math.inf)
+    ranks = [rank for rank in (low, high) if 0 <= rank < n]
+    placed = np.partition(pool, ranks) if ranks else pool  # a few ranks of millions of values: sorting takes six times as long
+    return (float(placed[low]) if low >= 0 else -math.inf), (float(placed[high]) if high < n else math.inf)
 
 
 def _needed(spread: float, n: int, k: int, p: float, confidence: float, tau: float) -> tuple[int, int]:
@@ -171,9 +180,9 @@ def _needed(spread: float, n: int, k: int, p: float, confidence: float, tau: flo
     return launches, math.ceil(max(trials, narrow) / k)
 
 
-def _differ(above: Sequence[Array], spread: float, p: float) -> bool:
+def _differ(above: Sequence[Flags], spread: float, p: float) -> bool:
     """Do the launches differ by more than their own trials' dependence explains?  Then longer ones would differ as much."""
-    inside = integrated_time([flags - flags.mean() for flags in above])
+    inside = integrated_time([(some := _start(flags)) - some.mean() for flags in above])
     by_chance = math.sqrt(inside * p * (1.0 - p) * len(above) / sum(map(len, above)))
     return spread > 2.0 * by_chance
 
