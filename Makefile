@@ -1,12 +1,18 @@
-# Five targets; each sets up what it needs. `make demo` needs nothing but Python 3.11 or newer with venv.
+# Six targets; each sets up what it needs. `make demo` needs nothing but Python 3.11 or newer with venv.
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test check bench docs
+.PHONY: demo demo-serving test check bench docs
 
 demo: .venv/examples.stamp
 	@# Every verdict is a good demo, on a busy machine FAIL (1) and INCONCLUSIVE (4) too; INVALID and errors are not.
 	$(BIN)/assay run examples/digits.toml || [ $$? -eq 1 -o $$? -eq 4 ]
+
+demo-serving: .venv/engine.stamp
+	$(BIN)/python examples/serving/make_model.py examples/serving/tiny
+	$(BIN)/python examples/serving/make_prompts.py examples/serving/tiny examples/serving/tiny/prompts.jsonl
+	@# As for `demo`: every verdict of an admissible record is a good demo.
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/assay run examples/serving_demo.toml || [ $$? -eq 1 -o $$? -eq 4 ]
 
 test: .venv/dev.stamp
 	$(BIN)/pytest -n 2
@@ -28,6 +34,12 @@ docs: .venv/dev.stamp
 	@echo "setting up .venv for the examples; with torch this takes a minute or more"
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[examples]'
+	@touch $@
+
+.venv/engine.stamp: pyproject.toml constraints.txt
+	@echo "setting up .venv with a real engine; with torch and transformers this takes a minute or two"
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[engine,serving]'
 	@touch $@
 
 .venv/dev.stamp: pyproject.toml constraints.txt

@@ -128,10 +128,10 @@ def test_the_experiment_as_a_file_is_the_same_experiment() -> None:
 
 
 def test_defaults_that_matter_are_told() -> None:
-    told = notes(parsed(URL, "--goodput"), [URL])
+    told = notes(parsed(URL, "--goodput"))
     assert any("2 s and 0.2 s" in note for note in told)
     assert any("tokenizer" in note for note in told)
-    assert notes(parsed(URL, "--goodput", "ttft=1", "--tokenizer", "t"), [URL]) == ()
+    assert notes(parsed(URL, "--goodput", "ttft=1", "--tokenizer", "t")) == ()
 
 
 def test_a_record_is_named_after_the_model_or_the_host() -> None:

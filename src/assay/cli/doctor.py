@@ -1,4 +1,4 @@
-"""`assay doctor`: is this machine fit to measure, and how small a difference can it show?"""
+"""`assay doctor`: is this machine fit to measure, and how small a difference can it show?  And what does its client add?"""
 
 from __future__ import annotations
 
@@ -17,15 +17,18 @@ if TYPE_CHECKING:
 
 SECONDS = 180.0
 MOST_SECONDS = 300.0
-SUBJECTS = ("machine",)
+SUBJECTS = ("machine", "client")
 EXIT_OF = {"fit": 0, "unknown": 4, "noisy": 4, "unfit": 1}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What to examine, for how long."""
-    parser.add_argument("subject", nargs="?", choices=SUBJECTS, default="machine", help="what to examine (machine)")
     parser.add_argument(
-        "--seconds", type=float, default=SECONDS, metavar="S", help="how long it may take (180, at most 300)"
+        "subject", nargs="?", choices=SUBJECTS, default="machine",
+        help="what to examine: this machine, or the client that puts loads on servers (machine)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--seconds", type=float, metavar="S", help="how long it may take (180, for the client 60, at most 300)"
     )
     parser.add_argument("--show", action="store_true", help="show what the last examination of this machine found")
     parser.add_argument("--quiet", action="store_true", help="show no progress")
@@ -35,9 +38,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def _run(arguments: argparse.Namespace) -> int:
     from assay.record import doctor
 
+    if arguments.subject == "client":
+        from assay.cli import calibrating
+
+        seconds = calibrating.SECONDS if arguments.seconds is None else _seconds(arguments.seconds)
+        return calibrating.run(seconds, show=arguments.show, quiet=arguments.quiet, json_=arguments.json)
     if arguments.show:
         return _show(doctor.read(), json_=arguments.json)
-    result, stopped = examined(_seconds(arguments.seconds), quiet=arguments.quiet)
+    result, stopped = examined(
+        _seconds(SECONDS if arguments.seconds is None else arguments.seconds), quiet=arguments.quiet
+    )
     if result["launches"] < _enough() and stopped:
         print(f"assay: {stopped}; too little was measured to be kept", file=sys.stderr)
         return 130
@@ -134,25 +144,30 @@ def _show(found: Mapping[str, Any], *, json_: bool) -> int:
 
 def text(result: Mapping[str, Any]) -> str:
     """The result for people: the verdict, every check, then what to do."""
-    checks = result["checks"]
-    width = max(len(check["name"]) for check in checks)
-    rows = [f"  {check['fitness']:<8} {check['name']:<{width}}  {check['evidence']}" for check in checks]
-    mends = [f"  {check['name']}: {check['mend']}" for check in checks if check["mend"]]
     head = f"this machine is {result['fitness']} ({result['launches']} launches of fixed work, {result['utc']})"
     if result["fitness"] == "unknown":
         head = f"nothing is known about this machine ({result['launches']} launches of fixed work)"
+    return page(head, result["checks"])
+
+
+def page(head: str, checks: Sequence[Mapping[str, Any]]) -> str:
+    """A sentence, a row for each check, and what would help."""
+    width = max(len(check["name"]) for check in checks)
+    rows = [f"  {check['fitness']:<8} {check['name']:<{width}}  {check['evidence']}" for check in checks]
+    mends = [f"  {check['name']}: {check['mend']}" for check in checks if check["mend"]]
     return "\n".join([head, "", *rows, *(["", "what would help", *mends] if mends else [])])
 
 
 VERB = Verb(
     name="doctor",
     group="instrument",
-    summary="examine this machine: noise floor, drift, clock, contention; at most 5 minutes",
+    summary="examine this machine: noise floor, drift, clock, contention; or its load client; at most 5 minutes",
     description="""Examine whether this machine is fit to measure: many launches of the same work through assay itself, compared with each other.
 
     assay doctor                   about three minutes; nothing on the machine is changed
     assay doctor --seconds 60      shorter, and less sure
     assay doctor --show            what the last examination found
+    assay doctor client            about a minute: the load client's own error and ceiling, against a server that knows the truth
 
 The result is kept in $XDG_STATE_HOME/assay/doctor (else ~/.local/state) and goes into every later record; differences
 below its noise floor are then called inconclusive. Exit codes: 0 fit, 4 noisy or unknown, 1 unfit.""",

@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from assay.cli.run import dry_run, dry_run_json
+    from assay.cli.run import dry_run, dry_run_json, show_notes
     from assay.spec.load_flags import experiment_from, notes
 
     experiment = experiment_from(arguments)
@@ -35,8 +35,9 @@ def _run(arguments: argparse.Namespace) -> int:
 
         print(to_toml(experiment), end="")
         return 0
-    for note in notes(arguments, arguments.urls):
+    for note in notes(arguments):
         print(f"note: {note}", file=sys.stderr)
+    show_notes(experiment)
     if arguments.dry_run:
         print(dry_run_json(experiment, arguments.root) if arguments.json else dry_run(experiment, arguments.root))
         return 0

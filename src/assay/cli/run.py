@@ -44,7 +44,7 @@ def _run(arguments: argparse.Namespace) -> int:
     from assay.spec.flags import experiment_from
 
     experiment, folder = experiment_from(arguments, getattr(arguments, "after_dashes", ()))
-    _notes(experiment)
+    show_notes(experiment)
     if arguments.dry_run:
         print(dry_run_json(experiment, arguments.root) if arguments.json else dry_run(experiment, arguments.root))
         return 0
@@ -155,7 +155,7 @@ def _noise_floor() -> float | None:
     return float(floor) if isinstance(floor, int | float) else None
 
 
-def _notes(experiment: Experiment) -> None:
+def show_notes(experiment: Experiment) -> None:
     """What is allowed and perhaps not meant, on stderr."""
     from datetime import UTC, datetime
 

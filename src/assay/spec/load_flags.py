@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
@@ -314,7 +314,7 @@ def _as_flag(problem: Problem) -> Problem:
     return problem
 
 
-def notes(given: Mapping[str, Any] | argparse.Namespace, urls: Sequence[str]) -> tuple[str, ...]:
+def notes(given: argparse.Namespace) -> tuple[str, ...]:
     """What was taken as a default and is worth knowing."""
     found = []
     if getattr(given, "goodput", None) == "" and getattr(given, "key_slo", None) is None:

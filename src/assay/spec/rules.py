@@ -57,7 +57,7 @@ def _notes(experiment: Experiment, today: date) -> Iterator[str]:
         )
     if experiment.launches.precision is None and "at_most" in experiment.launches.model_fields_set:
         yield "launches.at_most is not used, because there is no launches.precision: the number of launches is fixed."
-    if experiment.quality is None:
+    if experiment.quality is None and experiment.serving is None:
         yield (
             "no quality metric is named, so nothing can be recommended: whether the result was preserved is not compared. "
             "Add [quality] with metric and margin (--quality-metric), and probe.examples(ids, scores) to the script."
@@ -68,6 +68,11 @@ def _notes(experiment: Experiment, today: date) -> Iterator[str]:
         yield (
             "energy.modelled_watts_per_worker is not used, because energy.source is "
             f'"{experiment.energy.source}" and not "modelled".'
+        )
+    if experiment.serving is not None and not experiment.serving.objectives.any:
+        yield (
+            "no objectives are given, so no load can pass or fail: latency and throughput are reported, goodput is not. "
+            "Add [serving.objectives] with ttft_s and tpot_s (assay load: --slo ttft=0.2,tpot=0.05)."
         )
     if experiment.scaling.base is None and min(experiment.factor.levels) > 1:
         yield f"no level has 1 worker: speedups are relative to {min(experiment.factor.levels)} workers."
