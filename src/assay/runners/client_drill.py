@@ -282,7 +282,8 @@ def _text_times(row: Mapping[str, Any]) -> Ints:
     import numpy as np
 
     stamps, kinds = np.array(row["chunk_ns"], dtype=np.int64), np.array(row["chunk_kind"])
-    return stamps[kinds == Kind.CONTENT] + int(row["sent_ns"])
+    absolute: Ints = stamps[kinds == Kind.CONTENT] + int(row["sent_ns"])
+    return absolute
 
 
 def _joined(parts: list[Ints]) -> Ints:

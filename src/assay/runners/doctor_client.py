@@ -17,6 +17,7 @@ import platform
 import shutil
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -89,10 +90,8 @@ def about() -> dict[str, str]:
     from importlib.metadata import PackageNotFoundError, version
 
     loop = "asyncio"
-    try:
+    with suppress(PackageNotFoundError):
         loop = f"uvloop {version('uvloop')}"
-    except PackageNotFoundError:
-        pass
     return {"python": platform.python_version(), "loop": loop}
 
 
