@@ -136,7 +136,7 @@ class Chunks:
         return b"%x\r\n%b\r\n" % (len(data), data)
 
     def _event(self, choices: list[dict[str, Any]], more: str = "") -> str:
-        told = json.dumps({**self._streamed, "choices": choices}, ensure_ascii=False)
+        told = dumped({**self._streamed, "choices": choices})
         return f"data: {told[:-1]}{more}}}{2 * self._end}"
 
     def _text(self, text: str) -> bytes:
@@ -148,7 +148,7 @@ class Chunks:
         """What comes after the last text: finish reason, usage if any, end mark, and the end of the HTTP message."""
         part: dict[str, Any] = {"delta": {}} if self._chat else {"text": ""}
         events = self._event([{"index": 0, **part, "finish_reason": finish}])
-        events += self._event([], f', "usage": {usage}') if usage else ""
+        events += self._event([], f',"usage":{usage}') if usage else ""
         return self.framed(events + self._done) + LAST_CHUNK
 
     def event(self, payload: str) -> bytes:
@@ -159,14 +159,19 @@ class Chunks:
         """The answer in one piece, head included."""
         part = {"message": {"role": "assistant", "content": text}} if self._chat else {"text": text}
         choices = [{"index": 0, **part, "logprobs": None, "finish_reason": finish}]
-        told = json.dumps({**self._about, "choices": choices}, ensure_ascii=False)
-        return reply(200, f'{told[:-1]}, "usage": {usage}}}'.encode("utf-8", "surrogateescape"))
+        told = dumped({**self._about, "choices": choices})
+        return reply(200, f'{told[:-1]},"usage":{usage}}}'.encode("utf-8", "surrogateescape"))
+
+
+def dumped(told: Any) -> str:
+    """JSON without spaces, as the engines' own serialisers write it."""
+    return json.dumps(told, ensure_ascii=False, separators=(",", ":"))
 
 
 def usage_of(tokens_in: int, tokens_out: int | str) -> str:
     """Usage in OpenAI's form, as JSON; the output tokens may be any JSON text, for servers that tell nonsense."""
     total = tokens_in + tokens_out if isinstance(tokens_out, int) else tokens_in
-    return f'{{"prompt_tokens": {tokens_in}, "completion_tokens": {tokens_out}, "total_tokens": {total}}}'
+    return f'{{"prompt_tokens":{tokens_in},"completion_tokens":{tokens_out},"total_tokens":{total}}}'
 
 
 REASONS: Final = {
@@ -185,7 +190,7 @@ def head(status: int, mime: str, more: bytes = b"") -> bytes:
 
 def reply(status: int, told: Any, more: bytes = b"", mime: str = "application/json") -> bytes:
     """A whole answer: JSON of a value, or bytes as they are."""
-    body = told if isinstance(told, bytes) else json.dumps(told, ensure_ascii=False).encode("utf-8", "surrogateescape")
+    body = told if isinstance(told, bytes) else dumped(told).encode("utf-8", "surrogateescape")
     return head(status, mime, b"content-length: %d\r\n%b" % (len(body), more)) + body
 
 

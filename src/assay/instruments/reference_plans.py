@@ -9,7 +9,6 @@ A piece is what one send() hands over.  Everything is known before the first pie
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,6 +19,7 @@ from assay.instruments.reference_answers import (
     Asked,
     Chunks,
     Texts,
+    dumped,
     head,
     problem,
     reply,
@@ -266,7 +266,7 @@ def _truncate(plan: Plan, fault: Fault, chunks: Chunks) -> None:
 
 
 def _error(plan: Plan, fault: Fault, chunks: Chunks) -> None:
-    told = json.dumps({"error": {"message": "the engine has died", "type": "server_error", "code": 500}})
+    told = dumped({"error": {"message": "the engine has died", "type": "server_error", "code": 500}})
     if plan.said is not None and not plan.said.asked.stream:
         plan.pieces = [reply(200, told.encode())]
     else:
