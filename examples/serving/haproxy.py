@@ -21,6 +21,7 @@ defaults
     timeout client 1h
     timeout server 1h
     retries 2
+    option http-no-delay    # else small pieces of a stream wait to be sent together
     option redispatch
     option http-keep-alive
 frontend load
