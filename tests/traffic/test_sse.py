@@ -97,7 +97,8 @@ def standard(body: bytes) -> list[tuple[str, bytes]]:
     """The HTML standard's interpretation, line by line; an event that the end cuts off counts, as engines leave out its end."""
     text = body.removeprefix(b"\xef\xbb\xbf").replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     found: list[tuple[str, bytes]] = []
-    name, data = "", []
+    data: list[bytes] = []
+    name = ""
     for line in [*text.split(b"\n"), b""]:
         if not line:
             if data:

@@ -677,21 +677,22 @@ class Pool:
     async def _connected(self) -> Connection:
         loop = asyncio.get_running_loop()
         address = self.address
-        if not self._hosts:
+        hosts = self._hosts
+        if not hosts:
             found = await loop.getaddrinfo(address.host, address.port, type=1)
-            self._hosts = list(dict.fromkeys(str(place[4][0]) for place in found))
+            hosts = self._hosts = list(dict.fromkeys(str(place[4][0]) for place in found))
         name = address.host if address.tls else None
-        for number, host in enumerate(self._hosts):
+        for number, host in enumerate(hosts):
             try:
                 _, connection = await loop.create_connection(
                     lambda: Connection(self), host, address.port, ssl=self._context, server_hostname=name
                 )
             except OSError:
-                if number + 1 == len(self._hosts):
+                if number + 1 == len(hosts):
                     raise
                 continue
             if number:
-                self._hosts = [host, *(other for other in self._hosts if other != host)]
+                self._hosts = [host, *(other for other in hosts if other != host)]
             return connection
         raise OSError("the host has no address")
 
