@@ -36,3 +36,13 @@ def test_without_cold_requests_there_is_none() -> None:
     made = ServingMade(rate=(1.0,), blocks=1)
     made.request(made.launch(), 0.0)
     assert isinstance(METRIC.compute(made.measured(), {})["rate=1"], Absent)
+
+
+def test_prompts_sent_alone_to_be_compared_are_not_cold_ones() -> None:
+    made = ServingMade(rate=(1.0,), blocks=1)
+    number = made.launch()
+    made.request(number, -0.9, phase="cold", ttft_s=0.4)
+    made.request(number, -0.5, phase="cold", kind="identity", ttft_s=0.05)
+    value = METRIC.compute(made.measured(), {})["rate=1"]
+    assert isinstance(value, Estimate)
+    assert (value.value, value.n_trials) == (pytest.approx(0.4), 1)

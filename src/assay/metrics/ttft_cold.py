@@ -22,7 +22,8 @@ from assay.units import SECONDS
 def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     """Median over cold requests per launch, then over launches."""
     started = measured.table("events").filter(pl.col("kind") == "server_ready").select("launch").unique()
-    cold = timed(measured).filter((pl.col("phase") == "cold") & pl.col("ok") & pl.col("ttft_s").is_not_null())
+    is_cold = (pl.col("phase") == "cold") & (pl.col("kind") == "normal")  # others are sent alone, to be compared
+    cold = timed(measured).filter(is_cold & pl.col("ok") & pl.col("ttft_s").is_not_null())
     fresh = cold.join(started, on="launch", how="semi") if started.height else cold
     values = fresh.group_by("launch").agg(pl.col("ttft_s").median().alias("value"), pl.len().alias("requests"))
     return from_frame(
