@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from assay.spec.plan import Configuration
+from assay.spec.serving import Arrivals, Prompts, Serving
 from assay.traffic import arrivals
 from assay.traffic.arrivals_rows import CANARY, COLD, MAIN, NORMAL, WARM_UP
 from assay.traffic.schedule import Schedule
@@ -139,3 +142,16 @@ def test_everything_offline_is_due_when_the_measured_part_begins() -> None:
     checked = planned("offline", requests=20, warm_up_s=2.0, correctness={"identity": 2, "reruns": 2})
     assert checked.due_ns.tolist() == [2 * S] * 20
     assert (checked.kind != NORMAL).sum() == 4
+
+
+def test_rows_of_a_file_may_be_given_a_length_of_their_answers() -> None:
+    asked = Serving(
+        scenarios=("dataset",), rate=(5.0,), arrivals=Arrivals(process="constant", duration_s=2.0, warm_up_s=0.0, cold=0),
+        prompts=Prompts(source="prompts.jsonl", answer_tokens=32),
+    )  # fmt: skip
+    one = Configuration(name="x", workers=1, target="server", scenario="dataset", load=5.0)
+    schedule = arrivals.build(asked, one, 7, 1, Path())
+    assert set(schedule.tokens_out.tolist()) == {32}
+    assert set(schedule.tokens_in.tolist()) == {-1}
+    free = asked.model_copy(update={"prompts": Prompts(source="prompts.jsonl")})
+    assert set(arrivals.build(free, one, 7, 1, Path()).tokens_out.tolist()) == {-1}

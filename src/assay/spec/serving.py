@@ -193,6 +193,10 @@ class Prompts(Model):
     answer_field: str = Field(
         "", description="For JSONL and CSV: which field holds the reference answer; scored as exact match."
     )
+    answer_tokens: int | None = Field(
+        None, ge=1, le=10_000_000,
+        description="For the scenario dataset: output tokens that are asked for. Left out: as many as the engine likes.",
+    )  # fmt: skip
     image_field: str = Field("", description="For JSONL and CSV: which field holds the path of an image.")
     documents: int = Field(1, ge=1, le=2000, description="For embeddings and rerank: documents in one request.")
     prefix_tokens: int = Field(

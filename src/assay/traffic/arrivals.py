@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from assay.spec.scenario import DATASET
 from assay.traffic import arrivals_checks, arrivals_sessions, arrivals_streams, arrivals_times, traces
 from assay.traffic.arrivals_draws import generator, text_seeds
 from assay.traffic.arrivals_file import batch as batch
@@ -112,6 +113,8 @@ def _worded(load: Schedule, serving: Serving, scenario: Scenario, seed: int) -> 
     """The load with what says which text each request has, where nothing has said it yet."""
     n = len(load)
     tokens_in, tokens_out = draw(scenario, generator(seed, "lengths"), n, serving.prompts.documents)
+    if scenario.letter == DATASET and serving.prompts.answer_tokens is not None:
+        tokens_out = np.full(n, serving.prompts.answer_tokens, dtype=np.int64)
     seeds = text_seeds(seed, "texts", n)
     tokens_in = np.where(load.pause_kind == TOOL, serving.prompts.tool_tokens, tokens_in)
     if (load.example >= 0).any():  # equal texts have equal seeds
