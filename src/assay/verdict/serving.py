@@ -14,11 +14,12 @@ from typing import Final
 
 from assay.metrics.base import Results
 from assay.metrics.estimate import Absent, Estimate
-from assay.metrics.format import count, given, number
+from assay.metrics.format import Scale, count, given, number, show
 from assay.metrics.measured import Measured
 from assay.spec.plan import Configuration
 from assay.verdict.gates.base import FEWEST_LAUNCHES, too_few
 from assay.verdict.recommend import RESULT_GATES, admissible
+from assay.verdict.saturation import Saturation, saturations
 from assay.verdict.sentence import launch_words, machine_words
 from assay.verdict.serving_words import at, shown, value_of, worth
 from assay.verdict.types import DIMENSIONS, DimensionResult, Finding, GateResult, Recommendation, Status, Verdict
@@ -227,6 +228,7 @@ def recommend(
     picks = [_recommended(measured, results, passing, gates, invalid=invalid)]
     if len(groups) > 1 and _asked(gates) and not invalid:
         picks += [_largest(key, own, gates) for key, own in passing.items()]
+    picks += [] if invalid else [_saturated(measured, one, len(groups)) for one in saturations(measured)]
     right = [] if invalid else [name for name in measured.configurations if _is_right(name, findings, gates)]
     picks.append(_best(measured, results, COSTS, right, "cheapest", lowest=True))
     picks.append(_best(measured, results, RATES, right, "fastest", lowest=False))
@@ -294,6 +296,19 @@ def _largest(key: Group, own: Sequence[Configuration], gates: Sequence[GateResul
     return Recommendation(
         goal=goal, configuration=own[-1].name, sentence="; ".join(said) or "the largest load that passes every gate"
     )
+
+
+def _saturated(measured: Measured, one: Saturation, groups: int) -> Recommendation:
+    """Up to which load the objectives are met; the configuration is the largest measured one that met them."""
+    goal = "saturation" if groups == 1 else f"saturation of {one.target}, {one.scenario}"
+    if isinstance(one.value, Absent):
+        return Recommendation(goal=goal, configuration=one.last, sentence=one.value.detail)
+    unit = " requests/s" if measured.experiment.serving and measured.experiment.serving.rate else " requests in flight"
+    bracket = (
+        f"between {one.last} and {one.first}, by a straight line" if one.last and one.first else "by a straight line"
+    )
+    told = show(one.value, Scale(factor=1.0, after=unit)).full
+    return Recommendation(goal=goal, configuration=one.last, sentence=f"objectives are met up to {told}, {bracket}")
 
 
 def _best(

@@ -59,3 +59,8 @@ def test_chunks_have_a_ceiling_of_their_own() -> None:
 
 def test_several_processes_carry_as_many_times_as_much() -> None:
     assert found("client_ceiling", load({"requests_per_s": 21.0}, processes=2).measured()) == ()
+
+
+def test_a_calibration_of_another_version_or_month_is_named() -> None:
+    calibration = {"ceiling": {"requests_per_s": 1e6}, "stale": "40 days old: run assay doctor client again"}
+    assert rules("client_ceiling", load(calibration).measured()) == [("client_calibration_stale", "note")]

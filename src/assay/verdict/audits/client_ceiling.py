@@ -17,6 +17,7 @@ import polars as pl
 from assay.metrics.base import Results
 from assay.metrics.format import count, given, percent
 from assay.metrics.measured import Measured
+from assay.printable import one_line
 from assay.units import NS_PER_S
 from assay.verdict.audits.base import Audit
 from assay.verdict.audits.served import by_configuration, finding, main, number, serving_of
@@ -27,7 +28,7 @@ CEILINGS: Final = {
     "requests": "requests_per_s",
     "chunks": "chunks_per_s",
 }  # what is counted -> the key of the calibration
-FEWEST: Final = 2
+FEWEST: Final = 2  # requests
 
 
 def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
@@ -38,9 +39,17 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
             "client_not_calibrated", "note", None, "what this client can do on this machine is not known: it was never calibrated",
             "run `assay doctor client` once; every later record carries the result",
         ),)  # fmt: skip
-    return tuple(
-        f for name, own in by_configuration(measured, asked(measured)) for f in _near(measured, name, own, known)
+    return (
+        *(f for name, own in by_configuration(measured, asked(measured)) for f in _near(measured, name, own, known)),
+        *_stale(measured),
     )
+
+
+def _stale(measured: Measured) -> Iterator[Finding]:
+    stale = calibration(measured).get("stale")
+    if isinstance(stale, str):
+        evidence = f"what this client can do on this machine is {one_line(stale)}"
+        yield finding("client_calibration_stale", "note", None, evidence, "run `assay doctor client` again")
 
 
 def calibration(measured: Measured) -> Mapping[str, Any]:
