@@ -13,7 +13,7 @@ from assay.metrics import step_time_p50, step_time_p95, step_time_p99
 from assay.metrics.base import Metric
 from assay.metrics.estimate import Absent, Estimate, Value
 from assay.metrics.measured import Measured
-from assay.reports.view import READING_ORDER
+from assay.reports.reading import ORDER
 from tests.handmade import Handmade
 
 PERCENTILES = (step_time_p50.METRIC, step_time_p95.METRIC, step_time_p99.METRIC)
@@ -35,7 +35,7 @@ def with_ramps(shift: float, blocks: int = 5) -> Handmade:
 
 @BY_PERCENTILE
 def test_a_percentile_of_steps_is_read_next_to_the_step_time(metric: Metric) -> None:
-    places = [READING_ORDER.index(name) for name in ("step_time", metric.name, "step_autocorrelation", "throughput")]
+    places = [ORDER.index(name) for name in ("step_time", metric.name, "step_autocorrelation", "throughput")]
     assert places == sorted(places)
     assert catalog.load("metrics", metric.name) is metric
     assert (metric.unit, metric.better, metric.dimension, metric.primary) == ("s", "lower", "performance", False)

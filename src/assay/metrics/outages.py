@@ -193,7 +193,7 @@ def _seconds(measured: Measured, name: str, how: str, spans: Sequence[float | Ab
         return next(span for span in spans if isinstance(span, Absent))
     n = len(known)
     if max(known) == 0.0:
-        return exact(0.0, unit=SECONDS, name=name, n_launches=n, n_trials=n, how=f"{how}; it never left")
+        return exact(0.0, unit=SECONDS, name=name, n_launches=n, n_trials=n, how=f"{how}; at once")
     dress = average if min(known) == 0.0 else positive
     return dress(known, measured.confidence, unit=SECONDS, aggregate=how, name=name, n_trials=n)
 

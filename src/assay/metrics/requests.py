@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
+from assay.spec.serving import Serving
 from assay.units import NS_PER_S
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from assay.spec.experiment import Experiment
-    from assay.spec.serving import Objectives, Serving
+    from assay.spec.serving import Objectives
 
 TEXT: Final = (1, 2, 3)  # kinds of chunks that bear tokens: content, reasoning, tool call (assay.record.tables)
 CLOSED: Final = ("closed", "single_stream", "multi_stream")  # a request is due when the one before it has ended
@@ -56,9 +57,8 @@ class Served:
 
 
 def serve(experiment: Experiment, tables: Mapping[str, pl.DataFrame]) -> Served:
-    """Fold the tables of a record about serving."""
-    serving = experiment.serving
-    assert serving is not None
+    """Fold the tables of a record about serving; of another record, which has no requests, to nothing."""
+    serving = experiment.serving or Serving()
     windows = _windows(tables, serving)
     counts = tables["token_counts"].select(
         "launch",
