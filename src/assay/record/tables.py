@@ -154,7 +154,7 @@ REQUESTS = Table("requests", "a request that was due, with its one outcome", (
     Column("session", "int64", "conversation to which it belongs", nullable=True),
     Column("turn", "int32", "place in its conversation, from 0", nullable=True),
     Column("replica", "int32", "replica that it was sent to", nullable=True),
-    Column("transport", "string", "the path that it took: lean, library, process (no server) or empty (never sent)"),
+    Column("transport", "string", "the path that it took: lean, library, process (no server), foreign (another program sent it) or empty (never sent)"),
     Column("scheduled_ns", "int64", "when it was due"),
     Column("sent_ns", "int64", "just before its first byte was written; null: never sent", nullable=True),
     Column("connect_ns", "int64", "how long the new connection took, TLS included; null: one was kept alive", nullable=True),
@@ -174,8 +174,8 @@ REQUESTS = Table("requests", "a request that was due, with its one outcome", (
     Column("chunk_ns", "list<int64>", "per chunk: the socket read that completed it, after sent_ns"),
     Column("chunk_kind", "list<int64>", "per chunk: 0 role, 1 content, 2 reasoning, 3 tool call, 4 finish reason, 5 usage, 6 end mark, 7 error, 8 other"),
     Column("chunk_chars", "list<int64>", "per chunk: characters of text"),
-    Column("bytes_out", "int64", "bytes of the request's body"),
-    Column("bytes_in", "int64", "bytes of the answer's body"),
+    Column("bytes_out", "int64", "bytes of the request's body", nullable=True),
+    Column("bytes_in", "int64", "bytes of the answer's body", nullable=True),
     Column("text", "string", "the answer's text; null if it was not kept or there is none", nullable=True),
     Column("reasoning", "string", "the answer's reasoning text, likewise", nullable=True),
     Column("logprobs", "list<float64>", "log probabilities of the answer's tokens, where they were asked for"),
@@ -293,6 +293,7 @@ Arrow IPC streams, one per table and process, each readable up to the last batch
 | `session` | only if made in turn with other records: `id`, the same in all; `arm` from 0; `arms`; `label`; `seed`; `alone`: blocks made apart |
 | `looks` | only with `launches.precision`: one entry per look at the intervals: `blocks`, `confidence`, `widths`, `enough`, `sentence` |
 | `looks_ended` | why no further blocks were made: precision, at_most, budget or failed |
+| `foreign` | only if imported from another program: `tool`, `version`, `file`, `sha256`, `files`, `clock` (sent or scheduled), `times` (whole, sampled or none), `requests` (whether there are any), `meanings`, `unsaid` (keys that the file leaves open), `missing`, `doubts`, `reported` (the program's own numbers) |
 | `schedules` | serving: per launch, `sha256` of everything that was to be sent and `requests`, how many |
 | `sentinel` | `rounds` of the sentinel's fixed work: the same in all launches of the record |
 | `nulls` | keys of experiment.toml that were set to nothing although their default is something (TOML has no null) |
