@@ -27,6 +27,7 @@ from assay.verdict.audits.served import begins, finding, rows
 from assay.verdict.types import Finding
 
 BIN_NS: Final = 50_000_000
+MOST_BINS: Final = 50_000_000  # a month; beyond, marks would take more memory than the times
 SHORTEST_S: Final = 0.5
 TIMES: Final = 6.0
 USUAL: Final = 0.75  # quantile of the requests' own longest silences
@@ -94,18 +95,40 @@ def _of_launch(own: pl.DataFrame) -> Iterator[Silence]:
 
 def _usual_s(own: pl.DataFrame) -> float:
     """What three in four requests' longest own silence does not exceed, seconds."""
-    whole = (pl.col("done_ns") - pl.col("sent_ns")).fill_null(0)
-    reads = pl.concat_list(pl.lit(0, dtype=pl.Int64), pl.col("chunk_ns"), whole).list.sort()
-    longest = own.select(reads.list.diff().list.max()).to_series()
-    found = longest.quantile(USUAL, "lower")
+    found = pl.Series(_longest(own)).quantile(USUAL, "lower")
     return float(found) / NS_PER_S if isinstance(found, int | float) else 0.0
+
+
+def _longest(own: pl.DataFrame) -> NDArray[np.int64]:
+    """Per request its longest wait between being sent, its chunks and its end, nanoseconds."""
+    lengths = own["chunk_ns"].list.len().cast(pl.Int64).to_numpy()
+    longest = (own["done_ns"] - own["sent_ns"]).fill_null(0).to_numpy().copy()
+    some = np.flatnonzero(lengths)
+    if len(some):
+        reads = own["chunk_ns"].explode().drop_nulls().to_numpy()
+        starts = np.cumsum(lengths[some]) - lengths[some]
+        waits = np.diff(reads, prepend=0)
+        waits[starts] = reads[starts]
+        last = longest[some] - reads[starts + lengths[some] - 1]
+        longest[some] = np.maximum(np.maximum.reduceat(waits, starts), last)
+    return longest
 
 
 def _seen(own: pl.DataFrame) -> NDArray[np.int64]:
     """The bins in which something came, ascending."""
-    chunks = own.select(pl.col("sent_ns"), pl.col("chunk_ns")).explode("chunk_ns").drop_nulls()
-    times = (chunks["sent_ns"] + chunks["chunk_ns"], own["first_byte_ns"].drop_nulls(), own["done_ns"].drop_nulls())
-    return np.unique(np.concatenate([series.to_numpy() // BIN_NS for series in times]))
+    lengths = own["chunk_ns"].list.len().cast(pl.Int64).to_numpy()
+    chunks = own["chunk_ns"].explode().drop_nulls().to_numpy() + np.repeat(own["sent_ns"].to_numpy(), lengths)
+    times = (chunks, own["first_byte_ns"].drop_nulls().to_numpy(), own["done_ns"].drop_nulls().to_numpy())
+    bins = [one // BIN_NS for one in times if len(one)]
+    if not bins:
+        return np.zeros(0, dtype=np.int64)
+    first, last = min(int(one.min()) for one in bins), max(int(one.max()) for one in bins)
+    if last - first > MOST_BINS:
+        return np.unique(np.concatenate(bins))
+    there = np.zeros(last - first + 1, dtype=np.bool_)
+    for one in bins:
+        there[one - first] = True
+    return np.flatnonzero(there) + first
 
 
 def _empty(bins: NDArray[np.int64], begin: NDArray[np.int64], end: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
