@@ -35,7 +35,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--primary", metavar="METRIC", help="the one metric that decides (default: the baseline's)")
     parser.add_argument(
         "--at", action="append", default=[], metavar="CONFIGURATION",
-        help="the configuration that decides, for example workers=4 (default: the largest common one); with one record, give two or more to compare them",
+        help="the configuration that decides, for example workers=4 (default: the largest common one); with one record, give two or more to compare them, "
+        "or of a record of several engines the load at which these are compared",
     )  # fmt: skip
     shape = parser.add_mutually_exclusive_group()
     for name in FORMATS:
@@ -70,8 +71,11 @@ def _run(arguments: argparse.Namespace) -> int:
 
 def _compared(sides: tuple[Side, ...], arguments: argparse.Namespace) -> Comparison:
     from assay.cli import judging
-    from assay.verdict.compare import compare, compare_configurations
+    from assay.verdict.compare import compare, compare_configurations, compare_engines
 
+    if len(sides) == 1 and len(arguments.at) < 2 and _engines(sides[0]) > 1:
+        at = _load_of(sides[0], arguments.at[0]) if arguments.at else None
+        return compare_engines(sides[0], primary=arguments.primary, at=at)
     if len(sides) == 1:
         _refuse_one_alone(sides[0], arguments.at)
         return compare_configurations(sides[0], arguments.at, primary=arguments.primary)
@@ -87,6 +91,29 @@ def _compared(sides: tuple[Side, ...], arguments: argparse.Namespace) -> Compari
         sides, varying=arguments.varying, force=arguments.force, primary=arguments.primary,
         at=arguments.at[0] if arguments.at else None,
     )  # fmt: skip
+
+
+def _engines(side: Side) -> int:
+    """How many engines a record holds."""
+    return len({one.target for one in side.measured.varied if one.target})
+
+
+def _load_of(side: Side, text: str) -> float:
+    """The load that was meant: "8", "rate=8", or a configuration's name."""
+    from assay.errors import Problem, SpecError
+
+    loads = {one.name: one.load for one in side.measured.varied}
+    known = loads.get(text)
+    try:
+        return known if known is not None else float(text.rpartition("=")[2])
+    except ValueError:
+        problem = Problem(
+            where="--at",
+            found=repr(text),
+            allowed="a load, for example 8, or two or more configurations",
+            mend=f"This record holds {', '.join(loads)}.",
+        )
+        raise SpecError((problem,), "the comparison") from None
 
 
 def _refuse_one_alone(side: Side, configurations: list[str]) -> None:
@@ -184,6 +211,7 @@ same conditions, but for what is studied; the refusal names the field, both valu
     assay compare a b --varying engine             what is studied may differ, and what follows
     assay compare a b c --markdown                 a table of many, each against the first
     assay compare a --at workers=1 --at workers=4  two configurations of one record
+    assay compare a --at 8                         the engines of one record, at 8 requests per second or in flight
     assay compare a b --force --html               all the same: every verdict says EXPLORATORY
 
 The exit code: 0 decided, whatever the direction; 1 quality was lost; 3 not comparable or inadmissible; 4 undecided;

@@ -72,7 +72,7 @@ QUANTITIES: tuple[Quantity, ...] = (
     ),
     _quantity(
         "latency of every request under the load", "each request's latency while the throughput is measured, against the objective",
-        "keep the load generator's log of every request, and count what met the objective", "goodput", "tail", "percentile", "warm_up",
+        "assay load URL --rate 5,10 --slo ttft=0.5: every request is kept, and counted against the objective", "goodput", "tail", "percentile", "warm_up",
     ),
     _quantity(
         "phases of every step", "waiting for data, computing and updating, each read from a synchronised device",
