@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assay.spec.plan import Configuration
-from assay.spec.serving import Arrivals, Prompts, Serving
+from assay.spec.serving import Arrivals, Correctness, Prompts, Serving
 from assay.traffic import arrivals
 from assay.traffic.arrivals_rows import CANARY, COLD, MAIN, NORMAL, WARM_UP
 from assay.traffic.schedule import Schedule
@@ -146,7 +146,7 @@ def test_everything_offline_is_due_when_the_measured_part_begins() -> None:
 
 def test_rows_of_a_file_may_be_given_a_length_of_their_answers() -> None:
     asked = Serving(
-        scenarios=("dataset",), rate=(5.0,), arrivals=Arrivals(process="constant", duration_s=2.0, warm_up_s=0.0, cold=0),
+        scenarios=("dataset",), rate=(5.0,), arrivals=Arrivals(process="constant", duration_s=2.0, warm_up_s=0.0, cold=2), correctness=Correctness(identity=1),
         prompts=Prompts(source="prompts.jsonl", answer_tokens=32),
     )  # fmt: skip
     one = Configuration(name="x", workers=1, target="server", scenario="dataset", load=5.0)

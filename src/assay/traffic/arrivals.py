@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from assay.spec.scenario import DATASET
 from assay.traffic import arrivals_checks, arrivals_sessions, arrivals_streams, arrivals_times, traces
 from assay.traffic.arrivals_draws import generator, text_seeds
 from assay.traffic.arrivals_file import batch as batch
@@ -31,7 +30,7 @@ from assay.traffic.arrivals_file import write as write
 from assay.traffic.arrivals_rows import MAIN, TOOL, WARM_UP, chosen, joined, replaced, rows
 from assay.traffic.arrivals_shares import mine as mine
 from assay.traffic.arrivals_shares import predecessors as predecessors
-from assay.traffic.scenarios import draw, parse
+from assay.traffic.scenarios import lengths, parse
 from assay.traffic.schedule import NONE, Schedule
 
 if TYPE_CHECKING:
@@ -112,9 +111,7 @@ def _warm_up_ns(serving: Serving) -> int:
 def _worded(load: Schedule, serving: Serving, scenario: Scenario, seed: int) -> Schedule:
     """The load with what says which text each request has, where nothing has said it yet."""
     n = len(load)
-    tokens_in, tokens_out = draw(scenario, generator(seed, "lengths"), n, serving.prompts.documents)
-    if scenario.letter == DATASET and serving.prompts.answer_tokens is not None:
-        tokens_out = np.full(n, serving.prompts.answer_tokens, dtype=np.int64)
+    tokens_in, tokens_out = lengths(scenario, serving.prompts, generator(seed, "lengths"), n)
     seeds = text_seeds(seed, "texts", n)
     tokens_in = np.where(load.pause_kind == TOOL, serving.prompts.tool_tokens, tokens_in)
     if (load.example >= 0).any():  # equal texts have equal seeds

@@ -35,7 +35,7 @@ from assay.traffic.arrivals_rows import (
     replaced,
     rows,
 )
-from assay.traffic.scenarios import draw
+from assay.traffic.scenarios import lengths
 from assay.traffic.schedule import NONE, Schedule
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def checks(serving: Serving, scenario: Scenario, seed: int, replicas: int, first
 
 def _cold(serving: Serving, scenario: Scenario, seed: int, replicas: int) -> Schedule:
     n = serving.arrivals.cold * replicas
-    tokens_in, tokens_out = draw(scenario, generator(seed, "cold lengths"), n, serving.prompts.documents)
+    tokens_in, tokens_out = lengths(scenario, serving.prompts, generator(seed, "cold lengths"), n)
     return rows(
         n, phase=COLD, replica=np.arange(n) % replicas, tokens_in=tokens_in, tokens_out=tokens_out,
         seed=text_seeds(seed, "cold", n),
@@ -79,7 +79,7 @@ def _identity(serving: Serving, scenario: Scenario, replicas: int, first_example
     """Round by round, in each prompt by prompt, to one replica after the other."""
     prompts = serving.correctness.identity
     numbers = generator(ANY_LAUNCH, "identity lengths")
-    tokens_in, tokens_out = draw(scenario, numbers, prompts, serving.prompts.documents)
+    tokens_in, tokens_out = lengths(scenario, serving.prompts, numbers, prompts)
     seeds = text_seeds(ANY_LAUNCH, "identity", prompts)
     n = serving.correctness.reruns * prompts * replicas
     place = np.arange(n, dtype=np.int64)

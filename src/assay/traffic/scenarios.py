@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from assay.spec.scenario import LARGEST, Scenario
+from assay.spec.scenario import DATASET, LARGEST, Scenario
 from assay.spec.scenario import parse as parse
+from assay.spec.serving import Prompts
 from assay.traffic.schedule import NONE
 
 if TYPE_CHECKING:
@@ -22,6 +23,14 @@ if TYPE_CHECKING:
 
 LEAST_IN: Final = 1
 LEAST_OUT: Final = 2
+
+
+def lengths(scenario: Scenario, prompts: Prompts, numbers: np.random.Generator, n: int) -> tuple[Counts, Counts]:
+    """As `draw`, with what the experiment says of its prompts: the answers' length of rows of a file, and how many documents."""
+    tokens_in, tokens_out = draw(scenario, numbers, n, prompts.documents)
+    if scenario.letter == DATASET and prompts.answer_tokens is not None:
+        tokens_out = np.full(n, prompts.answer_tokens, dtype=np.int64)
+    return tokens_in, tokens_out
 
 
 def draw(scenario: Scenario, numbers: np.random.Generator, n: int, documents: int = 1) -> tuple[Counts, Counts]:
