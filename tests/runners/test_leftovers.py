@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
+import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.runners.leftovers import lost
+from assay.record.reader import launch_name, read_launch
+from assay.record.writer import StreamWriter
+from assay.runners.leftovers import lost, settle
 from assay.spec.plan import Configuration
 from assay.spec.serving import Arrivals, Prompts, Serving
-from assay.traffic import arrivals
+from assay.traffic import arrivals, due_notes
+from assay.traffic.base import Answer
+from assay.traffic.log import RequestLog, Row, Times
 from assay.traffic.schedule import Schedule
 
 T0, S = 1_000_000_000, 1_000_000_000
@@ -78,3 +85,77 @@ def test_what_is_lost_was_never_seen_and_its_chain_got_that_far(
     due = {n for n, previous in enumerate(before) if previous < 0 or previous in seen}
     assert sorted(found) == sorted(due - seen)
     assert len({n for client in range(clients) for n in mine(schedule, client, clients).tolist()}) == len(schedule)
+
+
+def test_what_was_noted_is_lost_however_far_its_stream_had_come() -> None:
+    """Three answers of a stream were still in the killed process's memory; without notes only the first is known of."""
+    schedule = built("closed", 2.0, requests=20)  # request j of stream s is 2 j + s
+    seen = frozenset({0, 1, 2})
+    noted = np.zeros(21, dtype=np.int64)
+    noted[[0, 1, 2, 3, 4, 5, 6, 8]] = T0 + np.arange(8)
+    assert list(lost(schedule, 0, 1, seen, T0, T0 + S, noted)) == [3, 4, 5, 6, 8]
+    assert list(lost(schedule, 0, 1, seen, T0, T0 + S)) == [3, 4]
+
+
+def test_a_user_who_was_thinking_loses_nothing() -> None:
+    """Its next request follows an answered one and was not due yet."""
+    schedule = built("closed", 1.0, requests=4)
+    noted = np.zeros(5, dtype=np.int64)
+    noted[[0, 1]] = T0
+    assert list(lost(schedule, 0, 1, frozenset({0, 1}), T0, T0 + S, noted)) == []
+
+
+def test_in_the_open_loop_what_was_due_and_not_yet_sent_is_lost_too() -> None:
+    schedule = built("constant", 2.0)  # due at 0, 0.5, 1.0 ... s
+    noted = np.zeros(len(schedule) + 1, dtype=np.int64)
+    noted[0] = T0
+    assert list(lost(schedule, 0, 1, frozenset(), T0, T0 + S, noted)) == [0, 1, 2]
+
+
+def launch_of_a_dead_coordinator(folder: Path, schedule: Schedule, *, open_loop: bool) -> Path:
+    """What is left on the disk when coordinator and client were killed: the job, the schedule, notes and some rows."""
+    load = folder / "streams" / launch_name(0) / "load"
+    load.mkdir(parents=True)
+    arrivals.write(schedule, load / "schedule.arrow")
+    (load / "job.json").write_text(json.dumps({"clients": 1, "open": open_loop}))
+    (load / "begin").write_text(str(T0))
+    noted = due_notes.opened(load / due_notes.name(0), len(schedule))
+    client = StreamWriter(load.parent, "client-0")
+    log = RequestLog(launch=0, client=0, put=lambda batch: client.append_batch("requests", batch))
+    for number in range(3):
+        noted[number] = T0 + number
+        if number < 2:
+            row = Row(request=number, phase=2, stream=0, scheduled_ns=T0 + number, done_ns=T0 + S)
+            log.add(row, Answer(status="ok"), Times())
+    log.flush()
+    client.flush()
+    client.close()
+    return folder
+
+
+@pytest.mark.parametrize("open_loop", [False, True])
+def test_a_launch_without_coordinator_gets_the_rows_that_it_lacks_and_once(tmp_path: Path, open_loop: bool) -> None:
+    schedule = built("constant", 2.0) if open_loop else built("closed", 1.0, requests=20)
+    path = launch_of_a_dead_coordinator(tmp_path, schedule, open_loop=open_loop)
+    for again in range(2):
+        writer = StreamWriter(path / "streams" / launch_name(0), f"coordinator-{again}")
+        settle(path, 0, writer)
+        writer.close()
+    requests, _ = read_launch(path, 0, "requests")
+    planned, _ = read_launch(path, 0, "arrivals")
+    assert requests is not None
+    assert planned is not None
+    assert requests["request"].to_pylist() == [0, 1, 2]  # of the open loop: what was due at 0, 0.5 and 1.0 s
+    assert requests["status"].to_pylist() == ["ok", "ok", "lost"]
+    assert requests["scheduled_ns"].to_pylist()[2] == T0 + 2
+    assert planned["request"].to_pylist() == list(range(len(schedule) if open_loop else 3))
+
+
+def test_a_launch_that_was_not_begun_gets_nothing(tmp_path: Path) -> None:
+    folder = tmp_path / "streams" / launch_name(0)
+    folder.mkdir(parents=True)
+    writer = StreamWriter(folder, "coordinator")
+    settle(tmp_path, 0, writer)
+    writer.close()
+    assert read_launch(tmp_path, 0, "requests")[0] is None
+    assert read_launch(tmp_path, 0, "arrivals")[0] is None

@@ -33,7 +33,7 @@ from assay.runners.leftovers import answered, last_request, lost_rows
 from assay.runners.rows import check_written, launch_row, write_event
 from assay.spec.plan import configuration_of
 from assay.spec.serving import Serving, Target
-from assay.traffic import arrivals
+from assay.traffic import arrivals, due_notes
 from assay.traffic.prompts import Prompts, prompts_of
 from assay.traffic.schedule import Schedule
 from assay.units import MIB, NS_PER_S
@@ -129,9 +129,9 @@ class LoadRun:
             "launch": self.job.number, "clients": self.clients, "folder": str(self.folder), "load": str(self.load),
             "serving": self.serving.model_dump(mode="json"), "configuration": asdict(self.configuration),
             "target": target.model_dump(mode="json"), "seed": self.planned.seed, "base": str(base.resolve()),
-            "flush_s": 0.5,
+            "flush_s": 0.5, "open": self._open,
         }  # fmt: skip
-        (self.load / "job.json").write_text(json.dumps(job), encoding="utf-8")
+        self._say("job.json", json.dumps(job))
 
     @property
     def _open(self) -> bool:
@@ -239,6 +239,9 @@ class LoadRun:
         elif self.writer.error is not None:
             self.broken = files.explain(self.writer.error, self.context.record.path, "write the record")
             self.status, self.reason = "aborted", str(self.broken)
+        elif (broken := self._client_cannot_write(dead)) is not None:
+            self.broken = broken
+            self.status, self.reason = "aborted", str(self.broken)
         elif dead:
             log = self._request(dead[0]).log
             why = explain.why_failed(self.endings[dead[0]], explain.tail(log), f"logs/{log.name}")
@@ -249,6 +252,15 @@ class LoadRun:
         if self.status:
             for handle in self.handles:
                 handle.stop()
+
+    def _client_cannot_write(self, dead: Sequence[int]) -> RecordError | None:
+        for number in dead:
+            if self.endings[number].exit_code == RecordError.exit_code:
+                why = OSError(
+                    due_notes.trouble(self.load / due_notes.name(number)), "its client process could not write"
+                )
+                return files.explain(why, self.context.record.path, "write the record")
+        return None
 
     # ---- what came of it
 
@@ -277,19 +289,24 @@ class LoadRun:
         """Rows for what clients that died had not yet written: every request that was due has one outcome."""
         if self.schedule is None:
             return
+        self._write_lost()
         if not self._open:
             self._write_arrivals(1 + last_request(self.context.record.path, self.job.number))
         if not self.status:
             self._count_tokens()
-        dead = [number for number, ending in self.endings.items() if ending.exit_code != 0]
+
+    def _write_lost(self) -> None:
+        assert self.schedule is not None
+        now = self.context.clock.now_ns()
+        dead = {number: ending.end_ns or now for number, ending in self.endings.items() if ending.exit_code != 0}
         if not dead or self.state not in ("load", "cold"):
             return
         self.writer.flush()
-        end_ns = self.context.clock.now_ns()
         for row in lost_rows(
-            self.context.record.path, self.job.number, self.schedule, dead, self.clients, self.t0_ns, end_ns
+            self.context.record.path, self.job.number, self.schedule, dead, self.clients, self.t0_ns, self.load
         ):
             self.writer.append("requests", row)
+        self.writer.flush()
 
     def _count_tokens(self) -> None:
         """By the model's own tokenizer, now that nothing is timed any more."""

@@ -1,4 +1,7 @@
-"""What becomes of a launch whose coordinator died?  It gets the row that was never written, with status aborted."""
+"""What becomes of a launch whose coordinator died?  It gets the row that was never written, with status aborted.
+
+Of a load also the requests that were due are accounted for (`assay.runners.leftovers`).
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from assay.clock import Clock
 from assay.launchers import guard
 from assay.record.folder import RecordFolder
 from assay.record.reader import launch_folders, read_launch
-from assay.runners import policy
+from assay.runners import leftovers, policy
 from assay.runners.rows import launch_row, write_launch
 from assay.spec.plan import PlannedLaunch
 
@@ -33,7 +36,10 @@ def settle(record: RecordFolder, plan: Sequence[PlannedLaunch], clock: Clock) ->
         if number not in known:
             row = _aborted(number, plan, rows, _begun(record.path, number), clock)
             guard.join(record.log_path(number), int(record.experiment.limits.log_mib * (1 << 19)))
-            write_launch(record.writer(number), row, record.path)
+            writer = record.writer(number)
+            if record.experiment.serving is not None:
+                leftovers.settle(record.path, number, writer)
+            write_launch(writer, row, record.path)
             rows.append(row)
     return sorted(rows, key=lambda row: int(row["launch"]))
 

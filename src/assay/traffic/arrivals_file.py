@@ -102,12 +102,10 @@ def batch(schedule: Schedule, launch: int, begin: int = 0, end: int | None = Non
     return pa.RecordBatch.from_arrays([columns[name] for name in schema.names], schema=schema)
 
 
-def batches(schedule: Schedule, launch: int, end: int | None = None) -> list[pyarrow.RecordBatch]:
+def batches(schedule: Schedule, launch: int, end: int | None = None, begin: int = 0) -> list[pyarrow.RecordBatch]:
     """The same in batches of a size that can be written without holding a second copy of all of it."""
     last = len(schedule) if end is None else min(end, len(schedule))
-    return [
-        batch(schedule, launch, begin, min(begin + ROWS_PER_BATCH, last)) for begin in range(0, last, ROWS_PER_BATCH)
-    ]
+    return [batch(schedule, launch, at, min(at + ROWS_PER_BATCH, last)) for at in range(begin, last, ROWS_PER_BATCH)]
 
 
 def _texts(schedule: Schedule, numbers: range) -> pyarrow.Array:

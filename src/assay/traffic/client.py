@@ -5,7 +5,7 @@ as client 0 sends the cold requests and says "cold_done"; waits for <load>/begin
 ns; and sends until its part is over.  A quarter of a second at a time it tells how it is doing.  SIGTERM: it sends nothing more,
 cancels what is in flight, writes everything down and ends with 0.
 
-Exit codes: 0, or 1 with a sentence on standard error.
+Exit codes: 0; 6 if its rows could not be written any more; else 1.  With a sentence on standard error.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from assay.record.redact import redact, secret_values
 from assay.record.writer import StreamWriter
 from assay.spec.plan import Configuration
 from assay.spec.serving import Serving, Target
+from assay.traffic import due_notes
 from assay.traffic.base import Ask, Backend, Json, Task
 from assay.traffic.due import Agenda
 from assay.traffic.load import NS, Load, Made, Plan
@@ -115,6 +116,7 @@ class Client:
         self._told = job.load / f"client-{number}.json"
         self._stop = asyncio.Event()
         self.load: Load | None = None
+        self.noted: memoryview | None = None
         self.ways: list[Way] = []
 
     # ---- from begin to end
@@ -138,6 +140,8 @@ class Client:
             self._tell(load)
         self.writer.close()
         if self.writer.error is not None:
+            if self.noted is not None:
+                self.noted[-1] = self.writer.error.errno or 0
             raise RecordError(f"requests could not be recorded: {self.writer.error.strerror}")
 
     async def _phases(self, load: Load) -> None:
@@ -171,13 +175,14 @@ class Client:
         prompts = prompts_of(serving, job.configuration, job.base, job.seed, job.launch)
         self.ways = ways(job.target, client, backend)
         first_byte_s = client.first_byte_timeout_s
+        self.noted = due_notes.opened(job.load / due_notes.name(self.number), len(schedule))
         plan = Plan(
             schedule=schedule, agenda=Agenda(schedule, mine, arrivals.predecessors(schedule)),
             make=maker(job, prompts, task, backend, schedule), after=prompts.after, read=backend.read, transports=self.ways,
             balance=job.target.balance, warm_up_ns=_ns(serving.arrivals.warm_up_s),
             lasts_ns=_ns(serving.arrivals.warm_up_s + serving.arrivals.duration_s), drain_ns=_ns(serving.arrivals.drain_s),
             timeout_ns=_ns(client.timeout_s), first_byte_ns=None if first_byte_s is None else _ns(first_byte_s),
-            room=int(client.response_mib * (1 << 20)), client=self.number,
+            room=int(client.response_mib * (1 << 20)), client=self.number, noted=self.noted,
         )  # fmt: skip
         return Load(plan, self._log(), loop)
 
@@ -225,6 +230,8 @@ class Client:
         while True:
             await asyncio.sleep(TELL_S)
             turns += 1
+            if self.writer.error is not None:  # what cannot be recorded is not worth being sent
+                self._stopped()
             if turns * TELL_S % LOG_S == 0:
                 load.log.flush()
             if turns * TELL_S % 1 == 0:
@@ -255,7 +262,7 @@ def main(arguments: list[str]) -> int:
         _runner()(Client(job, int(arguments[1])).run())
     except AssayError as error:
         print(f"assay: {redact(str(error), secret_values(os.environ))}", file=sys.stderr)
-        return 1
+        return error.exit_code if isinstance(error, RecordError) else 1
     return 0
 
 

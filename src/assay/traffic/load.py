@@ -11,6 +11,7 @@ Nothing becomes due after the load's end.  What is under way is then waited for,
 from __future__ import annotations
 
 import asyncio
+from array import array
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from typing import Any, Final, Protocol
 from assay.traffic.base import Answer, Ask, Ended, Json, Prompt, Reply, Wire
 from assay.traffic.due import NEVER, Agenda
 from assay.traffic.http import Exchange
-from assay.traffic.log import RequestLog, Row, times_of
+from assay.traffic.log import RequestLog, Row, Times, times_of
 from assay.traffic.schedule import Schedule
 from assay.traffic.timer import Timer
 from assay.traffic.window import Window
@@ -78,6 +79,7 @@ class Plan:
     first_byte_ns: int | None = None
     room: int = 1 << 26  # bytes of the largest answer
     client: int = 0
+    noted: memoryview | None = None  # a place for the due time of each request, which outlives the process
 
 
 class Request:
@@ -105,7 +107,8 @@ class Load:
         self._ready: dict[int, Made] = {}  # made ahead
         self._ready_bytes = 0
         self._to_make: deque[int] = deque()
-        self._begun = bytearray(len(schedule))  # 1: was sent; not to be made again
+        # when it became due, 0: not yet
+        self._noted = plan.noted if plan.noted is not None else memoryview(array("q", bytes(8 * len(schedule))))
         self._ended: deque[Exchange] = deque()  # to be parsed
         self._flying: dict[Exchange, int] = {}  # -> when it was handed over
         self._busy = [0] * len(plan.transports)  # in flight, per replica
@@ -180,9 +183,24 @@ class Load:
         if self._stopped:
             return
         self._stopped = True
+        self._never_sent(monotonic_ns())
         self.agenda.stop()
         self._give_up("cancelled", "the load was stopped")
         self._finished.set()
+
+    def _never_sent(self, now: int) -> None:
+        """Account for what is due and was not sent yet: a client that was late when it was stopped hides nothing."""
+        while (found := self.agenda.pop(now)) is not None:
+            number, due_ns = found
+            self._noted[number] = due_ns
+            row = Row(
+                request=number, phase=self._phase_of(number, due_ns), kind=self._kind[number], stream=self._stream[number],
+                session=self._session[number], turn=self._turn[number], scheduled_ns=due_ns,
+            )  # fmt: skip
+            self.log.add(row, Answer(status="unsent", error="the load was stopped before it was sent"), Times())
+            self.window.due += 1
+            self.window.done += 1
+            self.window.failed["unsent"] += 1
 
     def _give_up(self, ended: Ended, why: str) -> None:
         for exchange in list(self._flying):
@@ -246,13 +264,17 @@ class Load:
             made = self._make(number)
         else:
             self._ready_bytes -= made.size
-        self._begun[number] = 1
+        self._noted[number] = due_ns
         self.window.due += 1
-        phase = self._phase[number]
-        if phase != COLD and (self._stream[number] >= 0 or self._due[number] < 0):
-            phase = WARM_UP if due_ns < self._t0 + self.plan.warm_up_ns else MAIN
         replica = self._choose(number)
-        return Request(number, due_ns, phase, replica, made), self.plan.transports[replica].payload(made)
+        request = Request(number, due_ns, self._phase_of(number, due_ns), replica, made)
+        return request, self.plan.transports[replica].payload(made)
+
+    def _phase_of(self, number: int, due_ns: int) -> int:
+        phase: int = self._phase[number]
+        if phase != COLD and (self._stream[number] >= 0 or self._due[number] < 0):
+            return WARM_UP if due_ns < self._t0 + self.plan.warm_up_ns else MAIN
+        return phase
 
     def _choose(self, number: int) -> int:
         """The replica that a request goes to."""
@@ -390,7 +412,7 @@ class Load:
     def _make_ahead(self, stop_ns: int) -> None:
         while self._to_make and self._ready_bytes < AHEAD_BYTES:
             number = self._to_make.popleft()
-            if self._begun[number] or number in self._ready:
+            if self._noted[number] or number in self._ready:
                 continue
             try:
                 made = self._make(number)
