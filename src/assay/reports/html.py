@@ -7,13 +7,17 @@ inserted as it is, and a content security policy forbids the page to run or to l
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
+from itertools import groupby
 from typing import Final
 
 import jinja2
 
 from assay.metrics.base import ALL
 from assay.metrics.format import Shown, count
+from assay.reports import grouping, load_tables
 from assay.reports.base import Report
 from assay.reports.view import (
     DIMENSION_QUESTIONS,
@@ -42,22 +46,43 @@ def render(view: View) -> str:
     return _template().render(
         view=view, pictures=() if view.timing else charts.draw(view), signs=SIGNS, dimensions=DIMENSIONS, titles=DIMENSION_TITLES,
         questions=DIMENSION_QUESTIONS, words=STATUS_WORDS, meanings=STATUS_MEANINGS, columns_of=columns_of, ALL=ALL,
-        absent_everywhere=absent_everywhere, count=count,
+        absent_everywhere=absent_everywhere, count=count, findings=grouping.findings, gates=grouping.gates,
+        absences=grouping.absences, loads=load_tables.numbers(view) if view.serving else (),
+        details=load_tables.details(view) if view.serving else (), capacity=load_tables.capacity(view),
     )  # fmt: skip
 
 
-def columns_of(view: View, rows: tuple[MetricRow, ...]) -> tuple[tuple[str, str], ...]:
-    """(key, head) of the columns of a table; the whole experiment is one only where a metric has both kinds of value."""
-    keys = [(column.key, column.label) for column in view.columns if _used(column, rows)]
+def columns_of(view: View, rows: tuple[MetricRow, ...], group: str | None = None) -> tuple[tuple[str, str], ...]:
+    """(key, head) of the columns of a table; the whole experiment is one only where a metric has both kinds of value.
+
+    `group`: of loads only those of this engine and scenario.
+    """
+    chosen = [column for column in view.columns if group in (None, column.group) and _used(column, rows)]
+    keys = [(column.key, column.label if group is None else column.brief) for column in chosen]
     whole = [(ALL, WHOLE)] if not keys or any(ALL in row.cells and len(row.cells) > 1 for row in rows) else []
     return (*keys, *whole)
 
 
-def absent_everywhere(row: MetricRow) -> Shown | None:
-    """The one reason of a metric that has no number anywhere; None where it has a number or several reasons."""
-    reasons = {(shown.text, shown.note): shown for shown in row.cells.values()}
-    alone = next(iter(reasons.values())) if len(reasons) == 1 else None
+def absent_everywhere(row: MetricRow, columns: tuple[tuple[str, str], ...] = ()) -> Shown | None:
+    """The one reason of a metric that has no number in these columns, or anywhere; None where it has one or several reasons."""
+    keys = [key for key, _ in columns] or list(row.cells)
+    cells = [row.cells[key] for key in keys if key in row.cells]
+    alone = cells[0] if len({(shown.text, shown.note) for shown in cells}) == 1 else None
     return alone if alone is not None and not alone.measured else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Span:
+    """A head above neighbouring columns."""
+
+    above: str
+    span: int
+
+
+def spans(heads: Sequence[load_tables.Head]) -> tuple[Span, ...]:
+    """Neighbours with the same head above them, as one."""
+    grouped = ((above, len(list(own))) for above, own in groupby(heads, key=lambda head: head.above))
+    return tuple(Span(above=above, span=number) for above, number in grouped)
 
 
 def _used(column: Column, rows: tuple[MetricRow, ...]) -> bool:
@@ -73,6 +98,7 @@ def _template() -> jinja2.Template:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["batch_by_above"] = spans
     environment.filters["capitalize_first"] = lambda text: text[:1].upper() + text[1:]
     return environment.get_template("report.html")
 

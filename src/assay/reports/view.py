@@ -18,11 +18,12 @@ from assay.metrics.base import ALL, Metric
 from assay.metrics.estimate import Absent, Estimate, Value
 from assay.metrics.format import Shown, count, given, percent, reading, scale_for, show
 from assay.metrics.measured import Measured
-from assay.reports import series, serving_series
+from assay.reports import load_words, series, serving_series
+from assay.reports.reading import ORDER, tool_of
 from assay.reports.serving_series import ServingSeries
 from assay.spec.experiment import Experiment
-from assay.spec.plan import Configuration, targets_of
-from assay.spec.serving import Serving, Target
+from assay.spec.plan import Configuration
+from assay.spec.serving import Serving
 from assay.units import NS_PER_S
 from assay.verdict.methods import ArtifactField, Rule, artifact, checklist
 from assay.verdict.sentence import launch_words
@@ -60,26 +61,6 @@ DIMENSION_QUESTIONS: Final[Mapping[str, str]] = {
 }
 QUALITY: Final = ("quality", "quality_difference")
 WHOLE: Final = "whole experiment"
-# The order in which people look for numbers; a metric that is not named here comes after those of its dimension.
-READING_ORDER: Final = (
-    "quality", "quality_difference", "loss_deviation", "replicas_agree", "samples_lost", "samples_duplicated",
-    "speedup", "efficiency", "step_time", "step_time_p50", "step_time_p95", "step_time_p99", "step_autocorrelation",
-    "throughput", "wall_time", "speedup_wall", "serial_fraction", "amdahl_ceiling",
-    "usl_contention", "usl_coherency", "usl_peak", "scaled_speedup", "held_out_error", "karp_flatt",
-    "data_time", "forward_time", "backward_time", "optimizer_time", "unknown_time",
-    "cost", "cost_per_item", "items_per_dollar", "cost_per_step", "cost_per_effective_work", "cost_total", "energy",
-    "energy_per_item", "recovery_time", "time_to_detect", "time_to_restart", "time_to_reload", "time_to_recompute",
-    "steps_lost", "training_goodput", "training_goodput_fault",
-    # of a load
-    "cross_talk", "answers_identical", "canaries_answered", "goodput", "slo_attainment", "capacity", "output_throughput",
-    "request_throughput", "input_throughput", "ttft_p50", "ttft_p95", "ttft_p99", "ttft_visible_p50", "tpot_p50", "tpot_p95",
-    "tpot_p99", "itl_p50", "itl_p99", "e2e_p50", "e2e_p95", "e2e_p99", "ttft_cold", "session_time_p50", "tool_share",
-    "step_ttft_p50", "ttft_sent_p99", "send_lag_p99", "offered_rate", "achieved_rate", "in_flight_mean", "little_ratio",
-    "connect_time_p50", "tokens_in_mean", "tokens_out_mean", "cached_share", "replica_imbalance",
-    "cost_per_request", "cost_per_1k_tokens", "cost_per_good_token", "tokens_per_dollar", "energy_per_token",
-    "error_rate", "availability", "requests_lost", "slo_before", "slo_during", "slo_after", "goodput_under_failure",
-    "outage_detect_time", "recovery_time_serving",
-)  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,6 +73,8 @@ class Column:
     engine: str = ""  # of a load
     scenario: str = ""
     load: float | None = None  # requests in flight, or requests per second
+    group: str = ""  # of a load: engine and scenario, as far as there are several
+    brief: str = ""  # of a load: the label without the group
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,6 +107,12 @@ class MetricRow:
     formula: str
     primary: bool
     cells: Mapping[str, Shown]
+    tool: str = ""  # the load generator that defines it so; empty for a definition of ours
+
+    @property
+    def known(self) -> bool:
+        """Whether it has a number anywhere."""
+        return any(shown.measured for shown in self.cells.values())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -185,6 +174,8 @@ class LaunchRow:
     step: str
     warmup: int | None
     shape: str
+    due: int = 0  # of a load: its requests without the cold ones
+    answered: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -273,8 +264,18 @@ class View:
         return tuple(row for row in self.metrics if row.primary)
 
     def of_dimension(self, dimension: str) -> tuple[MetricRow, ...]:
-        """The metrics of one dimension."""
-        return tuple(row for row in self.metrics if row.dimension == dimension)
+        """The metrics of one dimension, as we define them."""
+        return tuple(row for row in self.metrics if row.dimension == dimension and not row.tool)
+
+    @property
+    def of_tools(self) -> tuple[MetricRow, ...]:
+        """Other tools' definitions of the same quantities."""
+        return tuple(row for row in self.metrics if row.tool)
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """Engines and scenarios, each once, as far as there are several."""
+        return tuple(dict.fromkeys(column.group for column in self.columns))
 
     def metric(self, name: str) -> MetricRow | None:
         """A metric by name."""
@@ -305,6 +306,7 @@ def build(measured: Measured, judgement: Judgement) -> View:
     columns = _columns(measured)
     labels = {column.key: column.label for column in columns}
     verdict, experiment, manifest = judgement.verdict, measured.experiment, measured.manifest
+    served = serving_series.build(measured)
     metrics = _timing_metrics(judgement) if is_timing(measured) else _metrics(judgement, experiment.workload.work)
     if experiment.serving is not None and experiment.quality is None:  # of a load, quality is asked for or it is not
         metrics = tuple(replace(row, primary=row.primary and row.name not in QUALITY) for row in metrics)
@@ -327,10 +329,10 @@ def build(measured: Measured, judgement: Judgement) -> View:
         gates=_gate_rows(verdict.gates, labels),
         findings=_findings(verdict.findings, labels),
         recommendations=() if is_timing(measured) else _recommendation_rows(verdict.recommendations, labels),
-        launches=_launches(measured, labels),
+        launches=_launches(measured, labels, served),
         environment=_environment(manifest.get("environment")),
         conditions=_conditions(experiment, manifest, measured, labels[measured.base]),
-        overhead=_overhead(metrics, labels),
+        overhead=_overhead(metrics, labels) if served is None else _lag(metrics, labels),
         rules=checklist(measured, judgement),
         artifact=artifact(measured, judgement),
         series=series.build(measured, judgement.results),
@@ -338,35 +340,27 @@ def build(measured: Measured, judgement: Judgement) -> View:
         quality_metric=experiment.quality.metric if experiment.quality else None,
         quality_margin=experiment.quality.margin if experiment.quality else None,
         timing=_timing(measured, judgement) if is_timing(measured) else (),
-        serving=serving_series.build(measured),
+        serving=served,
         load_word="" if experiment.serving is None else "concurrency" if experiment.serving.concurrency else "rate",
     )  # fmt: skip
 
 
 def _columns(measured: Measured) -> tuple[Column, ...]:
     if (serving := measured.experiment.serving) is not None:
-        engines = len(targets_of(serving)) > 1
-        return tuple(
-            Column(
-                key=one.name, label=_load_label(serving, one, engines), workers=one.workers, engine=one.target,
-                scenario=one.scenario, load=one.load,
-            )
-            for one in measured.varied
-        )  # fmt: skip
+        return tuple(_load_column(serving, one) for one in measured.varied)
     return tuple(
         Column(key=one.name, label="a call" if is_timing(measured) else _workers(one.workers), workers=one.workers)
         for one in measured.varied
     )
 
 
-def _load_label(serving: Serving, one: Configuration, engines: bool) -> str:
-    """What people call a load: "8 in flight", "5 req/s", with engine and scenario where there are several."""
-    parts = [*([one.target] if engines else []), *([one.scenario] if len(serving.scenarios) > 1 else [])]
-    if one.load is None:
-        parts.append(serving.arrivals.process.replace("_", " "))
-    else:
-        parts.append(f"{given(one.load)} {'in flight' if serving.concurrency else 'req/s'}")
-    return ", ".join(parts)
+def _load_column(serving: Serving, one: Configuration) -> Column:
+    """A load is called "8 in flight" or "5 req/s", after its engine and scenario where there are several."""
+    group, load = load_words.group_of(serving, one), load_words.load_of(serving, one)
+    return Column(
+        key=one.name, label=f"{group}, {load}" if group else load, workers=one.workers, engine=one.target,
+        scenario=one.scenario, load=one.load, group=group, brief=load,
+    )  # fmt: skip
 
 
 def _workers(level: int) -> str:
@@ -391,7 +385,7 @@ def _metrics(judgement: Judgement, work: str) -> tuple[MetricRow, ...]:
     """Every metric that was judged: by dimension, the primary ones first, then in the order in which people look."""
     rows = [_metric_row(judgement.metrics[name], values, work) for name, values in judgement.results.items()]
     dimensions = {dimension: place for place, dimension in enumerate(DIMENSIONS)}
-    reading = {name: place for place, name in enumerate(READING_ORDER)}
+    reading = {name: place for place, name in enumerate(ORDER)}
 
     def place(row: MetricRow) -> tuple[int, bool, int, str]:
         known = reading.get(row.name, len(reading))
@@ -425,7 +419,7 @@ def _metric_row(metric: Metric, values: Mapping[str, Value], work: str) -> Metri
     return MetricRow(
         name=metric.name, title=metric.title, dimension=metric.dimension, unit=metric.unit, shown_unit=scale.label,
         better=metric.better, formula=metric.formula, primary=metric.primary,
-        cells={key: show(value, scale) for key, value in values.items()},
+        cells={key: show(value, scale) for key, value in values.items()}, tool=tool_of(metric.name),
     )  # fmt: skip
 
 
@@ -461,7 +455,17 @@ def _findings(findings: tuple[Finding, ...], labels: Mapping[str, str]) -> tuple
     )  # fmt: skip
 
 
-def _launches(measured: Measured, labels: Mapping[str, str]) -> tuple[LaunchRow, ...]:
+def _launches(
+    measured: Measured, labels: Mapping[str, str], served: ServingSeries | None
+) -> tuple[LaunchRow, ...]:
+    rows = _launch_rows(measured, labels)
+    if served is None:
+        return rows
+    tallies = ((row, served.tallies.get(row.number)) for row in rows)
+    return tuple(replace(row, due=tally.due, answered=tally.answered) if tally else row for row, tally in tallies)
+
+
+def _launch_rows(measured: Measured, labels: Mapping[str, str]) -> tuple[LaunchRow, ...]:
     steps = measured.global_steps.group_by("launch").agg(
         pl.len().alias("steps"), pl.col("step_s").median().alias("step_s")
     )
@@ -530,7 +534,8 @@ def _plain(value: object) -> str:
 def _conditions(experiment: Experiment, manifest: Mapping[str, Any], measured: Measured, base: str) -> tuple[Fact, ...]:
     """What was asked for: the conditions without which no number of the report may be quoted."""
     if experiment.serving is not None:
-        return _of_load(experiment, experiment.serving, manifest, measured)
+        words = load_words.conditions(experiment, experiment.serving, manifest, measured)
+        return tuple(Fact(name=name, text=text) for name, text in words.items())
     launches, quality, prices = experiment.launches, experiment.quality, experiment.prices
     facts = {
         "Workload": " ".join((experiment.workload.script, *experiment.workload.arguments)),
@@ -554,67 +559,6 @@ def _conditions(experiment: Experiment, manifest: Mapping[str, Any], measured: M
         facts = {**facts, "Launches": _rounds(experiment, measured)}
     shown = TIMING_FACTS if is_timing(measured) else tuple(facts)
     return tuple(Fact(name=name, text=facts[name]) for name in shown)
-
-
-def _of_load(
-    experiment: Experiment, serving: Serving, manifest: Mapping[str, Any], measured: Measured
-) -> tuple[Fact, ...]:
-    """The conditions of a load."""
-    asked, prompts, prices = serving.arrivals, serving.prompts, experiment.prices
-    loads = ", ".join(given(float(load)) for load in serving.concurrency or serving.rate)
-    what = "in flight" if serving.concurrency else "requests/s"
-    texts = prompts.source + (f", {prompts.turns} turns" if prompts.turns > 1 else "")
-    shared = (
-        f", {prompts.prefix_tokens} shared tokens in {count(prompts.prefixes, 'prefixes')}"
-        if prompts.prefix_tokens
-        else ""
-    )
-    facts = {
-        "Engines": "; ".join(_engine(target) for target in targets_of(serving)),
-        "Model": f"{serving.model or 'not named'}; lengths by {serving.tokenizer or 'words, no tokenizer was given'}",
-        "Task": f"{serving.task}, {'streamed' if serving.stream else 'not streamed'}, temperature {given(serving.temperature)}",
-        "Scenarios": ", ".join(serving.scenarios),
-        "Prompts": f"{texts}{shared}, cache: {prompts.cache.replace('_', ' ')}",
-        "Load": f"{asked.process.replace('_', ' ')}{f', {loads} {what}' if loads else ''}; {given(asked.warm_up_s)} s to warm up, "
-        f"then {given(asked.duration_s)} s",
-        "Objectives": _objectives(serving),
-        "Clock": "every latency begins when its request was due",
-        "Launches": f"{launch_words(measured)}, seed {experiment.launches.seed}",
-        "Intervals": f"{percent(experiment.launches.confidence, 4)} confidence; the launch is the unit of analysis",
-        "Prices": "none given" if prices is None else (
-            f"${given(prices.usd_per_worker_hour)} per replica-hour ({prices.as_of.isoformat()}, {prices.source})"
-        ),
-        "Energy": experiment.energy.source,
-        "Faults": "; ".join(
-            f"{fault.kind}, {given(fault.at_s)} s into the measured part, for {given(fault.for_s)} s" for fault in experiment.faults
-        ) or "none",
-        "Record": f"{manifest.get('id', 'unnamed')}, {measured.state}, {'sealed' if measured.sealed else 'not sealed'}",
-        "Made": f"{manifest.get('created_utc', 'unknown time')} by assay {manifest.get('assay_version', '?')}",
-    }  # fmt: skip
-    return tuple(Fact(name=name, text=text) for name, text in facts.items())
-
-
-def _engine(target: Target) -> str:
-    replicas = len(target.urls) or target.replicas
-    how = "started by assay" if target.command else "running before"
-    router = (
-        ", behind a router"
-        if target.router
-        else f", shared out {target.balance.replace('_', ' ')}"
-        if replicas > 1
-        else ""
-    )
-    return f"{target.name}: {target.backend}, {count(replicas, 'replicas')}, {how}{router}"
-
-
-def _objectives(serving: Serving) -> str:
-    asked = serving.objectives
-    named = (
-        ("TTFT", asked.ttft_s), ("visible TTFT", asked.ttft_visible_s), ("TPOT", asked.tpot_s), ("gap", asked.itl_s),
-        ("end to end", asked.e2e_s),
-    )  # fmt: skip
-    words = [f"{name} ≤ {given(limit)} s" for name, limit in named if limit is not None]
-    return f"{', '.join(words)}, for {percent(asked.attainment, 4)} of the requests due" if words else "none given"
 
 
 def _rounds(experiment: Experiment, measured: Measured) -> str:
@@ -647,3 +591,14 @@ def _overhead(metrics: tuple[MetricRow, ...], labels: Mapping[str, str]) -> tupl
         missing = Absent(reason="not_measured", detail="the record does not say what the instrument itself cost")
         return ((WHOLE, show(missing)),)
     return tuple((labels.get(key, _place(key)), shown) for key, shown in row.cells.items())
+
+
+def _lag(metrics: tuple[MetricRow, ...], labels: Mapping[str, str]) -> tuple[tuple[str, Shown], ...]:
+    """What a client costs is that it sends late: the worst of the loads."""
+    cells = next((row.cells for row in metrics if row.name == "send_lag_p99"), {})
+    known = [(shown.value.value, key) for key, shown in cells.items() if isinstance(shown.value, Estimate)]
+    if not known:
+        missing = Absent(reason="insufficient", detail="no load has enough requests for the p99 of how late they were sent")
+        return (("send lag, p99", next(iter(cells.values()), show(missing)) if len(cells) == 1 else show(missing)),)
+    worst = max(known)[1]
+    return ((f"send lag, p99, at its worst ({labels[worst]})", cells[worst]),)

@@ -2,51 +2,67 @@
 
 from __future__ import annotations
 
+from typing import Any, Final
+
 import altair as alt
 
-from assay.reports.pictures.base import Drawing, Key, Missing, absence, colour, common_scale, data, in_words
-from assay.reports.pictures.loads import estimate, line_keys, lines, load_axis, over_loads, scenarios, vertical
-from assay.reports.view import View
+from assay.reports.pictures.base import Drawing, Key, Missing, absence, colour, in_words
+from assay.reports.pictures.loads import (
+    AXIS,
+    PLOT,
+    SMALL,
+    ceiling,
+    engines_of,
+    estimates_of,
+    line_keys,
+    lines,
+    load_axis,
+    over_loads,
+    packed,
+    scenarios,
+    side_by_side,
+    vertical,
+)
+from assay.reports.view import MetricRow, View
 
-TITLE = "Goodput against load"
+TITLE: Final = "Goodput against load"
 
 
 def draw(view: View) -> list[Drawing | Missing]:
-    """One picture per scenario; none where no objectives were given."""
+    """One picture, with small multiples where there are several scenarios; none where no objectives were given."""
     row = view.metric("goodput")
     if view.serving is None or row is None:
         return []
-    found: list[Drawing | Missing] = []
-    for scenario in scenarios(view):
-        title = f"{TITLE}: {scenario}" if len(scenarios(view)) > 1 else TITLE
-        own = lines(view, lambda column: column.engine, lambda column, only=scenario: column.scenario == only)  # type: ignore[misc]
-        values = [value for line in own for column in line.columns if (value := estimate(row, column)) is not None]
-        if not values:
-            found.append(Missing(title=title, reason=absence(view, row, "Goodput")))
-            continue
-        scale = common_scale(row)
-        chart = over_loads(view, row, own, scale)
-        keys = line_keys(view, own)
-        if view.load_word == "rate":
-            top = (
-                max(*(value.value for value in values), *(column.load or 0.0 for column in view.columns)) * scale.factor
-            )
-            chart = over_loads(view, row, own, scale, ceiling=top * 1.08)
-            loads = sorted({column.load or 0.0 for column in view.columns})
-            ideal = alt.Chart(data([{"x": load, "value": load * scale.factor} for load in loads]))
-            y = vertical(max(top, 1e-9) * 1.08)
-            chart = alt.layer(
-                ideal.mark_line(strokeDash=[6, 3], strokeWidth=1.5, color=colour("muted")).encode(
-                    x=load_axis(view), y=y("value")
-                ),
-                *chart.layer,
-            )
-            from assay.reports.pictures.base import above, sized
+    every = lines(view, lambda column: column.engine)
+    values = estimates_of(row, every)
+    if not values:
+        return [Missing(title=TITLE, reason=absence(view, row, "Goodput"))]
+    names = scenarios(view)
+    charts = [_chart(view, row, name, small=len(names) > 1) for name in names]
+    keys = line_keys(view, every, values)
+    if view.load_word == "rate":
+        keys.append(Key(mark="dash", role="muted", text="every request due was good"))
+    over = f"Good requests per second over the {AXIS[view.load_word]}. " if len(names) > 1 else ""
+    return [Drawing(
+        title=TITLE, chart=side_by_side(charts) if len(names) > 1 else charts[0], key=tuple(keys), description=in_words(view, row),
+        caption=f"{over}A request is good if it met every objective; one that failed met none.",
+    )]  # fmt: skip
 
-            chart = sized(chart.properties(title=above(f"{row.title}, {scale.label}")), 230)
-            keys.append(Key(mark="dash", role="muted", text="every request due was good"))
-        found.append(Drawing(
-            title=title, chart=chart, key=tuple(keys), description=in_words(view, row),
-            caption="A request is good if it met every objective; one that failed met none.",
-        ))  # fmt: skip
-    return found
+
+def _chart(view: View, row: MetricRow, scenario: str, *, small: bool) -> Any:
+    """Small multiples share their vertical axis; an interval beyond what was offered is cut off."""
+    values = estimates_of(row, lines(view, lambda column: column.engine))
+    loads = sorted({column.load or 0.0 for column in view.columns})
+    offered = view.load_word == "rate"
+    most = 1.08 * max(loads[-1], *(value.value for value in values)) if offered else float("inf")
+    top = ceiling(values, 1.0, most)
+    beneath = []
+    if offered:
+        ideal = alt.Chart(packed([{"x": load, "value": load} for load in loads]))
+        beneath = [
+            ideal.mark_line(strokeDash=[6, 3], strokeWidth=1.5, color=colour("muted")).encode(
+                x=load_axis(view, width=SMALL[0] if small else PLOT, title=not small), y=vertical(top)("value")
+            )
+        ]
+    title = scenario if small else ""
+    return over_loads(view, row, engines_of(view, scenario), top=top, small=small, title=title, beneath=beneath)

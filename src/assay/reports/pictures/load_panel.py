@@ -7,40 +7,58 @@ from typing import Any, Final, Literal
 import altair as alt
 
 from assay.metrics.format import given
-from assay.reports.pictures.base import WIDTH, Drawing, Missing, Rows, above, common_scale, top_of
-from assay.reports.pictures.loads import Line, drawn, estimate, line_keys, lines, load_axis, marked, vertical
-from assay.reports.view import Column, View
+from assay.reports.pictures.base import Drawing, Missing, Rows, above, common_scale
+from assay.reports.pictures.loads import (
+    SMALL,
+    Line,
+    ceiling,
+    drawn,
+    estimate,
+    estimates_of,
+    line_keys,
+    lines,
+    load_axis,
+    marked,
+    side_by_side,
+    vertical,
+)
+from assay.reports.view import Column, MetricRow, View
 
 Condition = Literal["engine", "scenario", "load"]
-PRESET: Final = (
-    "output_throughput", "request_throughput", "input_throughput", "error_rate",
-    "ttft_p50", "ttft_p95", "tpot_p50", "e2e_p95",
-)  # fmt: skip
+PRESET: Final = {
+    "output_throughput": "output tokens/s", "request_throughput": "requests/s", "input_throughput": "input tokens/s",
+    "error_rate": "failed", "ttft_p50": "TTFT p50", "ttft_p95": "TTFT p95", "tpot_p50": "TPOT p50", "e2e_p95": "end to end p95",
+}  # fmt: skip
 TITLES: Final = {
     "engine": "Eight numbers by engine",
     "scenario": "Eight numbers by scenario",
     "load": "Eight numbers by load",
 }
-PANEL: Final = (WIDTH // 2 - 46, 110)
+ACROSS: Final = {
+    "concurrency": "Each over the requests in flight.", "rate": "Each over the requests offered per second.", "": "",
+}  # fmt: skip
 
 
 def draw(view: View, by: Condition = "engine") -> Drawing | Missing:
     """Two columns of four panels; by load the scenarios or engines lie along the axis."""
     if view.serving is None:
         return Missing(title=TITLES[by], reason="This record holds no load.")
-    rows = [row for name in PRESET if (row := view.metric(name)) is not None]
+    rows = [row for name in PRESET if (row := view.metric(name)) is not None and row.known]
     found = lines(view, lambda column: _group(view, column, by))
-    panels = [panel for row in rows if (panel := _panel(view, row.name, found, by)) is not None]
+    panels = [_panel(view, row, found, by) for row in rows if estimates_of(row, found)]
     if not panels:
         return Missing(title=TITLES[by], reason="None of the eight numbers was measured.")
-    chart = alt.concat(*panels, columns=2, spacing={"row": 12, "column": 14})
-    measured = [row for row in rows if any(estimate(row, column) for column in view.columns)]
+    values = [value for row in rows for value in estimates_of(row, found)]
     return Drawing(
-        title=TITLES[by], chart=chart, key=tuple(line_keys(view, found)), caption="Every number stands in the table of all metrics.",
-        description=" ".join(f"{row.title}: " + "; ".join(
-            f"{column.label} {cell.full}" for column in view.columns if (cell := row.cells.get(column.key)) is not None
-        ) + "." for row in measured),
+        title=TITLES[by], chart=side_by_side(panels), key=tuple(line_keys(view, found, values)),
+        caption=f"{ACROSS[view.load_word] if by != 'load' else ''} Every number stands in the tables.".strip(),
+        description=" ".join(f"{row.title}: {_words(view, row)}." for row in rows),
     )  # fmt: skip
+
+
+def _words(view: View, row: MetricRow) -> str:
+    cells = ((column.label, row.cells.get(column.key)) for column in view.columns)
+    return "; ".join(f"{label} {cell.full}" for label, cell in cells if cell is not None)
 
 
 def conditions(view: View) -> tuple[Condition, ...]:
@@ -63,25 +81,19 @@ def _group(view: View, column: Column, by: Condition) -> str:
     return f"{own}, {other}" if len(others) > 1 else own
 
 
-def _panel(view: View, name: str, found: tuple[Line, ...], by: Condition) -> Any:
-    row = view.metric(name)
-    assert row is not None
-    values = [value for column in view.columns if (value := estimate(row, column)) is not None]
-    if not values:
-        return None
+def _panel(view: View, row: MetricRow, found: tuple[Line, ...], by: Condition) -> Any:
     scale = common_scale(row)
-    top = top_of(values, scale.factor)
-    y = vertical(top)
+    top = ceiling(estimates_of(row, found), scale.factor)
     layers = []
     for line in found:
         rows: Rows = [
             marked(value, scale.factor, top) | {"x": _across(view, column, by)}
             for column in line.columns if (value := estimate(row, column)) is not None
         ]  # fmt: skip
-        if rows:
-            layers += drawn(rows, line, _axis(view, by), y)
-    title = above(f"{row.title}, {scale.label}" if scale.label else row.title)
-    return alt.layer(*layers).properties(width=PANEL[0], height=PANEL[1], title=title)
+        layers += drawn(rows, line, _axis(view, by), vertical(top)) if rows else []
+    unit = "" if row.unit == "1/s" else scale.label
+    title = ", ".join(part for part in (PRESET[row.name], unit) if part)
+    return alt.layer(*layers).properties(width=SMALL[0], height=SMALL[1], title=above(title))
 
 
 def _across(view: View, column: Column, by: Condition) -> float:
@@ -96,7 +108,7 @@ def _places(view: View) -> list[tuple[str, str]]:
 
 def _axis(view: View, by: Condition) -> alt.X:
     if by != "load":
-        return load_axis(view)
+        return load_axis(view, width=SMALL[0], title=False)
     places = _places(view)
     names = [engine if len({e for e, _ in places}) > 1 else scenario for engine, scenario in places]
     words = " : ".join(f"datum.value == {i} ? '{_quoted(name)}'" for i, name in enumerate(names)) + " : ''"

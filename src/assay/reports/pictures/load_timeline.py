@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import altair as alt
 
 from assay.metrics.format import given, scale_for
-from assay.reports.pictures.base import WIDTH, Drawing, Key, Missing, Rows, above, colour, data, number_axis
-from assay.reports.serving_series import LoadTimeline
+from assay.reports.pictures.base import WIDTH, Drawing, Key, Missing, Rows, above, colour, number_axis
+from assay.reports.pictures.loads import packed
+from assay.reports.serving_series import LoadTimeline, Span
 from assay.reports.view import View
 
-HEIGHT = 130
-LOWER = 80
+HEIGHT: Final = 130
+LOWER: Final = 80
+WIDE: Final = WIDTH - 46  # without the labels of the vertical axis
+KINDS: Final = (("good", "main"), ("late", "second"), ("failed", "bad"))
 
 
 def draw(view: View) -> list[Drawing | Missing]:
@@ -23,107 +25,120 @@ def draw(view: View) -> list[Drawing | Missing]:
 
 def _of(view: View, line: LoadTimeline) -> Drawing:
     label = f"{view.label(line.configuration)}, launch {line.launch}"
-    title = f"Under a fault: {label}" if line.role == "fault" else f"Over time: {label}"
-    end = line.bins[-1].end_s
-    x_scale = alt.Scale(domain=[0, end], nice=False)
-
-    def x(field: str, last: bool = False) -> alt.X:
-        axis = (
-            number_axis(title="seconds after the load began", grid=False)
-            if last
-            else alt.Axis(title=None, labels=False, grid=False)
-        )
-        return alt.X(f"{field}:Q", scale=x_scale, axis=axis)
-
-    kinds = ("good", "answered late", "failed")
-    rows: Rows = []
-    for b in line.bins:
-        width = b.end_s - b.begin_s
-        bottom = 0.0
-        for kind, number in zip(kinds, (b.met, b.ok - b.met, b.failed), strict=True):
-            rows.append({"a": b.begin_s, "b": b.end_s, "kind": kind, "low": bottom, "high": bottom + number / width})
-            bottom += number / width
-    top = max(row["high"] for row in rows) * 1.05 or 1.0
-    y = alt.Y("low:Q", scale=alt.Scale(domain=[0, top], nice=False), axis=number_axis(title=None))
-    bars = alt.Chart(data([row for row in rows if row["high"] > row["low"]])).mark_rect().encode(
-        x=x("a"), x2="b:Q", y=y, y2="high:Q",
-        color=alt.Color("kind:N", legend=None, scale=alt.Scale(domain=list(kinds), range=[colour("main"), colour("second"), colour("bad")])),
-    )  # fmt: skip
-    upper = alt.layer(*_shades(line, x, end), bars).properties(
-        width=WIDTH, height=HEIGHT, title=above("requests due per second")
-    )
-    seen = [b.ttft_s for b in line.bins if b.ttft_s is not None]
-    parts = [upper]
-    if seen:
-        scale = scale_for("s", seen)
-        dots: Rows = [
-            {"x": (b.begin_s + b.end_s) / 2, "y": b.ttft_s * scale.factor} for b in line.bins if b.ttft_s is not None
-        ]
-        lower = alt.Chart(data(dots)).mark_line(
-            color=colour("ink"), strokeWidth=1.4, point={"size": 12, "color": colour("ink"), "filled": True}
-        )
-        ttft = lower.encode(
-            x=x("x", True), y=alt.Y("y:Q", scale=alt.Scale(zero=True, nice=True), axis=number_axis(title=None))
-        )
-        parts.append(
-            alt.layer(*_shades(line, x, end), ttft).properties(
-                width=WIDTH, height=LOWER, title=above(f"median TTFT, {scale.label}, by when the request was due")
-            )
-        )
+    parts = [_requests(line), *_latency(line)]
     return Drawing(
-        title=title,
-        chart=alt.vconcat(*parts, spacing=6),
-        caption=_caption(line),
-        description=_words(line),
-        key=_keys(line),
+        title=f"Under a fault: {label}" if line.role == "fault" else f"Over time: {label}",
+        chart=alt.vconcat(*parts, spacing=6) if len(parts) > 1 else parts[0],
+        caption=_caption(line), description=_words(line), key=_keys(line),
+    )  # fmt: skip
+
+
+def _x(line: LoadTimeline, field: str, *, last: bool) -> alt.X:
+    """Seconds; only the lower picture has labels."""
+    named = number_axis(title="seconds after the load began", grid=False)
+    axis = named if last else alt.Axis(title=None, labels=False, grid=False)
+    return alt.X(f"{field}:Q", scale=alt.Scale(domain=[0, line.bins[-1].end_s], nice=False), axis=axis)
+
+
+def _requests(line: LoadTimeline) -> Any:
+    """Bars of what was due per second, by what became of it."""
+    rows = _stacked(line)
+    top = max((row["high"] for row in rows), default=1.0) * 1.05
+    y = alt.Y("low:Q", scale=alt.Scale(domain=[0, top], nice=False), axis=alt.Axis(tickCount=4, title=None))
+    last = not _latency_seen(line)
+    x = _x(line, "a", last=last)
+    bars = [
+        alt.Chart(packed([row for row in rows if row["kind"] == kind]))
+        .mark_rect(color=colour(role), stroke=colour("paper"), strokeWidth=0.4)
+        .encode(x=x, x2="b:Q", y=y, y2="high:Q")
+        for kind, role in KINDS
+        if any(row["kind"] == kind for row in rows)
+    ]
+    chart = alt.layer(*_shades(line, last=last), *bars)
+    return chart.properties(width=WIDE, height=HEIGHT, title=above("requests due per second"))
+
+
+def _stacked(line: LoadTimeline) -> Rows:
+    rows: Rows = []
+    for one in line.bins:
+        width, bottom = one.end_s - one.begin_s, 0.0
+        for (kind, _), number in zip(KINDS, (one.met, one.ok - one.met, one.failed), strict=True):
+            if number:
+                high = bottom + number / width
+                rows.append({"a": one.begin_s, "b": one.end_s, "kind": kind, "low": bottom, "high": high})
+                bottom = high
+    return rows
+
+
+def _latency_seen(line: LoadTimeline) -> bool:
+    return any(one.ttft_s is not None for one in line.bins)
+
+
+def _latency(line: LoadTimeline) -> list[Any]:
+    """The median of the first token, in the same bins; nothing where no answer had one."""
+    if not _latency_seen(line):
+        return []
+    scale = scale_for("s", (one.ttft_s for one in line.bins if one.ttft_s is not None))
+    rows: Rows = [
+        {"x": (one.begin_s + one.end_s) / 2, "y": None if one.ttft_s is None else one.ttft_s * scale.factor}
+        for one in line.bins
+    ]
+    y = alt.Y("y:Q", scale=alt.Scale(zero=True, nice=True), axis=alt.Axis(tickCount=3, title=None))
+    drawn = alt.Chart(packed(rows)).mark_line(
+        color=colour("ink"), strokeWidth=1.4, point={"size": 12, "color": colour("ink"), "filled": True}
     )
+    chart = alt.layer(*_shades(line, last=True), drawn.encode(x=_x(line, "x", last=True), y=y))
+    title = above(f"median TTFT, {scale.label}, by when the request was due")
+    return [chart.properties(width=WIDE, height=LOWER, title=title)]
 
 
-def _shades(line: LoadTimeline, x: Callable[[str], alt.X], end: float) -> list[Any]:
-    shades: list[Any] = []
+def _shades(line: LoadTimeline, *, last: bool) -> list[Any]:
+    """What lies outside of the measured window, faults, and outages."""
+    end = line.bins[-1].end_s
     outside: Rows = []
     if line.window_s is not None:
         outside = [{"from": 0.0, "to": line.window_s[0]}, {"from": line.window_s[1], "to": end}]
-    for role, rows, opacity in (
-        ("band", outside, 0.3),
-        ("bad", [_ends(span.begin_s, span.end_s, end) for span in line.spans if span.kind == "fault"], 0.16),
-        ("fourth", [_ends(span.begin_s, span.end_s, end) for span in line.spans if span.kind == "down"], 0.22),
-    ):
-        kept = [row for row in rows if row["to"] > row["from"]]
-        if kept:
-            shades.append(
-                alt.Chart(data(kept)).mark_rect(color=colour(role), opacity=opacity).encode(x=x("from"), x2="to:Q")
-            )
-    return shades
+    faults = [_ends(span, end) for span in line.spans if span.kind == "fault"]
+    down = [_ends(span, end) for span in line.spans if span.kind == "down"]
+    found = []
+    for role, rows, opacity in (("band", outside, 0.3), ("bad", faults, 0.16), ("fourth", down, 0.22)):
+        if kept := [row for row in rows if row["to"] > row["from"]]:
+            shade = alt.Chart(packed(kept)).mark_rect(color=colour(role), opacity=opacity)
+            found.append(shade.encode(x=_x(line, "from", last=last), x2="to:Q"))
+    return found
 
 
-def _ends(begin: float, finish: float | None, end: float) -> dict[str, float]:
-    return {"from": max(0.0, begin), "to": min(end, end if finish is None else finish)}
+def _ends(span: Span, end: float) -> dict[str, float]:
+    return {"from": max(0.0, span.begin_s), "to": min(end, end if span.end_s is None else span.end_s)}
 
 
 def _caption(line: LoadTimeline) -> str:
-    said = [
-        f"{span.what} from {given(span.begin_s)} s"
-        + (f" to {given(span.end_s)} s" if span.end_s is not None else " on")
-        for span in line.spans
-    ]
-    return (
-        "; ".join(said) + "."
-        if said
-        else "Requests stand at the moment at which they were due, whenever they were answered."
-    )
+    if not line.spans:
+        return "Requests stand at the moment at which they were due, whenever they were answered."
+    return f"{'; '.join(_told(span) for span in line.spans)}."
+
+
+def _told(span: Span) -> str:
+    until = f"to {given(round(span.end_s, 2))} s" if span.end_s is not None else "on"
+    return f"{span.what} from {given(round(span.begin_s, 2))} s {until}"
 
 
 def _words(line: LoadTimeline) -> str:
-    due, ok, met = (sum(getattr(b, name) for b in line.bins) for name in ("due", "ok", "met"))
-    return f"{due} requests were due, {ok} were answered, {met} of them met every objective, {due - ok} failed. {_caption(line)}"
+    due, ok, met = (sum(getattr(one, name) for one in line.bins) for name in ("due", "ok", "met"))
+    return (
+        f"{due} requests were due, {ok} were answered, {met} of them met every objective, {due - ok} failed. "
+        f"{_caption(line)}"
+    )
 
 
 def _keys(line: LoadTimeline) -> tuple[Key, ...]:
+    """Only what is in the picture."""
+    kinds = {row["kind"] for row in _stacked(line)}
     keys = [
-        Key(mark="bar", role="main", text="answered, every objective met"), Key(mark="bar", role="second", text="answered, an objective missed"),
-        Key(mark="bar", role="bad", text="failed"),
-    ]  # fmt: skip
+        *([Key(mark="bar", role="main", text="answered, every objective met")] if "good" in kinds else []),
+        *([Key(mark="bar", role="second", text="answered, an objective missed")] if "late" in kinds else []),
+        *([Key(mark="bar", role="bad", text="failed")] if "failed" in kinds else []),
+    ]
     if line.window_s is not None:
         keys.append(Key(mark="band", role="band", text="outside of the measured window"))
     if any(span.kind == "fault" for span in line.spans):

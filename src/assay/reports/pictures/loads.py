@@ -1,26 +1,30 @@
-"""What do the pictures of a load share?  Lines over the load, one colour and shape per engine, one picture per scenario."""
+"""What do the pictures of a load share?  Lines over the load, one colour and shape per engine, small multiples by scenario."""
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import altair as alt
 
 from assay.metrics.estimate import Estimate
-from assay.metrics.format import Scale
+from assay.metrics.format import Scale, given
 from assay.reports.pictures.base import (
     CATEGORIES,
+    FONT_SIZE,
     LOG_FROM,
     SHAPES,
+    WIDTH,
     Key,
     Rows,
     above,
     colour,
-    data,
+    common_scale,
     has_interval,
+    has_width,
     number_axis,
     sized,
     top_of,
@@ -28,6 +32,9 @@ from assay.reports.pictures.base import (
 from assay.reports.view import Column, MetricRow, View
 
 AXIS: Final = {"concurrency": "requests in flight", "rate": "requests per second offered", "": "load"}
+SMALL: Final = (WIDTH // 2 - 52, 120)  # a small multiple: two beside each other fill the common width
+CHARACTER: Final = 0.62  # width of a character, in font sizes
+PLOT: Final = WIDTH - 60  # about what the vertical axis leaves
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,52 +74,58 @@ def lines(
     return tuple(found)
 
 
-def load_axis(view: View, field: str = "x") -> alt.X:
-    """The horizontal axis: every load has its tick."""
+def engines_of(view: View, scenario: str) -> tuple[Line, ...]:
+    """A line per engine, of the loads of one scenario."""
+    return lines(view, lambda column: column.engine, lambda column: column.scenario == scenario)
+
+
+def packed(rows: Rows) -> alt.InlineData:
+    """Rows as data that Altair need not look into: it copies charts, and with them every row, again and again."""
+    return alt.InlineData(values=json.dumps(rows), format=alt.JsonDataFormat(type="json"))
+
+
+def titled(row: MetricRow, scale: Scale) -> str:
+    """A metric and its unit, for an axis: "Time to first token, p95, ms", "Goodput, requests per second"."""
+    if row.unit == "1/s":
+        return row.title if "per second" in row.title else f"{row.title}, requests per second"
+    return f"{row.title}, {scale.label}" if scale.label else row.title
+
+
+# ---- axes --------------------------------------------------------------------------------------------------------
+
+
+def load_axis(view: View, field: str = "x", *, width: int = PLOT, title: bool = True) -> alt.X:
+    """The horizontal axis of loads in a picture of so many pixels: every load has its tick, if its label has room."""
     loads = sorted({column.load or 0.0 for column in view.columns})
     low, high = loads[0], loads[-1]
-    wide = low > 0.0 and high / low > LOG_FROM
+    wide = low > 0.0 and high / low >= LOG_FROM
     room = 0.06 * (high - low) or 0.5
     scale = (
         alt.Scale(type="log", domain=[low / 1.2, high * 1.2], nice=False)
         if wide
         else alt.Scale(domain=[max(0.0, low - room), high + room], nice=False)
     )
-    return alt.X(
-        f"{field}:Q",
-        scale=scale,
-        axis=alt.Axis(title=AXIS[view.load_word], values=_apart(loads, wide), format=",.4~g", grid=False),
-    )
+    axis = alt.Axis(
+        title=AXIS[view.load_word] if title else None, values=apart(loads, wide, width), format=",.4~g", grid=False,
+        labelOverlap=False,
+    )  # fmt: skip
+    return alt.X(f"{field}:Q", scale=scale, axis=axis)
 
 
-def _apart(loads: Sequence[float], wide: bool) -> list[float]:
-    """The loads whose labels do not touch."""
+def apart(loads: Sequence[float], wide: bool, width: int) -> list[float]:
+    """The loads whose labels do not touch in a picture of so many pixels; the largest has its label always."""
     place = math.log if wide else float
     span = (place(loads[-1]) - place(loads[0])) or 1.0
     kept: list[float] = []
     for load in reversed(loads):
-        if not kept or (place(kept[-1]) - place(load)) / span > 0.07:
+        if not kept:
+            kept.append(load)
+            continue
+        pixels = (place(kept[-1]) - place(load)) / span * width * 0.88
+        letters = (len(f"{kept[-1]:g}") + len(f"{load:g}")) / 2 + 1.2
+        if pixels > letters * CHARACTER * FONT_SIZE:
             kept.append(load)
     return kept[::-1]
-
-
-def estimate(row: MetricRow | None, column: Column) -> Estimate | None:
-    """A metric's number at one load, if it was measured."""
-    cell = row.cells.get(column.key) if row is not None else None
-    return cell.value if cell is not None and isinstance(cell.value, Estimate) else None
-
-
-def over_loads(
-    view: View, row: MetricRow, found: Sequence[Line], scale: Scale, *, height: int = 230, ceiling: float | None = None
-) -> Any:
-    """Lines with intervals over the load."""
-    values = [value for line in found for column in line.columns if (value := estimate(row, column)) is not None]
-    top = min(top_of(values, scale.factor), ceiling if ceiling is not None else math.inf)
-    y = vertical(top)
-    layers = [layer for line in found for layer in _layers(view, row, line, scale, top, y)]
-    return sized(
-        alt.layer(*layers).properties(title=above(f"{row.title}, {scale.label}" if scale.label else row.title)), height
-    )
 
 
 def vertical(top: float, low: float = 0.0) -> Callable[[str], alt.Y]:
@@ -122,40 +135,84 @@ def vertical(top: float, low: float = 0.0) -> Callable[[str], alt.Y]:
     )
 
 
-def _layers(view: View, row: MetricRow, line: Line, scale: Scale, top: float, y: Callable[[str], alt.Y]) -> list[Any]:
-    rows: Rows = [
-        marked(value, scale.factor, top) | {"x": column.load or 0.0}
-        for column in line.columns if (value := estimate(row, column)) is not None
-    ]  # fmt: skip
-    return drawn(rows, line, load_axis(view), y) if rows else []
+# ---- lines -------------------------------------------------------------------------------------------------------
+
+
+def estimate(row: MetricRow | None, column: Column) -> Estimate | None:
+    """A metric's number at one load, if it was measured."""
+    cell = row.cells.get(column.key) if row is not None else None
+    return cell.value if cell is not None and isinstance(cell.value, Estimate) else None
+
+
+def estimates_of(row: MetricRow | None, found: Sequence[Line]) -> list[Estimate]:
+    """A metric's numbers along lines."""
+    return [value for line in found for column in line.columns if (value := estimate(row, column)) is not None]
+
+
+def over_loads(
+    view: View, row: MetricRow, found: Sequence[Line], *, top: float, small: bool = False, title: str = "",
+    beneath: Sequence[Any] = (),
+) -> Any:  # fmt: skip
+    """Lines with intervals over the load; `small` for one of several beside each other."""
+    scale, y = common_scale(row), vertical(top)
+    x = load_axis(view, width=SMALL[0] if small else PLOT, title=not small)
+    layers = [*beneath]
+    for line in found:
+        rows: Rows = [
+            marked(value, scale.factor, top) | {"x": column.load or 0.0}
+            for column in line.columns if (value := estimate(row, column)) is not None
+        ]  # fmt: skip
+        layers += drawn(rows, line, x, y) if rows else []
+    chart = alt.layer(*layers).properties(title=above(title or titled(row, scale)))
+    return chart.properties(width=SMALL[0], height=SMALL[1]) if small else sized(chart, 230)
+
+
+def side_by_side(charts: Sequence[Any]) -> Any:
+    """Small multiples in two columns."""
+    return alt.concat(*charts, columns=2, spacing={"row": 14, "column": 14})
+
+
+def ceiling(values: Iterable[Estimate], factor: float, at_most: float = math.inf) -> float:
+    """The upper end of a vertical axis."""
+    return min(top_of(values, factor), at_most)
 
 
 def marked(value: Estimate, factor: float, top: float = math.inf) -> dict[str, Any]:
     """A value and its interval in shown units, cut off at the top of the picture."""
     shown = value.value * factor
-    bounded = has_interval(value)
-    low = max(0.0, value.low * factor) if bounded and math.isfinite(value.low) else (0.0 if bounded else shown)
-    high = min(value.high * factor, top) if bounded else shown
-    return {"value": shown, "low": low, "high": high if math.isfinite(high) else top, "hollow": not bounded}
+    known = has_interval(value)
+    low = max(0.0, value.low * factor) if known and math.isfinite(value.low) else (0.0 if known else shown)
+    high = min(value.high * factor, top) if known else shown
+    return {"value": shown, "low": low, "high": high if math.isfinite(high) else top, "hollow": not known}
 
 
 def drawn(rows: Rows, line: Line, x: alt.X, y: Callable[[str], alt.Y]) -> list[Any]:
-    """A line, its intervals and its marks."""
-    base = alt.Chart(data(rows))
+    """A line through the rows in their order, their intervals and marks."""
+    base = alt.Chart(packed([{**row, "order": order} for order, row in enumerate(rows)]))
     tint = colour(line.role)
     look: dict[str, Any] = {"shape": line.shape, "filled": True, "opacity": 1.0, "size": 62}
-    return [
-        base.mark_line(color=tint, strokeWidth=1.8).encode(x=x, y=y("value")),
-        base.mark_rule(color=tint, strokeWidth=1.6).encode(x=x, y=y("low"), y2="high:Q"),
-        base.transform_filter("!datum.hollow").mark_point(color=tint, stroke=colour("paper"), strokeWidth=1, **look).encode(x=x, y=y("value")),
-        base.transform_filter("datum.hollow").mark_point(fill=colour("paper"), stroke=tint, strokeWidth=2, **look).encode(x=x, y=y("value")),
-    ]  # fmt: skip
+    path = base.mark_line(color=tint, strokeWidth=1.8).encode(x=x, y=y("value"), order=alt.Order("order:Q"))
+    layers = [path] if len(rows) > 1 else []
+    layers.append(base.mark_rule(color=tint, strokeWidth=1.6).encode(x=x, y=y("low"), y2="high:Q"))
+    for hollow in sorted({row["hollow"] for row in rows}):
+        paint: dict[str, Any] = (
+            {"fill": colour("paper"), "stroke": tint} if hollow else {"color": tint, "stroke": colour("paper")}
+        )
+        marks = alt.Chart(packed([row for row in rows if row["hollow"] == hollow]))
+        layers.append(marks.mark_point(**paint, strokeWidth=2 if hollow else 1, **look).encode(x=x, y=y("value")))
+    return layers
 
 
-def line_keys(view: View, found: Sequence[Line], what: str = "") -> list[Key]:
-    """One entry per line, and what its bars mean."""
-    keys = [Key(mark=line.shape, role=line.role, text=line.name or what or "server") for line in found]
-    return [
-        *keys,
-        Key(mark="line", role="muted", text=f"bars: {view.confidence} interval; hollow: one launch, no interval"),
-    ]
+def line_keys(view: View, found: Sequence[Line], values: Sequence[Estimate]) -> list[Key]:
+    """One entry per line, and what its bars and hollow marks mean where there are any."""
+    keys = [Key(mark=line.shape, role=line.role, text=line.name or "server") for line in found]
+    if any(has_width(value) for value in values):
+        keys.append(Key(mark="line", role="muted", text=f"bars: {view.confidence} interval"))
+    if any(not has_interval(value) for value in values):
+        keys.append(Key(mark="hollow", role="muted", text="one launch: no interval"))
+    return keys
+
+
+def name_of(load: float | None) -> str:
+    """A load as a label."""
+    return "" if load is None else given(load)

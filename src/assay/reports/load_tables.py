@@ -1,0 +1,272 @@
+"""Which tables does a report on a load have?  Engines beside each other at every load, and what lies behind the numbers.
+
+A table holds finished text: reports only lay it out.  Units stand in the heads of columns, so that a cell is a number with
+its interval below it.  A column without any number is left out, and the table's notes say why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from assay.metrics.base import ALL
+from assay.metrics.estimate import Estimate
+from assay.metrics.format import Shown, count, reading, scale_for
+from assay.reports import grouping
+from assay.reports.view import Column, MetricRow, View
+
+# The numbers by which engines are chosen: (head above several columns, head of the column, metric).
+COMPARED: Final = (
+    ("Throughput", "output tokens/s", "output_throughput"), ("Throughput", "requests/s", "request_throughput"),
+    ("Good", "goodput, requests/s", "goodput"), ("Good", "met objectives", "slo_attainment"),
+    ("TTFT", "p50", "ttft_p50"), ("TTFT", "p95", "ttft_p95"), ("TTFT", "p99", "ttft_p99"),
+    ("TPOT", "p50", "tpot_p50"), ("TPOT", "p95", "tpot_p95"), ("TPOT", "p99", "tpot_p99"),
+    ("End to end", "p50", "e2e_p50"), ("End to end", "p95", "e2e_p95"), ("End to end", "p99", "e2e_p99"),
+    ("Memory", "KV cache in use", "server_kv_cache"), ("Cost", "", "cost_per_token"), ("Failed", "requests", "error_rate"),
+)  # fmt: skip
+FAULTS: Final = (
+    ("", "outage", "outage_time"), ("", "until it showed", "outage_detect_time"), ("", "recovery", "recovery_time_serving"),
+    ("", "requests lost", "requests_lost"), ("Met objectives", "before", "slo_before"), ("Met objectives", "during", "slo_during"),
+    ("Met objectives", "after", "slo_after"), ("", "goodput meanwhile, requests/s", "goodput_under_failure"),
+)  # fmt: skip
+COLD: Final = (("TTFT", "cold", "ttft_cold"), ("TTFT", "warm, p50", "ttft_p50"))
+CHECKS: Final = (
+    ("", "canaries answered", "canaries_answered"), ("", "answers to the wrong asker", "cross_talk"),
+    ("", "prompts answered identically", "answers_identical"),
+)  # fmt: skip
+ONE_LAUNCH: Final = "no interval: one launch"
+GRADES: Final[Mapping[str, str]] = {
+    "fail": "different", "distribution_close": "distribution-close", "near_tie": "near tie",
+    "token_identical": "token-identical", "bitwise": "bitwise identical",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class Head:
+    """Head of a column, and what stands above it and its neighbours."""
+
+    text: str
+    above: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """A number or a word, what stands below it, and how it was made."""
+
+    text: str
+    below: str = ""
+    made: str = ""
+    absent: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoadTable:
+    """A table; its first `stub` columns name the row."""
+
+    name: str
+    title: str
+    stub: int
+    head: tuple[Head, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    notes: tuple[str, ...] = ()
+
+
+def numbers(view: View) -> tuple[LoadTable, ...]:
+    """Engines at each load: a table per scenario."""
+    scenarios = tuple(dict.fromkeys(column.scenario for column in view.columns))
+    asked = [*COMPARED, *(("", row.title, row.name) for row in view.primary if row.name.startswith("quality"))]
+    made = []
+    for place, scenario in enumerate(scenarios):
+        columns = [column for column in view.columns if column.scenario == scenario]
+        columns.sort(key=lambda column: column.load or 0.0)  # stable: engines stay in their order at each load
+        title = scenario if len(scenarios) > 1 else "Numbers"
+        notes = () if place < len(scenarios) - 1 else _missing(view, [name for _, _, name in asked])
+        made.append(_of_metrics(view, f"numbers-{place + 1}", title, columns, asked, notes))
+    return tuple(table for table in made if table is not None)
+
+
+def capacity(view: View) -> tuple[str, ...]:
+    """How much the engines can take within the objectives, one sentence each."""
+    row = view.metric("capacity")
+    if row is None:
+        return ()
+    said: dict[str, list[Column]] = {}
+    for column in view.columns:
+        shown = row.cells.get(column.key) or row.cells.get(ALL)
+        if shown is not None:
+            said.setdefault(_load_in_words(view, shown), []).append(column)
+    return tuple(f"Capacity{_of(view, columns)}: {words}." for words, columns in said.items())
+
+
+def _load_in_words(view: View, shown: Shown) -> str:
+    if not shown.measured:
+        return shown.full
+    bare = cell(shown)
+    unit = {"concurrency": "requests in flight", "rate": "requests per second"}.get(view.load_word, "")
+    return f"{bare.text} {unit} {bare.below if bare.below.startswith('[') else f'({bare.below})'}"
+
+
+def _of(view: View, columns: Sequence[Column]) -> str:
+    groups = dict.fromkeys(column.group for column in columns if column.group)
+    return f" of {'; '.join(groups)}" if groups and len(columns) < len(view.columns) else ""
+
+
+def details(view: View) -> tuple[LoadTable, ...]:
+    """What lies behind the numbers: faults, cold starts, checks of answers, failures by class, replicas."""
+    made = (
+        _of_metrics(view, "faults", "Under faults", view.columns, FAULTS, only_measured=True),
+        _of_metrics(view, "cold", "Cold start beside warm", view.columns, COLD, needs="ttft_cold"),
+        _checks(view), _errors(view), _replicas(view),
+    )  # fmt: skip
+    return tuple(table for table in made if table is not None)
+
+
+# ---- tables of metrics -------------------------------------------------------------------------------------------
+
+
+def _of_metrics(
+    view: View, name: str, title: str, columns: Sequence[Column], asked: Sequence[tuple[str, str, str]],
+    notes: tuple[str, ...] = (), *, only_measured: bool = False, needs: str = "",
+) -> LoadTable | None:  # fmt: skip
+    """A row per configuration; `only_measured` leaves out those without any number, `needs` names a metric without which
+    there is no table."""
+    rows = [(above, text, row) for above, text, key in asked if (row := view.metric(key)) and _known(row, columns)]
+    if not rows or (needs and all(row.name != needs for _, _, row in rows)):
+        return None
+    if only_measured:
+        columns = [column for column in columns if any(_known(row, [column]) for _, _, row in rows)]
+    head = [_head(above, text, row) for above, text, row in rows]
+    body = [[cell(row.cells.get(column.key)) for _, _, row in rows] for column in columns]
+    if {one.below for own in body for one in own if not one.absent} <= {ONE_LAUNCH, "exact"}:
+        body = [[replace(one, below="") for one in own] for own in body]
+        notes = (*notes, "One launch each, so no interval; counts are exact.")
+    stub = _stub_heads(columns, view)
+    named = tuple((*_stub(stub, column), *own) for column, own in zip(columns, body, strict=True))
+    return LoadTable(name=name, title=title, stub=len(stub), head=(*stub, *head), rows=named, notes=notes)
+
+
+def _known(row: MetricRow, columns: Sequence[Column]) -> bool:
+    return any((shown := row.cells.get(column.key)) is not None and shown.measured for column in columns)
+
+
+def _head(above: str, text: str, row: MetricRow) -> Head:
+    unit = "" if row.unit in ("1/s", "fraction", "requests") else row.shown_unit
+    return Head(text=", ".join(part for part in (text, unit) if part), above=above)
+
+
+def _stub_heads(columns: Sequence[Column], view: View) -> tuple[Head, ...]:
+    """The load, and engine and scenario where these columns have several."""
+    load = {"concurrency": "In flight", "rate": "Offered, req/s"}.get(view.load_word, "Load")
+    engine = [Head(text="Engine")] if len({column.engine for column in view.columns}) > 1 else []
+    scenario = [Head(text="Scenario")] if len({column.scenario for column in columns}) > 1 else []
+    return (Head(text=load), *engine, *scenario)
+
+
+def _stub(heads: Sequence[Head], column: Column) -> tuple[Cell, ...]:
+    load = column.brief.partition(" ")[0] if column.load is not None else column.brief
+    texts = {"Engine": column.engine, "Scenario": column.scenario}
+    return tuple(Cell(text=texts.get(head.text, load)) for head in heads)
+
+
+def cell(shown: Shown | None) -> Cell:
+    """A number without the unit that stands in the head, except for shares; a short word where there is none."""
+    if shown is None:
+        return Cell(text="–", absent=True)
+    value = shown.value
+    if not isinstance(value, Estimate):
+        word = "too few data" if value.reason == "insufficient" else "–"
+        return Cell(text=word, made=shown.note, absent=True)
+    minus = "−" if shown.text.startswith("−") else ""
+    bare = shown.text.removeprefix(minus).removeprefix(shown.scale.before)
+    kept = bare if value.unit == "fraction" else bare.removesuffix(shown.scale.after)
+    made = f"{value.method}. {count(value.n_launches, 'launches')}, {count(value.n_trials, 'trials')}."
+    return Cell(text=f"{minus}{kept}", below=shown.interval, made=made)
+
+
+def _missing(view: View, names: Sequence[str]) -> tuple[str, ...]:
+    rows = [row for name in names if (row := view.metric(name)) is not None]
+    return grouping.absences(view, rows)
+
+
+# ---- tables of counts --------------------------------------------------------------------------------------------
+
+
+def _checks(view: View) -> LoadTable | None:
+    """Whether answers went to those who asked, and how nearly equal prompts were answered alike."""
+    assert view.serving is not None
+    table = _of_metrics(view, "checks", "Correctness of the answers", view.columns, CHECKS)
+    grades = view.serving.agreement
+    if table is None or not grades:
+        return table
+    rows = [(*row, *_grade(view, column)) for column, row in zip(view.columns, table.rows, strict=True)]
+    head = (*table.head, Head(text="grade of agreement"), Head(text="answers that differ"))
+    return LoadTable(name=table.name, title=table.title, stub=table.stub, head=head, rows=tuple(rows))
+
+
+def _grade(view: View, column: Column) -> tuple[Cell, Cell]:
+    assert view.serving is not None
+    found = view.serving.agreement.get(column.key)
+    if found is None:
+        return Cell(text="–", absent=True), Cell(text="–", absent=True)
+    shown, possible = GRADES[found.shown], GRADES[found.possible]
+    below = "" if shown == possible else f"or better, up to {possible}: not all could be told"
+    return Cell(text=shown, below=below), Cell(text=f"{found.differing} of {found.answers}", below=found.where)
+
+
+def _errors(view: View) -> LoadTable | None:
+    """Requests of the measured windows that failed, by class."""
+    assert view.serving is not None
+    errors = view.serving.errors
+    classes = sorted({status for own in errors.values() for status in own})
+    if not classes:
+        return None
+    columns = [column for column in view.columns if errors.get(column.key)]
+    stub = _stub_heads(columns, view)
+    rows = [
+        (*_stub(stub, column), *(Cell(text=f"{errors[column.key].get(status, 0):,}") for status in classes))
+        for column in columns
+    ]
+    return LoadTable(
+        name="errors", title="Failed requests by class", stub=len(stub),
+        head=(*stub, *(Head(text=status) for status in classes)), rows=tuple(rows),
+        notes=("Counted requests of the timed launches; what is not listed had none.",),
+    )  # fmt: skip
+
+
+def _replicas(view: View) -> LoadTable | None:
+    """How the load was shared out, and what the engines said of themselves."""
+    assert view.serving is not None
+    found = view.serving.replicas
+    notes = tuple(f"{engine} is behind a router: which replica answered is not seen." for engine in view.serving.routed)
+    if len(found) < 2:
+        return None
+    latency = scale_for("s", (one.ttft_s for one in found if one.ttft_s is not None))
+    read = {name for one in found for name in one.readings}
+    rows = [
+        (
+            Cell(text=one.engine), Cell(text=str(one.replica)), Cell(text=f"{one.sent:,}"), Cell(text=f"{one.sent - one.answered:,}"),
+            Cell(text=reading(one.ttft_s, "s", latency).removesuffix(latency.after)), *_readings(one.readings, read),
+        )
+        for one in found
+    ]  # fmt: skip
+    head = ("Engine", "Replica", "requests", "failed", f"TTFT, median, {latency.label}", *(READ[n] for n in READ if n in read))
+    return LoadTable(
+        name="replicas", title="Replicas", stub=2, head=tuple(Head(text=text) for text in head), rows=tuple(rows),
+        notes=(*notes, f"Counted requests of the timed launches{'; means of what the engines told of themselves' if read else ''}."),
+    )  # fmt: skip
+
+
+READ: Final[Mapping[str, str]] = {
+    "kv_cache_used": "KV cache in use", "requests_running": "in the batch", "requests_waiting": "in the queue",
+}  # fmt: skip
+
+
+def _readings(found: Mapping[str, float], read: set[str]) -> Iterator[Cell]:
+    for name in READ:
+        if name in read:
+            known = found.get(name)
+            unit = "fraction" if name == "kv_cache_used" else ""
+            yield Cell(text="–", absent=True) if known is None else Cell(text=reading(known, unit))
+
+

@@ -1,0 +1,108 @@
+"""What are loads called, and under which conditions were they made?  The words of a record about serving."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from assay.metrics.format import count, given, percent
+from assay.metrics.measured import Measured
+from assay.spec.experiment import Experiment, Fault
+from assay.spec.plan import Configuration, targets_of
+from assay.spec.serving import Serving, Target
+from assay.verdict.sentence import launch_words
+
+
+def unit_of(serving: Serving) -> str:
+    """What stands behind a load's number."""
+    return "in flight" if serving.concurrency else "req/s"
+
+
+def group_of(serving: Serving, one: Configuration) -> str:
+    """Engine and scenario of a configuration, as far as there are several; empty where there is one of each."""
+    engine = [one.target] if len(targets_of(serving)) > 1 else []
+    scenario = [one.scenario] if len(serving.scenarios) > 1 else []
+    return ", ".join((*engine, *scenario))
+
+
+def load_of(serving: Serving, one: Configuration) -> str:
+    """The load alone: "8 in flight", "5 req/s", or how requests arrived where it was not varied."""
+    if one.load is None:
+        return serving.arrivals.process.replace("_", " ")
+    return f"{given(one.load)} {unit_of(serving)}"
+
+
+def conditions(
+    experiment: Experiment, serving: Serving, manifest: Mapping[str, Any], measured: Measured
+) -> dict[str, str]:
+    """Everything without which no number of a load may be quoted."""
+    return {
+        "Engines": "; ".join(_engine(target) for target in targets_of(serving)),
+        "Model": f"{serving.model or 'not named'}; lengths by {serving.tokenizer or 'words, no tokenizer was given'}",
+        "Task": f"{serving.task}, {'streamed' if serving.stream else 'not streamed'}, temperature {given(serving.temperature)}",
+        "Scenarios": ", ".join(serving.scenarios),
+        "Prompts": _prompts(serving),
+        "Load": _load(serving),
+        "Objectives": _objectives(serving),
+        "Clock": "every latency begins when its request was due",
+        "Launches": f"{launch_words(measured)}, seed {experiment.launches.seed}",
+        "Intervals": f"{percent(experiment.launches.confidence, 4)} confidence; the launch is the unit of analysis",
+        "Prices": _prices(experiment),
+        "Energy": experiment.energy.source,
+        "Faults": "; ".join(_fault(fault) for fault in experiment.faults) or "none",
+        "Record": f"{manifest.get('id', 'unnamed')}, {measured.state}, {'sealed' if measured.sealed else 'not sealed'}",
+        "Made": f"{manifest.get('created_utc', 'unknown time')} by assay {manifest.get('assay_version', '?')}",
+    }
+
+
+def _engine(target: Target) -> str:
+    replicas = len(target.urls) or target.replicas
+    how = "started by assay" if target.command else "running before"
+    shared = f", shared out {target.balance.replace('_', ' ')}" if replicas > 1 else ""
+    return f"{target.name}: {target.backend}, {count(replicas, 'replicas')}, {how}{', behind a router' if target.router else shared}"
+
+
+def _prompts(serving: Serving) -> str:
+    asked = serving.prompts
+    parts = [
+        asked.source,
+        *([f"{asked.turns} turns"] if asked.turns > 1 else []),
+        *([f"{asked.prefix_tokens} shared tokens in {count(asked.prefixes, 'prefix texts')}"] if asked.prefix_tokens else []),
+        f"cache: {asked.cache.replace('_', ' ')}",
+    ]  # fmt: skip
+    return ", ".join(parts)
+
+
+def _load(serving: Serving) -> str:
+    asked = serving.arrivals
+    loads = numbers(serving.concurrency or serving.rate)
+    varied = f", {loads} {'in flight' if serving.concurrency else 'requests/s'}" if loads else ""
+    long = f"{asked.requests} requests" if asked.requests is not None else f"{given(asked.duration_s)} s"
+    return f"{asked.process.replace('_', ' ')}{varied}; {given(asked.warm_up_s)} s to warm up, then {long}"
+
+
+def numbers(loads: Iterable[float]) -> str:
+    """Loads in a row: "4, 8, 16"."""
+    return ", ".join(given(float(load)) for load in loads)
+
+
+def _objectives(serving: Serving) -> str:
+    asked = serving.objectives
+    named = (
+        ("TTFT", asked.ttft_s), ("visible TTFT", asked.ttft_visible_s), ("TPOT", asked.tpot_s), ("gap", asked.itl_s),
+        ("end to end", asked.e2e_s),
+    )  # fmt: skip
+    words = [f"{name} ≤ {given(limit)} s" for name, limit in named if limit is not None]
+    return f"{', '.join(words)}, for {percent(asked.attainment, 4)} of the requests due" if words else "none given"
+
+
+def _prices(experiment: Experiment) -> str:
+    prices = experiment.prices
+    if prices is None:
+        return "none given"
+    return f"${given(prices.usd_per_worker_hour)} per replica-hour ({prices.as_of.isoformat()}, {prices.source})"
+
+
+def _fault(fault: Fault) -> str:
+    lasting = f", for {given(fault.for_s)} s" if fault.for_s else ""
+    return f"{fault.kind}, {given(fault.at_s)} s into the measured part{lasting}"
