@@ -4,8 +4,8 @@ HTTP/1.1 on a bare asyncio protocol.  The first thing that happens to a read is 
 on a list, and only the end of the answer is looked for.  Framing, headers and text are taken apart after the end
 (`Exchange.reply`, `assay.traffic.sse`).  A request is written by one `write` to the socket, just after `sent_ns` is taken.
 
-A request is never sent twice: if the server had closed a kept-alive connection before a byte was written to it, another
-connection is taken; once bytes are out, a lost connection is that request's failure.  Redirects are not followed.
+A request is never processed twice: another connection is taken only if the server had closed a kept-alive one before its kernel
+took a byte of the request (`_untaken`); else a lost connection is that request's failure.  Redirects are not followed.
 Source: RFC 9112.
 """
 
@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import os
 import select
+import sys
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -175,7 +176,7 @@ class _Sizes(dict[bytes, int]):
     """Chunk sizes in hexadecimal, as numbers."""
 
     def __missing__(self, text: bytes) -> int:
-        if not text.isalnum() or len(text) > 12:
+        if not text or len(text) > 12 or text.strip(b"0123456789abcdefABCDEF"):
             raise ValueError(f"not a size of a chunk: {text[:40]!r}")
         value = int(text, 16)
         if value < 4096:
@@ -427,11 +428,12 @@ def _body_end(raw_end: int, stops: list[int], body_ends: list[int], widths: list
 class Connection(asyncio.Protocol):
     """One connection to a replica: one exchange at a time."""
 
-    __slots__ = ("_exchange", "_fd", "_framing", "_left", "_poll", "_pool", "_transport", "began_ns", "closed", "connect_ns",
+    __slots__ = ("_exchange", "_fd", "_framing", "_left", "_poll", "_pool", "_socket", "_transport", "began_ns", "closed", "connect_ns",
                  "idle_ns", "used")  # fmt: skip
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
+        self._socket = -1
         self._transport: asyncio.Transport | None = None
         self._exchange: Exchange | None = None
         self._framing = _NONE
@@ -448,9 +450,10 @@ class Connection(asyncio.Protocol):
         socket = transport.get_extra_info("socket")
         if socket is not None and hasattr(select, "poll"):
             self._poll = select.poll()
-            self._poll.register(socket.fileno(), getattr(select, "POLLRDHUP", select.POLLHUP))
+            self._socket = socket.fileno()
+            self._poll.register(self._socket, getattr(select, "POLLRDHUP", select.POLLHUP))
             if not self._pool.address.tls:
-                self._fd = socket.fileno()
+                self._fd = self._socket
 
     def usable(self) -> bool:
         """Whether a request may be sent: the server has not closed it while it was idle."""
@@ -566,10 +569,11 @@ class Connection(asyncio.Protocol):
 
     def eof_received(self) -> None:
         """The server says no more; the transport closes itself."""
+        self._take_elsewhere()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.closed = True
-        self._fd = -1
+        self._fd = self._socket = -1
         self._poll = None
         exchange = self._exchange
         self._exchange = None
@@ -577,6 +581,19 @@ class Connection(asyncio.Protocol):
             exchange.connection = None
             self._lost(exchange, exc)
         self._pool.lost(self)
+
+    def _take_elsewhere(self) -> None:
+        """Send the request over another connection, if this one was closed before anything of it was taken.
+
+        Told by the end itself: a FIN acknowledges what had come when it was sent.  A reset tells nothing of the kind.
+        """
+        exchange = self._exchange
+        if exchange is None or exchange.ns or not self.used or self._socket < 0:
+            return
+        if _untaken(self._socket) >= len(exchange.payload):
+            self._exchange = exchange.connection = None
+            exchange.sent_ns = None
+            self._pool.send(exchange)
 
     def _lost(self, exchange: Exchange, exc: Exception | None) -> None:
         if exc is None and self._framing == _CLOSE:
@@ -587,6 +604,18 @@ class Connection(asyncio.Protocol):
             exchange.finish("closed", "the server closed the connection in the middle of its answer")
         else:
             exchange.finish("closed", "reset: the server closed the connection without an answer")
+
+
+def _untaken(descriptor: int) -> int:
+    """Bytes written to a socket that the other side's kernel has not acknowledged; 0 where that cannot be told."""
+    try:
+        import fcntl
+        import termios
+
+        found = fcntl.ioctl(descriptor, termios.TIOCOUTQ, b"\0\0\0\0")
+    except (ImportError, OSError):
+        return 0
+    return int.from_bytes(found, sys.byteorder)
 
 
 # ---- all connections to a replica --------------------------------------------------------------------------------
@@ -748,6 +777,9 @@ class Pool:
 
 def _plain(error: OSError) -> str:
     """A reason without addresses in it, so that equal failures are counted together."""
+    if reason := getattr(error, "reason", None):  # TLS
+        told = getattr(error, "verify_message", "")
+        return f"TLS: {str(reason).replace('_', ' ').lower()}{': ' if told else ''}{told}"
     if error.errno is not None and error.errno > 0:
         return os.strerror(error.errno)
     return (error.strerror or str(error))[:200]

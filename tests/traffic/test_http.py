@@ -1,0 +1,392 @@
+"""Framing is taken off exactly, whatever the reads; connections are kept, shared and given up honestly."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+import struct
+import subprocess
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+import pytest
+import uvloop
+from hypothesis import given
+from hypothesis import strategies as st
+
+from assay.traffic.base import Wire
+from assay.traffic.http import Dechunker, Exchange, Payloads, Pool, address_of, parse_head, plain_chunks
+from assay.traffic.transports import tls_context
+from tests.traffic.engine import Heard, engine, well
+
+WIRE = Wire(path="/v1/chat/completions", body=b"{}")
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+
+
+# ---- framing -----------------------------------------------------------------------------------------------------
+
+
+def exchange(parts: list[bytes]) -> Exchange:
+    """An exchange that got these reads, one nanosecond after the other, up to its end."""
+    made = Exchange(None, b"", 1 << 20, lambda one: None)
+    for ns, part in enumerate(parts):
+        made.ns.append(ns)
+        made.parts.append(part)
+        if made.head is None and not made.find_head(part):
+            continue
+        if "transfer-encoding" in (made.head.headers if made.head else {}):
+            made.chunks_ended()
+    made.finish("complete")
+    return made
+
+
+def cut(data: bytes, places: list[int]) -> list[bytes]:
+    ends = sorted({place % len(data) for place in places} - {0})
+    return [data[begin:end] for begin, end in zip([0, *ends], [*ends, len(data)], strict=True)]
+
+
+BODIES = st.lists(st.binary(min_size=1, max_size=40), max_size=8)
+PLACES = st.lists(st.integers(0, 5000), max_size=12)
+
+
+@given(BODIES, PLACES, st.booleans(), st.booleans())
+def test_a_chunked_body_is_the_same_however_it_was_cut(
+    chunks: list[bytes], places: list[int], odd: bool, tail: bool
+) -> None:
+    size = "%X;x=1\r\n" if odd else "%x\r\n"
+    head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+    framed = [(size % len(chunk)).encode() + chunk + b"\r\n" for chunk in chunks]
+    last = b"0\r\nX-Trailer: 1\r\n\r\n" if tail else b"0\r\n\r\n"
+    parts = cut(head + b"".join(framed) + last, places)
+    reply = exchange(parts).reply()
+    assert reply.body == b"".join(chunks)
+    assert (reply.http_status, len(reply.ends), reply.ends[-1]) == (200, len(parts), len(reply.body))
+    assert list(reply.ends) == [body_bytes(head, framed, chunks, raw) for raw in accumulate(map(len, parts))]
+
+
+def body_bytes(head: bytes, framed: list[bytes], chunks: list[bytes], raw: int) -> int:
+    """How much of the body stands in the first `raw` bytes: counted byte by byte."""
+    owner: list[int] = [0] * len(head)
+    for whole, chunk in zip(framed, chunks, strict=True):
+        owner += [0] * (len(whole) - len(chunk) - 2) + [1] * len(chunk) + [0] * 2
+    return sum(owner[:raw])
+
+
+@given(st.binary(max_size=200), PLACES)
+def test_a_body_of_known_length_is_the_same_however_it_was_cut(body: bytes, places: list[int]) -> None:
+    head = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body)
+    parts = cut(head + body, places)
+    reply = exchange(parts).reply()
+    assert reply.body == body
+    assert list(reply.ends) == [max(0, raw - len(head)) for raw in accumulate(map(len, parts))]
+
+
+@given(st.binary(max_size=120))
+def test_no_bytes_make_dechunking_raise_anything_but_a_value_error(data: bytes) -> None:
+    dechunker = Dechunker()
+    try:
+        dechunker.feed(data)
+    except ValueError:
+        return
+    assert dechunker.size == len(b"".join(dechunker.pieces)) <= len(data)
+
+
+def test_plain_chunks_refuse_what_only_looks_plain() -> None:
+    assert plain_chunks(b"2\r\nab\r\n0\r\n\r\n") == [b"2", b"ab"]
+    assert plain_chunks(b"2\r\nab\r\n") is None
+    assert plain_chunks(b"3\r\nab\r\n0\r\n\r\n") is None
+    assert plain_chunks(b"6\r\na\r\nb\r\n\r\n0\r\n\r\n") is None
+    assert plain_chunks(b"+2\r\nab\r\n0\r\n\r\n") is None
+
+
+@pytest.mark.parametrize(
+    ("head", "keep"),
+    [
+        ("HTTP/1.1 200 OK\r\nContent-Length: 2", True), ("HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close", False),
+        ("HTTP/1.0 200 OK\r\nContent-Length: 2", False), ("HTTP/1.0 200 OK\r\nContent-Length: 2\r\nConnection: keep-alive", True),
+        ("HTTP/1.1 200 OK", False), ("HTTP/1.1 204 No Content", True),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked", False),
+    ],
+)  # fmt: skip
+def test_a_connection_is_kept_only_where_both_sides_know_the_end(head: str, keep: bool) -> None:
+    assert parse_head(f"{head}\r\n\r\n".encode()).keep is keep
+
+
+@pytest.mark.parametrize("head", ["HTTP/2 200", "HTTP/1.1 2x0 No", "ICY 200 OK", "HTTP/1.1 200 OK\r\nno colon", ""])
+def test_what_is_no_head_is_refused(head: str) -> None:
+    with pytest.raises(ValueError, match="not"):
+        parse_head(f"{head}\r\n\r\n".encode())
+
+
+# ---- what goes out -----------------------------------------------------------------------------------------------
+
+
+def test_a_request_is_what_the_wire_says_behind_the_replicas_own_path() -> None:
+    wire = Wire(path="/v1/x", body=b"{}", headers=(("content-type", "application/json"), ("host", "other")))
+    assert Payloads(address_of("http://[::1]:80/base/")).payload(wire) == (
+        b"POST /base/v1/x HTTP/1.1\r\nAccept-Encoding: identity\r\nUser-Agent: assay\r\n"
+        b"content-type: application/json\r\nhost: other\r\nContent-Length: 2\r\n\r\n{}"
+    )
+
+
+@pytest.mark.parametrize("evil", [("x", "a\r\nX: b"), ("x\r\ny", "a"), ("x", "a\0")])
+def test_a_header_cannot_end_its_line(evil: tuple[str, str]) -> None:
+    with pytest.raises(ValueError, match="line break"):
+        Payloads(address_of("http://h")).payload(Wire(path="/", body=b"", headers=(evil,)))
+
+
+def test_an_address_is_taken_apart() -> None:
+    found = address_of("https://user:word@host.example/a/b/")
+    assert (found.host, found.port, found.tls, found.path, found.authority) == (
+        "host.example",
+        443,
+        True,
+        "/a/b",
+        "host.example",
+    )
+    assert address_of("host:81").authority == "host:81"
+    with pytest.raises(ValueError, match="not a URL"):
+        address_of("ftp://host")
+
+
+# ---- connections -------------------------------------------------------------------------------------------------
+
+
+async def sent(pool: Pool, wire: Wire = WIRE) -> Exchange:
+    """One request and its end."""
+    ended = asyncio.get_running_loop().create_future()
+    made = Exchange(None, Payloads(pool.address).payload(wire), 1 << 20, ended.set_result)
+    pool.send(made)
+    await ended
+    return made
+
+
+def pooled(url: str, use: Callable[[Pool], Any], **options: Any) -> Any:
+    """Run something on a pool, and close it."""
+
+    async def run() -> Any:
+        pool = Pool(address_of(url), **options)
+        try:
+            return await use(pool)
+        finally:
+            await pool.close()
+
+    return uvloop.run(run())
+
+
+def test_one_connection_serves_requests_one_behind_the_other() -> None:
+    async def use(pool: Pool) -> list[Exchange]:
+        return [await sent(pool) for _ in range(3)]
+
+    with engine() as made:
+        found = pooled(made.url, use)
+    assert made.connections == 1
+    assert [one.ended for one in found] == ["complete"] * 3
+    assert [one.connect_ns is None for one in found] == [False, True, True]
+
+
+def test_a_cap_on_connections_holds_and_every_request_gets_its_turn() -> None:
+    async def use(pool: Pool) -> list[Exchange]:
+        return await asyncio.gather(*(sent(pool) for _ in range(20)))
+
+    async def late(heard: Heard, writer: asyncio.StreamWriter) -> bool:
+        await asyncio.sleep(0.005)
+        return await well(heard, writer)
+
+    with engine(late) as made:
+        found = pooled(made.url, use, most=3)
+    assert [one.ended for one in found] == ["complete"] * 20
+    assert made.most_open == 3
+    assert [heard.number for heard in made.heard] == list(range(20))
+
+
+def test_connections_can_be_opened_ahead() -> None:
+    async def use(pool: Pool) -> list[Exchange]:
+        pool.warm(4)
+        await pool.warmed()
+        return await asyncio.gather(*(sent(pool) for _ in range(4)))
+
+    with engine() as made:
+        found = pooled(made.url, use)
+    assert made.connections == 4
+    assert all(one.connect_ns is not None for one in found)
+
+
+def test_nobody_listening_is_refused() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        found = pooled(f"http://127.0.0.1:{taken.getsockname()[1]}", sent)
+    assert (found.ended, found.why, found.sent_ns) == ("refused", "Connection refused", None)
+
+
+def test_a_name_that_nobody_has_is_refused() -> None:
+    found = pooled("http://no-such-host.invalid", sent)
+    assert (found.ended, found.sent_ns) == ("refused", None)
+    assert "no-such-host" not in found.why
+
+
+@contextmanager
+def script(*steps: Callable[[socket.socket], None]) -> Iterator[tuple[str, list[bytes]]]:
+    """A server that does one step for each connection, each in turn, on bare sockets."""
+    heard: list[bytes] = []
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.settimeout(30)
+
+        def serve() -> None:
+            for step in steps:
+                taken, _ = listener.accept()
+                taken.settimeout(30)
+                with taken:
+                    step(taken)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}", heard
+        thread.join(30)
+        assert not thread.is_alive()
+
+
+def hear(taken: socket.socket) -> None:
+    """One request with a body of two bytes."""
+    data = b""
+    while not data.endswith(b"\r\n\r\n{}"):
+        data += taken.recv(65536)
+
+
+def test_a_connection_that_was_closed_before_it_was_used_again_is_replaced_without_a_failure() -> None:
+    closed = threading.Event()
+
+    def once(taken: socket.socket) -> None:
+        hear(taken)
+        taken.sendall(OK)
+        taken.close()
+        closed.set()
+
+    def again(taken: socket.socket) -> None:
+        hear(taken)
+        taken.sendall(OK)
+
+    async def use(pool: Pool) -> list[Exchange]:
+        payload = Payloads(pool.address).payload(WIRE)
+        both: list[Exchange] = []
+        done = asyncio.get_running_loop().create_future()
+
+        def next_one(first: Exchange) -> None:
+            both.append(first)
+            assert closed.wait(30)  # the end of the connection has come, and nobody has looked
+            pool.send(Exchange(None, payload, 1 << 20, done.set_result))
+
+        pool.send(Exchange(None, payload, 1 << 20, next_one))
+        both.append(await done)
+        return both
+
+    with script(once, again) as (url, _):
+        first, second = pooled(url, use)
+    assert (first.ended, second.ended) == ("complete", "complete")
+    assert second.connect_ns is not None
+
+
+def test_a_request_that_the_servers_kernel_took_is_never_sent_again() -> None:
+    def dies(taken: socket.socket) -> None:
+        hear(taken)
+        taken.sendall(OK)
+        taken.recv(1, socket.MSG_PEEK)  # the next request has come, and is not read
+        taken.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+    async def use(pool: Pool) -> list[Exchange]:
+        return [await sent(pool), await sent(pool)]
+
+    with script(dies) as (url, _):
+        first, second = pooled(url, use)
+    assert first.ended == "complete"
+    assert (second.ended, second.why[:6]) == ("closed", "reset:")
+
+
+def test_a_fresh_connection_that_is_closed_without_a_word_is_a_reset() -> None:
+    def shut(taken: socket.socket) -> None:
+        hear(taken)
+
+    with script(shut) as (url, _):
+        found = pooled(url, sent)
+    assert found.ended == "closed"
+    assert found.why == "reset: the server closed the connection without an answer"
+
+
+def test_a_large_request_is_written_whole() -> None:
+    async def use(pool: Pool) -> Exchange:
+        return await sent(pool, Wire(path="/x", body=b"x" * (8 << 20)))
+
+    with engine() as made:
+        found = pooled(made.url, use)
+    assert (found.ended, len(made.heard[0].body)) == ("complete", 8 << 20)
+
+
+def test_a_request_that_is_given_up_takes_its_connection_with_it() -> None:
+    async def hang(heard: Heard, writer: asyncio.StreamWriter) -> bool:
+        if heard.number == 0:
+            await asyncio.sleep(60)
+        return await well(heard, writer)
+
+    async def use(pool: Pool) -> list[Exchange]:
+        ended = asyncio.get_running_loop().create_future()
+        first = Exchange(None, Payloads(pool.address).payload(WIRE), 1 << 20, ended.set_result)
+        pool.send(first)
+        while first.connection is None:
+            await asyncio.sleep(0.001)
+        first.connection.give_up("timeout", "late")
+        await ended
+        return [first, await sent(pool)]
+
+    with engine(hang) as made:
+        first, second = pooled(made.url, use)
+    assert (first.ended, first.why, second.ended) == ("timeout", "late", "complete")
+    assert made.connections == 2
+
+
+# ---- TLS ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    folder = tmp_path_factory.mktemp("tls")
+    key, made = folder / "key.pem", folder / "cert.pem"
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
+         "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1", "-keyout", str(key), "-out", str(made)],
+        check=True, capture_output=True,
+    )  # fmt: skip
+    return made, key
+
+
+def server_context(certificate: tuple[Path, Path]) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(*certificate)
+    return context
+
+
+def test_tls_works_and_its_handshake_is_part_of_connecting(certificate: tuple[Path, Path]) -> None:
+    trusting = ssl.create_default_context(cafile=str(certificate[0]))
+
+    async def use(pool: Pool) -> list[Exchange]:
+        return [await sent(pool), await sent(pool)]
+
+    with engine(context=server_context(certificate)) as made:
+        found = pooled(made.url, use, context=trusting)
+    assert [one.ended for one in found] == ["complete"] * 2
+    assert b"Hello" in found[0].reply().body
+    assert found[0].connect_ns is not None
+    assert made.connections == 1
+
+
+def test_a_certificate_that_nobody_vouches_for_is_refused_unless_that_is_wanted(certificate: tuple[Path, Path]) -> None:
+    with engine(context=server_context(certificate)) as made:
+        refused = pooled(made.url, sent, context=tls_context(verify=True))
+        taken = pooled(made.url, sent, context=tls_context(verify=False))
+    assert refused.ended == "refused"
+    assert "certificate" in refused.why.lower()
+    assert taken.ended == "complete"
