@@ -51,8 +51,10 @@ def _run(arguments: argparse.Namespace) -> int:
     from assay.cli.live import display
     from assay.cli.report import judge_and_show
     from assay.cli.running import run
+    from assay.cli.searching import ranged
 
     with display(sys.stderr if arguments.json else sys.stdout, quiet=arguments.quiet) as show:
+        experiment = ranged(experiment, folder, arguments.root, show)
         path = run(experiment, folder=folder, root=arguments.root, on_progress=show)
     return judge_and_show(path, json=arguments.json, html=True)
 
