@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,7 +24,7 @@ def made(due: list[int], **columns: list[int]) -> Schedule:
     """A schedule with these due times (ms, -1: follows) and whatever else."""
     n = len(due)
     given = {name: np.array(values) for name, values in columns.items()}
-    whole: dict[str, np.ndarray] = {  # type: ignore[type-arg]
+    whole: dict[str, Any] = {
         "phase": np.full(n, 2, np.int8), "kind": np.zeros(n, np.int8), "stream": np.full(n, -1, np.int32),
         "session": np.full(n, -1, np.int64), "turn": np.full(n, -1, np.int32),
         "due_ns": np.array([-1 if one < 0 else one * MS for one in due], np.int64), "pause_ns": np.zeros(n, np.int64),

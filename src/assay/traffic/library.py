@@ -84,7 +84,11 @@ class LibraryTransport:
         except httpx.TimeoutException as error:
             exchange.finish("timeout", _plain(error))
         except (httpx.ConnectError, httpx.ProxyError) as error:
+            exchange.sent_ns = None
             exchange.finish("refused", _plain(error))
+        except httpx.RemoteProtocolError as error:
+            gone = "disconnected" in str(error) or "peer closed" in str(error)
+            exchange.finish("closed" if gone else "malformed", _plain(error))
         except (httpx.LocalProtocolError, httpx.DecodingError, httpx.UnsupportedProtocol, httpx.InvalidURL) as error:
             exchange.finish("malformed", _plain(error))
         except (httpx.HTTPError, OSError) as error:
