@@ -1,8 +1,10 @@
-"""A load survives whatever its parts do: contents that cannot be made, dialects that fail, models in this process."""
+"""A load survives whatever its parts do, and accounts for every request, also if it is stopped while it is late."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,7 +21,7 @@ from assay.traffic.load import NS, Load, Made, Plan
 from assay.traffic.log import RequestLog
 from assay.traffic.schedule import Schedule
 from assay.traffic.transports import Inside
-from tests.traffic.planned import planned
+from tests.traffic.planned import S, planned
 
 ASK = Ask(task="chat", model="m")
 
@@ -58,7 +60,7 @@ def run(make_plan: Any) -> tuple[list[dict[str, Any]], Load]:
         load = Load(make_plan(), RequestLog(launch=0, client=0, put=batches.append), asyncio.get_running_loop())
         try:
             await load.cold()
-            await load.run(__import__("time").monotonic_ns())
+            await load.run(time.monotonic_ns())
         finally:
             load.finish()
         return load
@@ -99,7 +101,7 @@ def test_a_model_in_this_process_answers_without_a_wire_one_at_a_time() -> None:
     def answer(ask: Ask) -> Answer:
         running.append(1)
         assert len(running) == 1
-        now = __import__("time").monotonic_ns()
+        now = time.monotonic_ns()
         running.pop()
         if ask.prompt == "1":
             raise ValueError("does not fit")
@@ -139,3 +141,42 @@ def test_turns_of_a_conversation_stay_on_one_replica_where_that_is_asked_for() -
         by_session.setdefault(row["session"], set()).add(row["replica"])
     assert len(by_session) == 4
     assert all(len(replicas) == 1 for replicas in by_session.values())
+
+
+def refuse(*_: Any) -> Any:
+    raise AssertionError("nothing is sent in this test")
+
+
+def test_what_was_due_and_not_yet_sent_when_the_load_was_stopped_is_unsent() -> None:
+    """Ten requests at 10/s, begun 0.55 s ago by a loop that has had no turn since: six were due, none was sent."""
+    schedule = planned("constant", load=10.0, duration_s=1.0)
+    plan = Plan(
+        schedule=schedule, agenda=Agenda(schedule, arrivals.mine(schedule, 0, 1), arrivals.predecessors(schedule)), make=refuse, after=refuse,
+        read=lambda *_: Answer(status="ok"), transports=(), lasts_ns=S, noted=memoryview(bytearray(8 * 11)).cast("q"),
+    )  # fmt: skip
+    batches: list[pa.RecordBatch] = []
+    begun = 0
+
+    async def late() -> None:
+        nonlocal begun
+        load = Load(plan, RequestLog(launch=0, client=0, put=batches.append), asyncio.get_running_loop())
+        begun = time.monotonic_ns() - 550_000_000
+        running = asyncio.create_task(load.run(begun))
+        await asyncio.sleep(0)
+        load.stop()
+        load.stop()
+        with contextlib.suppress(AssertionError):  # on a machine slower than that it was sent, and could not be made
+            await running
+        load.finish()
+        assert load.window.due == load.window.failed["unsent"] == load.window.done
+
+    asyncio.run(late())
+    rows = pa.Table.from_batches(batches).to_pylist()
+    dues = [begun + due for due in schedule.due_ns.tolist()]
+    assert [row["request"] for row in rows] == list(range(len(rows)))
+    assert len(rows) >= sum(due <= begun + 550_000_000 for due in dues)
+    assert {row["status"] for row in rows} == {"unsent"}
+    assert [row["scheduled_ns"] for row in rows] == dues[: len(rows)]
+    assert all(row["sent_ns"] is None and row["error"] for row in rows)
+    assert plan.noted is not None
+    assert plan.noted.tolist()[: len(rows)] == dues[: len(rows)]
