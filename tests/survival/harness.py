@@ -14,7 +14,7 @@ import sys
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import polars as pl
 
@@ -75,9 +75,18 @@ class Seen:
     problems: list[str] = field(default_factory=list)
 
 
-def start(setting: Setting) -> tuple[subprocess.Popen[bytes], Path]:
+class Runnable(Protocol):
+    """An experiment in a folder."""
+
+    @property
+    def folder(self) -> Path: ...
+    @property
+    def experiment(self) -> dict[str, Any]: ...
+
+
+def start(setting: Runnable) -> tuple[subprocess.Popen[bytes], Path]:
     """Start a coordinator; its record, as soon as that can be opened."""
-    setting.notes.mkdir(parents=True, exist_ok=True)
+    (setting.folder / "notes").mkdir(parents=True, exist_ok=True)
     root = setting.folder / "records"
     words = ["run", str(root), str(setting.folder), json.dumps(setting.experiment)]
     process = _coordinator(words, setting.folder)
@@ -126,17 +135,18 @@ def processes(record: Path, kind: str) -> list[int]:
 def kill(victim: str, process: subprocess.Popen[bytes], record: Path, numbers: random.Random) -> bool:
     """Kill; False if everything had ended already."""
     if victim == "ctrl-c":
-        return _send(process.pid, signal.SIGINT, process)
+        return send(process.pid, signal.SIGINT, process)
     if victim == "coordinator":
-        return _send(process.pid, signal.SIGKILL, process)
+        return send(process.pid, signal.SIGKILL, process)
     while process.poll() is None:
         pids = processes(record, victim)
         if pids:
-            return _send(numbers.choice(pids), signal.SIGKILL, None)
+            return send(numbers.choice(pids), signal.SIGKILL, None)
     return False
 
 
-def _send(pid: int, number: int, process: subprocess.Popen[bytes] | None) -> bool:
+def send(pid: int, number: int, process: subprocess.Popen[bytes] | None) -> bool:
+    """Send a signal; False if there is nobody."""
     if process is not None and process.poll() is not None:
         return False
     try:
@@ -153,15 +163,16 @@ def once(setting: Setting, victim: str, after_s: float, numbers: random.Random) 
     time.sleep(after_s)  # the random moment
     seen.hit = kill(victim, process, record, numbers)
     seen.exit_code = process.wait(DEADLINE_S)
-    _no_process_left(record, seen)
+    no_process_left(record, seen)
     _look(record, setting, seen)
     if open_record(record).state in ("running", "interrupted"):
-        _resume(record, setting, seen)
+        go_on(record, setting, seen)
     _complete(record, setting, seen)
     return seen
 
 
-def _no_process_left(record: Path, seen: Seen) -> None:
+def no_process_left(record: Path, seen: Seen) -> None:
+    """Wait for the end of all that was started; what stays is a problem."""
     try:
         wait_for(lambda: not guard.marked(f"{record.name}."), "the end of all processes", 20.0)
     except AssertionError as error:
@@ -195,7 +206,8 @@ def lost_ns(steps: pl.DataFrame, notes: Path) -> int:
     return worst
 
 
-def _resume(record: Path, setting: Setting, seen: Seen) -> None:
+def go_on(record: Path, setting: Runnable, seen: Seen) -> None:
+    """Resume; no finished launch may change."""
     before = finished(record)
     code = _coordinator(["resume", str(record)], setting.folder).wait(DEADLINE_S)
     seen.resumed = True
@@ -204,7 +216,7 @@ def _resume(record: Path, setting: Setting, seen: Seen) -> None:
     after = finished(record)
     if any(after.get(launch) != row for launch, row in before.items()):
         seen.problems.append("a finished launch was changed by resume")
-    _no_process_left(record, seen)
+    no_process_left(record, seen)
 
 
 def finished(record: Path) -> dict[int, dict[str, Any]]:

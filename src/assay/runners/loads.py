@@ -31,7 +31,7 @@ from assay.runners.engines import Engine, Engines
 from assay.runners.launch import mark_of
 from assay.runners.leftovers import answered, last_request, lost_rows
 from assay.runners.rows import check_written, launch_row, write_event
-from assay.spec.plan import configuration_of
+from assay.spec.plan import configuration_of, measured_seconds
 from assay.spec.serving import Serving, Target
 from assay.traffic import arrivals, due_notes
 from assay.traffic.prompts import Prompts, prompts_of
@@ -50,7 +50,9 @@ class LoadRun:
     def __init__(self, context: RunContext, job: Job, engines: Engines) -> None:
         assert context.experiment.serving is not None
         self.context, self.job, self.engines = context, job, engines
-        self.serving = context.experiment.serving
+        seconds = measured_seconds(context.experiment, job.planned)
+        arrivals_of = context.experiment.serving.arrivals.model_copy(update={"duration_s": seconds})
+        self.serving = context.experiment.serving.model_copy(update={"arrivals": arrivals_of})
         self.planned = job.planned
         self.configuration = configuration_of(context.experiment, job.planned)
         self.writer = context.record.writer(job.number)
@@ -129,7 +131,7 @@ class LoadRun:
             "launch": self.job.number, "clients": self.clients, "folder": str(self.folder), "load": str(self.load),
             "serving": self.serving.model_dump(mode="json"), "configuration": asdict(self.configuration),
             "target": target.model_dump(mode="json"), "seed": self.planned.seed, "base": str(base.resolve()),
-            "flush_s": 0.5, "open": self._open,
+            "flush_s": 0.25, "open": self._open,
         }  # fmt: skip
         self._say("job.json", json.dumps(job))
 
