@@ -214,3 +214,12 @@ def test_a_record_without_a_launch_is_inconclusive_and_says_why() -> None:
     judgement = judged(ServingMade(rate=(10.0,)))
     assert judgement.verdict.status == "INCONCLUSIVE"
     assert "no timed launch of rate=10 succeeded" in judgement.verdict.sentence
+
+
+def test_the_agreement_of_equal_prompts_stands_in_the_correctness() -> None:
+    made = loads({"rate=10": 0}, correctness={"identity": 1, "grade": "token_identical"})
+    for place in range(2):
+        made.request(0, 49.9, kind="identity" if place == 0 else "rerun", example="7", text="the same", replica=place)
+    row = judged(made).verdict.dimensions["rate=10"]["correctness"]
+    assert row.status == "PASS"
+    assert "agreement of equal prompts: token_identical at least, bitwise at best" in row.sentence

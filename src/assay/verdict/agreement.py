@@ -45,6 +45,11 @@ class Agreement:
     where: str  # of the worst: "example 3 of launch 0, replica 1, after 12 characters"; empty if all texts are equal
 
 
+def graded(one: Agreement) -> str:
+    """The grade in words: one, or the range that the record leaves open."""
+    return one.shown if one.shown == one.possible else f"{one.shown} at least, {one.possible} at best"
+
+
 def agreements(measured: Measured) -> dict[str, Agreement]:
     """configuration -> agreement, of those that asked a prompt again."""
     asked = measured.table("arrivals").filter(pl.col("kind").is_in(KINDS) & pl.col("example").is_not_null())

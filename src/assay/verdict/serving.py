@@ -17,6 +17,7 @@ from assay.metrics.estimate import Absent, Estimate
 from assay.metrics.format import Scale, count, given, number, show
 from assay.metrics.measured import Measured
 from assay.spec.plan import Configuration
+from assay.verdict.agreement import Agreement, agreements, graded
 from assay.verdict.gates.base import FEWEST_LAUNCHES, too_few
 from assay.verdict.recommend import RESULT_GATES, admissible
 from assay.verdict.saturation import Saturation, saturations
@@ -87,11 +88,12 @@ def _dimensions(
     measured: Measured, results: Results, findings: Sequence[Finding], gates: Sequence[GateResult]
 ) -> Mapping[str, Mapping[str, DimensionResult]]:
     made: dict[str, Mapping[str, DimensionResult]] = {}
+    grades = agreements(measured)
     for name in measured.configurations:
         own = [finding for finding in findings if finding.configuration == name]
         of_gates = {gate.gate: gate for gate in gates if gate.configuration == name}
         made[name] = {
-            "correctness": _correctness(results, name, own, of_gates),
+            "correctness": _correctness(results, name, own, of_gates, grades.get(name)),
             "performance": _performance(results, name, findings, of_gates),
             "cost": _cost(results, name, of_gates),
             "reliability": _reliability(results, name, own, of_gates),
@@ -100,7 +102,7 @@ def _dimensions(
 
 
 def _correctness(
-    results: Results, name: str, findings: Sequence[Finding], gates: Mapping[str, GateResult]
+    results: Results, name: str, findings: Sequence[Finding], gates: Mapping[str, GateResult], grade: Agreement | None
 ) -> DimensionResult:
     wrong = [finding for finding in findings if finding.severity == "fail"]
     if wrong:
@@ -110,8 +112,11 @@ def _correctness(
         for metric, words in CHECKS.items()
         if _known(results, metric, name)
     ]
+    checks += [f"agreement of equal prompts: {graded(grade)}"] if grade is not None else []
     doubts = [
-        f.evidence for f in findings if f.rule in ("lengths_not_as_asked", "answers_repeat") and f.severity == "warning"
+        f.evidence
+        for f in findings
+        if f.rule in ("lengths_not_as_asked", "answers_repeat", "agreement_not_shown") and f.severity == "warning"
     ]
     if "quality" in gates:
         sentence = "; ".join((gates["quality"].sentence, *checks, *doubts))

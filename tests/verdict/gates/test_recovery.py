@@ -119,3 +119,16 @@ def test_a_load_that_never_came_back_did_not_survive() -> None:
 def test_a_fault_launch_of_a_load_that_failed_did_not_survive() -> None:
     ((status, sentence),) = load_struck(status="failed", reason="the client died")
     assert (status, sentence) == ("FAIL", "the load did not survive 1 fault launch: the client died")
+
+
+def test_too_few_requests_time_no_recovery_and_a_load_that_is_served_again_survived() -> None:
+    """The simulated record: 4 requests a second, of which half fail for 5 s."""
+    from assay.verdict.judge import judge
+    from tests.serving_made import simulated
+
+    gates = judge(simulated(outage=(5.0, 10.0), blocks=3).measured()).verdict.gates
+    ((status, sentence),) = [(one.status, one.sentence) for one in gates if one.gate == "recovery"]
+    assert status == "PASS"
+    assert sentence.startswith(
+        "survived the fault: served well after it as before, with too few requests to time the recovery; "
+    )

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import polars as pl
 
 from assay.metrics.measured import Measured
+from assay.spec.plan import measured_seconds, plan
 from assay.spec.serving import Serving
 from assay.units import NS_PER_S
 from assay.verdict.types import Finding, Severity
@@ -45,13 +46,21 @@ def planned(measured: Measured, *columns: str) -> pl.DataFrame:
 
 
 def begins(measured: Measured) -> pl.DataFrame:
-    """(launch, load_ns): when the load of each launch began."""
+    """(launch, load_ns, length_ns): when the load of each launch began, and how long requests became due in it."""
     events = measured.table("events").filter(pl.col("kind") == "load_begin")
-    return events.group_by("launch").agg(pl.col("ns").min().alias("load_ns"))
+    begun = events.group_by("launch").agg(pl.col("ns").min().alias("load_ns"))
+    warm_up_s = serving_of(measured).arrivals.warm_up_s
+    lengths = {one.slot: warm_up_s + measured_seconds(measured.experiment, one) for one in plan(measured.experiment)}
+    slots = measured.table("launches").select(
+        "launch", pl.col("slot").replace_strict(lengths, default=None).alias("_s")
+    )
+    known = begun.join(slots, on="launch", how="left")
+    whole = pl.coalesce((pl.col("_s") * NS_PER_S).round().cast(pl.Int64), pl.lit(length_ns(measured)))
+    return known.select("launch", "load_ns", whole.alias("length_ns"))
 
 
 def length_ns(measured: Measured) -> int:
-    """How long requests become due in a launch, nanoseconds, warm-up included."""
+    """How long requests become due in a timed launch, nanoseconds, warm-up included."""
     arrivals = serving_of(measured).arrivals
     return round((arrivals.warm_up_s + arrivals.duration_s) * NS_PER_S)
 
