@@ -118,7 +118,7 @@ def _kill(victim: str, process: Any, record: Path, numbers: random.Random) -> bo
         return harness.kill(victim, process, record, numbers)
     if victim == "everything":  # as when the machine loses its power: nobody is left who could tell
         pids = guard.marked(f"{record.name}.")
-        return any([harness.send(pid, signal.SIGKILL, None) for pid in (process.pid, *pids)])
+        return sum(harness.send(pid, signal.SIGKILL, None) for pid in (process.pid, *pids)) > 0
     while process.poll() is None:
         pids = [pid for pid in guard.marked(f"{record.name}.") if _is(pid, victim)]
         if pids:
