@@ -69,6 +69,17 @@ class Measured:
         return found if isinstance(found, Mapping) else None
 
     @property
+    def foreign(self) -> Mapping[str, Any] | None:
+        """Of a record that was imported from another program: which one, what its numbers mean and what they lack."""
+        found = self.manifest.get("foreign")
+        return found if isinstance(found, Mapping) else None
+
+    @property
+    def timeless(self) -> bool:
+        """Whether an imported record does not say when each of its requests was sent, so that it has no rates."""
+        return self.foreign is not None and self.foreign.get("times") != "whole"
+
+    @property
     def noise_floor(self) -> float | None:
         """The smallest relative difference that this machine can show between launches made in turn; None: not known."""
         return self._doctors("noise_floor")
@@ -130,7 +141,7 @@ class Measured:
     @cached_property
     def served(self) -> Served:
         """The requests of a record about serving, folded: see `assay.metrics.requests`."""
-        return serve(self.experiment, self.tables)
+        return serve(self.experiment, self.tables, timeless=self.timeless)
 
     @cached_property
     def timed_requests(self) -> pl.DataFrame:

@@ -10,6 +10,8 @@ Times start when a request was due, whatever the client did then (METRICS.md, "S
 * tokens: by the server's usage where it gives any, else by the tokenizer;
 * time of a token: that of the chunk that brought it.  A chunk holds one token where there are as many chunks of text as tokens,
   else what the tokenizer counted in it, else the answer's tokens are spread evenly over its chunks;
+* timeless: an imported record may say nothing of when requests were sent; it then has no window, so that nothing is inside of one
+  and no rate can be made, and all requests of phase main are counted;
 * met: the request was answered and met every objective; an objective that the answer leaves open (time per token of a single
   token) is met, a first token that never came is not.
 """
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
 TEXT: Final = (1, 2, 3)  # kinds of chunks that bear tokens: content, reasoning, tool call (assay.record.tables)
 CLOSED: Final = ("closed", "single_stream", "multi_stream")  # a request is due when the one before it has ended
 UNUSED: Final = ("chunk_ns", "chunk_kind", "chunk_chars", "logprobs", "text", "reasoning")  # large
+TIMES: Final = ("t0_ns", "begin_ns", "end_ns", "seconds")  # of a window
 WINDOW: Final = "measured window: from t0 + warm-up, in a closed loop from the end of the first wave, until the last request was due or sent"
 
 
@@ -56,10 +59,15 @@ class Served:
     gaps: Mapping[int, NDArray[np.float64]] = field(repr=False)
 
 
-def serve(experiment: Experiment, tables: Mapping[str, pl.DataFrame]) -> Served:
-    """Fold the tables of a record about serving; of another record, which has no requests, to nothing."""
+def serve(experiment: Experiment, tables: Mapping[str, pl.DataFrame], *, timeless: bool = False) -> Served:
+    """Fold the tables of a record about serving; of another record, which has no requests, to nothing.
+
+    `timeless`: the requests have no times of day, as in some imported records.
+    """
     serving = experiment.serving or Serving()
     windows = _windows(tables, serving)
+    if timeless:
+        windows = windows.with_columns(pl.lit(None, windows.schema[name]).alias(name) for name in TIMES)
     counts = tables["token_counts"].select(
         "launch",
         "request",
@@ -70,7 +78,8 @@ def serve(experiment: Experiment, tables: Mapping[str, pl.DataFrame]) -> Served:
     folded, totals, gaps = [], [], {}
     for launch, own in _by_launch(tables["requests"]):
         window = windows.row(by_predicate=pl.col("launch") == launch, named=True)
-        requests, total, spans = _fold(own, counts.filter(pl.col("launch") == launch), window, serving.objectives)
+        own_counts = counts.filter(pl.col("launch") == launch)
+        requests, total, spans = _fold(own, own_counts, window, serving.objectives, timeless=timeless)
         folded.append(requests)
         totals.append(total)
         gaps[launch] = spans
@@ -134,18 +143,23 @@ def _first_waves(load: pl.DataFrame) -> pl.DataFrame:
 
 
 def _fold(
-    own: pl.DataFrame, counts: pl.DataFrame, window: Mapping[str, int | float | None], objectives: Objectives
+    own: pl.DataFrame,
+    counts: pl.DataFrame,
+    window: Mapping[str, int | float | None],
+    objectives: Objectives,
+    *,
+    timeless: bool = False,
 ) -> tuple[pl.DataFrame, pl.DataFrame, NDArray[np.float64]]:
     ordered = own.sort("scheduled_ns", "request").join(
         counts.drop("launch"), on="request", how="left", maintain_order="left"
     )
     seconds = window["seconds"] is not None
     begin, end = (pl.lit(window[name] if seconds else None, pl.Int64) for name in ("begin_ns", "end_ns"))
-    due = pl.col("scheduled_ns")
+    due, measured = pl.col("scheduled_ns"), pl.col("phase") == "main"
     flagged = ordered.with_columns(
         ok=pl.col("status") == "ok",
-        counted=((pl.col("phase") == "main") & (due >= begin) & (due <= end)).fill_null(False),
-        inside=((pl.col("phase") == "main") & (due >= begin) & (due < end)).fill_null(False),
+        counted=measured if timeless else (measured & (due >= begin) & (due <= end)).fill_null(False),
+        inside=(measured & (due >= begin) & (due < end)).fill_null(False),
         tokens=pl.coalesce("tokens_out", "_counted").cast(pl.Float64),
         tokens_from=pl.when(pl.col("tokens_out").is_not_null()).then(pl.lit("usage"))
         .when(pl.col("_counted").is_not_null()).then(pl.lit("tokenizer")),

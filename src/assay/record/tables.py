@@ -293,7 +293,7 @@ Arrow IPC streams, one per table and process, each readable up to the last batch
 | `session` | only if made in turn with other records: `id`, the same in all; `arm` from 0; `arms`; `label`; `seed`; `alone`: blocks made apart |
 | `looks` | only with `launches.precision`: one entry per look at the intervals: `blocks`, `confidence`, `widths`, `enough`, `sentence` |
 | `looks_ended` | why no further blocks were made: precision, at_most, budget or failed |
-| `foreign` | only if imported from another program: `tool`, `version`, `file`, `sha256`, `files`, `clock` (sent or scheduled), `times` (whole, sampled or none), `requests` (whether there are any), `meanings`, `unsaid` (keys that the file leaves open), `missing`, `doubts`, `reported` (the program's own numbers) |
+| `foreign` | only if imported: `tool`, `file`, `sha256`, `clock`, `times`, `meanings`, `unsaid`, `missing`, `reported` ... (docs/how-to/import.md) |
 | `schedules` | serving: per launch, `sha256` of everything that was to be sent and `requests`, how many |
 | `sentinel` | `rounds` of the sentinel's fixed work: the same in all launches of the record |
 | `nulls` | keys of experiment.toml that were set to nothing although their default is something (TOML has no null) |

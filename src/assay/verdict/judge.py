@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from assay import catalog
 from assay.metrics.base import Metric, Results
 from assay.metrics.estimate import Value
+from assay.metrics.foreign import unknowable
 from assay.metrics.measured import Measured
 from assay.spec.plan import configuration_name
 from assay.verdict import serving, timing
@@ -59,10 +60,14 @@ def about(measured: Measured) -> dict[str, Metric]:
 
 
 def compute(measured: Measured, metrics: Mapping[str, Metric]) -> dict[str, Mapping[str, Value]]:
-    """All metrics, each after those it needs."""
+    """All metrics, each after those it needs; of an imported record those that it can carry."""
+    absent = unknowable(measured, metrics)
     results: dict[str, Mapping[str, Value]] = {}
     for name in in_order(metrics):
-        results[name] = metrics[name].compute(measured, results)
+        known = name not in absent
+        results[name] = (
+            metrics[name].compute(measured, results) if known else dict.fromkeys(measured.configurations, absent[name])
+        )
     return {name: results[name] for name in sorted(results)}
 
 
