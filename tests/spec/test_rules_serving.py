@@ -167,8 +167,8 @@ WRONG: list[tuple[dict[str, Any], str, str]] = [
     ({"faults": [{"kind": "command", "command": "x"}, {"kind": "command"}]}, "faults[1].command", "a line for the shell"),
     ({"faults": [{"kind": "delay", "replica": 1}]}, "faults[0].replica", "a number below the replicas of server: 1"),
     ({"faults": [{"kind": "delay", "target": "servr"}]}, "faults[0].target", "one of the engines server"),
-    ({"faults": [{"kind": "delay", "at_s": 30}]}, "faults[0].at_s", "less than serving.arrivals.duration_s, 30"),
-    ({"faults": [{"kind": "delay"}], "serving__arrivals": {"duration_s": 8.0}}, "faults[0].at_s", "found 10; allowed: less than"),
+    ({"faults": [{"kind": "delay", "at_s": 30, "load_s": 30}]}, "faults[0].at_s", "less than this fault's load_s, 30"),
+    ({"faults": [{"kind": "delay", "load_s": 8.0}]}, "faults[0].at_s", "found 10; allowed: less than"),
     ({"faults": [{"kind": "delay", "load": 4.0}]}, "faults[0].load", "one of the loads 1, 8"),
 ]  # fmt: skip
 

@@ -318,6 +318,10 @@ class Fault(Model):
         5.0, ge=0.0, le=LONGEST_S,
         description="Serving: seconds until it is undone, for kinds that can be: a killed replica is then started again.",
     )  # fmt: skip
+    load_s: float | None = Field(
+        None, gt=0.0, le=LONGEST_S, description="Serving: how long the measured part of its launch lasts, seconds. Default: 20 s beyond the "
+        "fault's end, or serving.arrivals.duration_s if that is longer.",
+    )  # fmt: skip
     load: float | None = Field(
         None,
         gt=0.0,

@@ -103,6 +103,19 @@ def configuration_of(experiment: Experiment, launch: PlannedLaunch) -> Configura
     return next(one for one in configurations(experiment) if one.name == launch.configuration)
 
 
+AFTER_A_FAULT_S = 20.0  # of load after a fault was undone: an engine takes seconds to start again
+
+
+def measured_seconds(experiment: Experiment, launch: PlannedLaunch) -> float:
+    """How long the measured part of a launch's load lasts; with a fault at least until well after its end."""
+    assert experiment.serving is not None
+    asked = experiment.serving.arrivals.duration_s
+    fault = launch.fault.serving if launch.fault is not None else None
+    if fault is None:
+        return asked
+    return fault.load_s if fault.load_s is not None else max(asked, fault.at_s + fault.for_s + AFTER_A_FAULT_S)
+
+
 def plan(experiment: Experiment) -> tuple[PlannedLaunch, ...]:
     """All launches in order. Equal experiments give equal plans; more launches per configuration only add blocks."""
     launches = _timed_launches(experiment)

@@ -438,10 +438,10 @@ def _replicas(target: Data) -> int:
 def _fault_falls_into_the_load(where: str, fault: Data, data: Data) -> Iterator[Problem]:
     serving = _serving(data)
     at_s = _number(fault.get("at_s"), AT_S)
-    duration_s = _number(_table(serving, "arrivals").get("duration_s"), DURATION_S)
-    if at_s is not None and duration_s is not None and at_s >= duration_s:
+    load_s = _number(fault.get("load_s"), -1.0)
+    if at_s is not None and load_s is not None and 0 < load_s <= at_s:
         yield Problem(
-            where=f"{where}.at_s", found=f"{at_s:g}", allowed=f"less than serving.arrivals.duration_s, {duration_s:g}",
+            where=f"{where}.at_s", found=f"{at_s:g}", allowed=f"less than this fault's load_s, {load_s:g}",
             mend="Strike earlier, or let the load last longer.",
         )  # fmt: skip
     load = _number(fault.get("load"), -1.0)

@@ -24,7 +24,8 @@ def test_a_load_lasts_its_warm_up_and_its_duration() -> None:
     made = ServingMade(rate=(1.0,), warm_up_s=2.0, seconds=10.0)
     number = made.launch()
     assert served.length_ns(made.measured()) == 12_000_000_000
-    assert dict(served.begins(made.measured()).iter_rows()) == {number: made.t0[number]}
+    assert served.begins(made.measured()).rows() == [(number, made.t0[number])]
+    assert served.lengths(made.measured()).rows() == [(number, 12_000_000_000)]
 
 
 def test_launches_are_named_in_order_and_not_without_end() -> None:

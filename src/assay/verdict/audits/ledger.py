@@ -23,6 +23,7 @@ from assay.verdict.audits.served import (
     by_configuration,
     finding,
     in_launches,
+    lengths,
     planned,
     rows,
     serving_of,
@@ -82,6 +83,7 @@ def due(measured: Measured, requests: pl.DataFrame, plan: pl.DataFrame) -> pl.Da
     sent = chained.join(ended, on=KEYS, how="semi")
     leads = sent.select("launch", pl.col("follows").alias("request")).drop_nulls().unique().with_columns(leads=True)
     known = chained.join(leads, on=KEYS, how="left").join(begins(measured), on="launch", how="left")
+    known = known.join(lengths(measured), on="launch", how="left")
     by_time = pl.col("due_ns") < pl.col("length_ns")
     last = pl.col("load_ns") + pl.col("length_ns")
     by_end = pl.col("due_ns").is_null() & (pl.col("before_ns") + pl.col("pause_ns") < last - SLACK_NS)

@@ -46,17 +46,18 @@ def planned(measured: Measured, *columns: str) -> pl.DataFrame:
 
 
 def begins(measured: Measured) -> pl.DataFrame:
-    """(launch, load_ns, length_ns): when the load of each launch began, and how long requests became due in it."""
+    """(launch, load_ns): when the load of each launch began."""
     events = measured.table("events").filter(pl.col("kind") == "load_begin")
-    begun = events.group_by("launch").agg(pl.col("ns").min().alias("load_ns"))
+    return events.group_by("launch").agg(pl.col("ns").min().alias("load_ns"))
+
+
+def lengths(measured: Measured) -> pl.DataFrame:
+    """(launch, length_ns): how long requests became due in each launch, warm-up included; longer where something was broken."""
     warm_up_s = serving_of(measured).arrivals.warm_up_s
-    lengths = {one.slot: warm_up_s + measured_seconds(measured.experiment, one) for one in plan(measured.experiment)}
-    slots = measured.table("launches").select(
-        "launch", pl.col("slot").replace_strict(lengths, default=None).alias("_s")
-    )
-    known = begun.join(slots, on="launch", how="left")
-    whole = pl.coalesce((pl.col("_s") * NS_PER_S).round().cast(pl.Int64), pl.lit(length_ns(measured)))
-    return known.select("launch", "load_ns", whole.alias("length_ns"))
+    known = {one.slot: warm_up_s + measured_seconds(measured.experiment, one) for one in plan(measured.experiment)}
+    rows = measured.table("launches").select("launch", "slot").iter_rows()
+    found = [(launch, round(known[slot] * NS_PER_S) if slot in known else length_ns(measured)) for launch, slot in rows]
+    return pl.DataFrame(found, schema={"launch": pl.Int32, "length_ns": pl.Int64}, orient="row")
 
 
 def length_ns(measured: Measured) -> int:
