@@ -35,7 +35,7 @@ class Agenda:
         timed = load[due >= 0]
         order = np.argsort(schedule.due_ns[timed], kind="stable")
         self._timed, self._due = timed[order], schedule.due_ns[timed][order]
-        self._pause = schedule.pause_ns
+        self._pause = memoryview(schedule.pause_ns)  # type: ignore[arg-type]
         self._next: Any = np.zeros(0, dtype=np.int64)
         self._others: dict[int, list[int]] = {}
         self._link(load[due < 0], predecessors)
@@ -133,7 +133,8 @@ class Agenda:
 
     def after(self, number: int, ended_ns: int) -> int:
         """When a follower is due."""
-        return ended_ns + int(self._pause[number])
+        pause: int = self._pause[number]
+        return ended_ns + pause
 
     def put_off(self, number: int, due_ns: int) -> bool:
         """Keep a follower until it is due. False: the load ends before."""

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 HEAD_BYTES = 1 << 16  # longest head of an answer, all interim heads included
 READ_COST = 128  # bytes that a read costs beyond its data: a drip of single bytes must not fill the memory
 FRESH_NS = 1_000_000  # a connection that was idle for less is not looked at before it is used again
+_FEW = 12  # reads: up to here it is faster to look at each
 _END: Final = b"\r\n\r\n"
 _NONE, _CHUNKED, _LENGTH, _CLOSE = range(4)  # how an answer ends; none: its head has not come yet
 
@@ -383,12 +384,34 @@ class Exchange:
         length = self.head.length if self.head.framing == _LENGTH else len(raw)
         return raw[:length], [min(length, max(0, end - self._body_at)) for end in accumulate(map(len, self.parts))]
 
+    def _plain_ends(self, pieces: list[bytes], total: int) -> list[int]:
+        """How much of a body of plain chunks had come by each read.
+
+        Reads nearly always end where a chunk ends: there the line ends so far tell how many chunks came, and so how much framing.
+        """
+        if len(self.parts) > _FEW:
+            return _exact_ends(pieces, [end - self._body_at for end in accumulate(map(len, self.parts))])
+        widths = list(accumulate(map(len, pieces[::2]), initial=0))  # of the sizes before each chunk
+        whole = len(widths) - 1
+        ends: list[int] = []
+        raw, lines, begin = -self._body_at, 0, self._body_at
+        for part in self.parts:
+            raw += len(part)
+            lines += part.count(b"\r\n", begin)
+            chunks, inside = divmod(lines, 2)
+            if chunks >= whole:
+                ends.append(total)
+            elif raw < 0 or inside or (raw and not part.endswith(b"\r\n")):
+                return _exact_ends(pieces, [end - self._body_at for end in accumulate(map(len, self.parts))])
+            else:
+                ends.append(raw - widths[chunks] - 4 * chunks)
+            begin = 0
+        return ends
+
     def _unchunked(self) -> tuple[bytes, list[int]]:
         if self._pieces is not None:
-            if len(self.parts) == 1:
-                body = b"".join(self._pieces[1::2])
-                return body, [len(body)]
-            return _rejoined(self._pieces, [end - self._body_at for end in accumulate(map(len, self.parts))])
+            body = b"".join(self._pieces[1::2])
+            return body, [len(body)] if len(self.parts) == 1 else self._plain_ends(self._pieces, len(body))
         if self._dechunker is None:
             self._dechunker = Dechunker()
         with suppress(ValueError):  # what came before the framing broke is kept
@@ -397,11 +420,10 @@ class Exchange:
         return b"".join(self._dechunker.pieces), self._ends
 
 
-def _rejoined(pieces: list[bytes], raw_ends: list[int]) -> tuple[bytes, list[int]]:
-    """The body of plain chunks, and how much of it had come where so much of the raw bytes had."""
-    data = pieces[1::2]
-    body_ends = list(accumulate(map(len, data)))
+def _exact_ends(pieces: list[bytes], raw_ends: list[int]) -> list[int]:
+    """The same, wherever the reads ended."""
     widths = list(map(len, pieces))
+    body_ends = list(accumulate(widths[1::2]))
     stops = [stop + 4 * n for n, stop in enumerate(accumulate(map(int.__add__, widths[::2], widths[1::2])), 1)]
     known = dict(zip(stops, body_ends, strict=True))
     known[0] = 0
@@ -409,7 +431,7 @@ def _rejoined(pieces: list[bytes], raw_ends: list[int]) -> tuple[bytes, list[int
     ends = list(map(known.get, raw_ends))
     if None in ends:  # a read that ended inside of a chunk
         ends = [_body_end(end, stops, body_ends, widths) for end in raw_ends]
-    return b"".join(data), cast(list[int], ends)
+    return cast(list[int], ends)
 
 
 def _body_end(raw_end: int, stops: list[int], body_ends: list[int], widths: list[int]) -> int:

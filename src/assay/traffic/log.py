@@ -122,18 +122,18 @@ class RequestLog:
 
     def add(self, row: Row, answer: Answer, times: Times) -> None:
         """Take one finished request."""
-        self._numbers.extend((
+        self._numbers.fromlist([
             row.request, row.phase, row.kind, row.stream, row.session, row.turn, row.replica, _CODES["transport"][row.transport],
             row.scheduled_ns, _n(row.sent_ns), _n(row.connect_ns), _n(row.first_byte_ns), _n(times.first_token_ns),
             _n(times.first_visible_ns), _n(times.last_token_ns), _n(row.done_ns), _CODES["status"][answer.status],
             _n(row.http_status), _n(answer.tokens_in), _n(answer.tokens_out), _n(answer.tokens_reasoning),
             _n(answer.tokens_cached), row.bytes_out, row.bytes_in, len(answer.chunk_ns), len(answer.logprobs),
-        ))  # fmt: skip
-        self._chunk_ns.extend(answer.chunk_ns)
+        ])  # fmt: skip
+        self._chunk_ns.fromlist(answer.chunk_ns)
         self._chunk_kind += bytes(answer.chunk_kind)
-        self._chunk_chars.extend(answer.chunk_chars)
+        self._chunk_chars.fromlist(answer.chunk_chars)
         if answer.logprobs:
-            self._logprobs.extend(answer.logprobs)
+            self._logprobs.fromlist(answer.logprobs)
         self._error.append(None if answer.error is None else self._clean(answer.error))
         self._finish.append(answer.finish_reason)
         keep = self.keep_text

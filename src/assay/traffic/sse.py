@@ -234,6 +234,7 @@ _MOST_TEMPLATES = 8
 _NEEDLE = 24
 _LONGEST = 1024  # bytes of a chunk that is remembered
 _ID: Final = b'data: {"id":"'
+_LAST: Final = b"data: [DONE]\n\n"
 
 
 class _Reader:
@@ -302,7 +303,11 @@ class _Reader:
     def _known(self, body: bytes, begin: int) -> int:
         """Take the event at `begin`, and those that follow in its form, by what is remembered; 0 if it is not."""
         if not body.startswith(_ID, begin):
-            return 0
+            if not body.startswith(_LAST, begin):
+                return 0
+            self._done = True
+            self._put(self._reply.at(begin + len(_LAST)), Kind.DONE)
+            return begin + len(_LAST)
         behind = body.find(b'"', begin + len(_ID)) + 1
         stop = body.find(b"\n\n", begin)
         if not begin < behind <= stop:
