@@ -106,7 +106,7 @@ def fold(measured: Measured) -> Iterator[Flow]:
     requests = rows(measured, "scheduled_ns", "done_ns").filter(pl.col("phase") != "cold")
     whole = planned(measured, "due_ns", "phase")
     ends = dict(measured.table("launches").select("launch", "end_ns").iter_rows())
-    starts = dict(begins(measured).select("launch", "load_ns").iter_rows())
+    starts = dict(begins(measured).iter_rows())
     length, warm = length_ns(measured), round(serving_of(measured).arrivals.warm_up_s * NS_PER_S)
     for _, own in by_configuration(measured, requests):
         for frame in own.partition_by("launch", maintain_order=True):

@@ -47,7 +47,7 @@ class Silence:
 
 def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
     """One warning per configuration with a stall: the longest, and how many there were."""
-    starts = dict(begins(measured).select("launch", "load_ns").iter_rows())
+    starts = dict(begins(measured).iter_rows())
     found: dict[str, list[Silence]] = {}
     for silence in silences(measured):
         found.setdefault(silence.configuration, []).append(silence)
