@@ -78,3 +78,32 @@ def test_a_state_folder_that_cannot_be_written_is_an_error_with_its_path(tmp_pat
     (tmp_path / "file").touch()
     with pytest.raises(RecordError, match="assay doctor"):
         doctor.write(result(), at=tmp_path / "file" / "below")
+
+
+def test_the_machines_and_the_clients_results_leave_each_other_as_they_are(tmp_path: Path) -> None:
+    client = {"utc": NOW.isoformat(), "assay_version": __version__, "ceiling": {"requests_per_s": 9000.0}, "checks": []}
+    doctor.write_client(client, at=tmp_path)
+    assert doctor.read(at=tmp_path) == {"absent": doctor.NEVER}
+    assert doctor.read_client(at=tmp_path) == client
+
+    doctor.write(result(), at=tmp_path)
+    assert doctor.read(at=tmp_path)["noise_floor"] == 0.02
+    assert doctor.read_client(at=tmp_path) == client
+
+    doctor.write_client({**client, "seconds": 3.0}, at=tmp_path)
+    assert "client" not in doctor.read(at=tmp_path)
+    carried = doctor.carried(NOW, at=tmp_path)
+    assert carried["noise_floor"] == 0.02
+    assert carried["client"]["ceiling"] == {"requests_per_s": 9000.0}
+    assert "checks" not in carried["client"]
+    later = doctor.carried(NOW + timedelta(days=doctor.STALE_DAYS + 1), at=tmp_path)
+    assert later["client"]["stale"].endswith("run assay doctor client again")
+    assert later["stale"].endswith("run assay doctor again")
+
+
+def test_a_client_that_was_never_calibrated_says_so_and_a_damaged_file_too(tmp_path: Path) -> None:
+    assert doctor.read_client(at=tmp_path) == {"absent": doctor.NEVER_CLIENT}
+    path = doctor.write(result(), at=tmp_path)
+    assert doctor.read_client(at=tmp_path) == {"absent": doctor.NEVER_CLIENT}
+    path.write_text("{")
+    assert "cannot be read" in doctor.read_client(at=tmp_path)["absent"]

@@ -396,7 +396,7 @@ class Server:
         """Totals so far, and what they cost this process."""
         used = resource.getrusage(resource.RUSAGE_SELF)
         return {
-            "ns": time.monotonic_ns(), "cpu_s": used.ru_utime + used.ru_stime, "peak_kib": used.ru_maxrss,
+            "ns": time.monotonic_ns(), "cpu_s": used.ru_utime + used.ru_stime,
             "requests": self._requests, "ended": self._ended, "sends": self._sends, "connections": self._connections,
             "open": len(self._links), "in_service": self._in_service, "waiting": len(self._waiting),
         }  # fmt: skip

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from assay.metrics.format import count, given, number, percent
+from assay.metrics.format import count, number, percent
 from assay.verdict.fitness import Check, Fitness
 
 LIMITS_MS: Final[Mapping[str, float]] = {"p50": 0.2, "p99": 1.0}
@@ -75,15 +75,20 @@ def _ceiling(ceiling: Mapping[str, Any] | None) -> Iterator[Check]:
     for key, words in (("requests", "requests"), ("chunks", "chunks")) if ceiling else ():
         assert ceiling is not None
         found = ceiling[key]
-        per_s = f"{given(float(found['measured']), 3)} {words} per second at {ceiling['streams']} streams of {ceiling['tokens']} tokens"
+        per_s = f"{_round(found['measured'])} {words} per second at {ceiling['streams']} streams of {ceiling['tokens']} tokens"
         if found["limited_by"] == "client":
             evidence = f"one client process carries {per_s}"
         else:
             evidence = (
                 f"one client process carries at least {per_s}; {_who(found['limited_by'])} the limit, and at the processor time that it "
-                f"took ({percent(float(found['client_cores']))} of a core) it would carry about {given(float(found['reachable']), 3)}"
+                f"took ({percent(float(found['client_cores']))} of a core) it would carry about {_round(found['reachable'])}"
             )
         yield Check(name=f"ceiling, {words}", fitness="fit", evidence=evidence, mend="")
+
+
+def _round(per_s: float) -> str:
+    """A rate to three digits."""
+    return count(int(float(f"{per_s:.3g}")))
 
 
 def _who(limit: str) -> str:
