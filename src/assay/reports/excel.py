@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
+import polars as pl
 import xlsxwriter
 
 from assay.metrics.base import ALL
@@ -76,10 +77,15 @@ def _verdict(view: View) -> Sheet:
     return Sheet(name="Verdict", head=("What", "Configuration", "Status", "Sentence"), rows=tuple(rows))
 
 
+def _workers(view: View) -> str:
+    """What a configuration has several of."""
+    return "Workers" if view.serving is None else "Replicas"
+
+
 def _numbers(view: View) -> Sheet:
     """One row per configuration, three columns per primary metric: made for charts."""
     rows = tuple(row for row in view.primary if set(row.cells) != {ALL})
-    head = ["Configuration", "Workers"]
+    head = ["Configuration", _workers(view)]
     for row in rows:
         head += [f"{row.title} ({row.unit})", f"{row.title}, low ({row.unit})", f"{row.title}, high ({row.unit})"]
     body = tuple(_number_row(column, rows) for column in view.columns)
@@ -110,7 +116,7 @@ def _ends(value: Estimate) -> list[Content]:
 def _metrics(view: View) -> Sheet:
     workers = {column.key: column.workers for column in view.columns}
     head = (
-        "Metric", "Title", "Dimension", "Configuration", "Workers", "Value (in Unit)", "Low (in Unit)",
+        "Metric", "Title", "Dimension", "Configuration", _workers(view), "Value (in Unit)", "Low (in Unit)",
         "High (in Unit)", "Unit", "Confidence", "Launches", "Trials", "Method or reason", "Signature",
     )  # fmt: skip
     rows: list[tuple[Content, ...]] = []
@@ -138,6 +144,8 @@ def _findings(view: View) -> Sheet:
 
 
 def _launches(view: View) -> Sheet:
+    if view.serving is not None:
+        return excel_serving.launches(view)
     head = (
         "Launch", "Configuration", "Workers", "Block", "Place", "Attempt", "Role", "Seed", "Begin (UTC)", "Status",
         "Reason", "Exit code", "Restarts", "Wall (s)", "Steps", "Warm-up (steps)", "Median step (s)",
@@ -163,7 +171,8 @@ def _environment(view: View) -> Sheet:
 
 
 def _conditions(view: View) -> Sheet:
-    overhead = tuple((f"Instrument's own cost, {label}", shown.full) for label, shown in view.overhead)
+    what = "Instrument's own cost" if view.serving is None else "Client"
+    overhead = tuple((f"{what}, {label}", shown.full) for label, shown in view.overhead)
     return Sheet(
         name="Conditions",
         head=("What", "Value"),
@@ -202,12 +211,24 @@ def _write(book: Any, styles: _Styles, sheet: Sheet) -> None:
     for column, title in enumerate(sheet.head):
         page.write_string(0, column, title, styles.head)
         page.set_column(column, column, _width([title, *(row[column] for row in sheet.rows)]))
-    for place, row in enumerate(sheet.rows, start=1):
+    height = 0 if sheet.frame is None else _write_frame(page, sheet.frame)
+    for place, row in enumerate(sheet.rows, start=1 + height):
         for column, content in enumerate(row):
             _write_cell(page, styles, place, column, content)
     page.freeze_panes(1, 0)
-    if sheet.rows:
-        page.autofilter(0, 0, len(sheet.rows), len(sheet.head) - 1)
+    if height + len(sheet.rows):
+        page.autofilter(0, 0, height + len(sheet.rows), len(sheet.head) - 1)
+
+
+def _write_frame(page: Any, frame: pl.DataFrame) -> int:
+    """Column by column and without a format of each cell: of many rows every look counts. Gives the number of rows."""
+    for column, series in enumerate(frame):
+        texts = series.dtype == pl.String
+        write = page.write_string if texts else page.write_number
+        for place, content in enumerate(series.str.slice(0, LONGEST_TEXT) if texts else series, start=1):
+            if content is not None:
+                write(place, column, content)
+    return frame.height
 
 
 def _write_cell(page: Any, styles: _Styles, row: int, column: int, content: Content) -> None:

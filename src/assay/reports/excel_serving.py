@@ -7,16 +7,19 @@ answered requests of all timed launches and have no interval; those with one sta
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import polars as pl
+import polars.selectors as cs
 
 from assay.metrics.estimate import Estimate
+from assay.reports import load_tables
 from assay.reports.sheets import Content, Figure, Sheet
 from assay.reports.view import Column, View
+from assay.units import NS_PER_S
 
-MOST_ROWS: Final = 200_000  # of the sheet of requests; Excel's own limit is 1,048,576
+MOST_ROWS: Final = 100_000  # of the sheet of requests: more is no table for people, and the record has them all
 SHARES: Final = (0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 LATENCIES: Final = (("TTFT (s)", "ttft_s"), ("TPOT (s)", "tpot_s"), ("End-to-end latency (s)", "e2e_s"))
 BY_METRIC: Final = (
@@ -38,22 +41,61 @@ def sheets(view: View) -> tuple[Sheet, ...]:
     if view.serving is None:
         return ()
     scenarios = tuple(dict.fromkeys(column.scenario for column in view.columns))
-    return (*(_summary(view, scenario) for scenario in scenarios), _requests(view))
+    names = sheet_names([f"Summary {scenario}".strip() for scenario in scenarios])
+    summaries = (_summary(view, scenario, name) for scenario, name in zip(scenarios, names, strict=True))
+    return (*summaries, *_behind(view), _requests(view))
 
 
-def _summary(view: View, scenario: str) -> Sheet:
-    head = ["Engine", view.load_word.capitalize() or "Load", "Requests counted", "Answered"]
-    head += [title for title, _ in BY_METRIC]
+def _summary(view: View, scenario: str, name: str) -> Sheet:
+    head = [
+        "Scenario",
+        "Engine",
+        {"concurrency": "Concurrency", "rate": "Rate (requests/s)"}.get(view.load_word, "Load"),
+    ]
+    head += ["Requests counted", "Answered", *(title for title, _ in BY_METRIC)]
     for title, _ in LATENCIES:
         head += [f"{title} mean", *(f"{title} p{100 * share:g}" for share in SHARES)]
     head += ["Output speed of one request (tokens/s) mean"]
     rows = tuple(tuple(_row(view, column)) for column in view.columns if column.scenario == scenario)
-    return Sheet(name=_sheet_name(f"Summary {scenario}"), head=tuple(head), rows=rows)
+    return Sheet(name=name, head=tuple(head), rows=rows)
 
 
-def _sheet_name(text: str) -> str:
-    """What Excel takes as the name of a sheet: at most 31 characters, none of []:*?/\\."""
-    return "".join("-" if letter in "[]:*?/\\" else letter for letter in text)[:31].strip("'")
+def sheet_names(texts: Sequence[str]) -> list[str]:
+    """Names that Excel takes: at most 31 characters, none of []:*?/\\, no apostrophe at an end, no two equal but for case."""
+    taken: set[str] = set()
+    found = []
+    for text in texts:
+        clean = "".join("-" if letter in "[]:*?/\\" or not letter.isprintable() else letter for letter in text)
+        endings = ("", *(f" {number}" for number in range(2, len(texts) + 2)))
+        shortened = (f"{clean[: 31 - len(ending)].strip(chr(39))}{ending}" for ending in endings)
+        name = next(name for name in shortened if name.casefold() not in taken)
+        taken.add(name.casefold())
+        found.append(name)
+    return found
+
+
+def _behind(view: View) -> Iterator[Sheet]:
+    """The tables behind the numbers, as texts: faults, cold starts, checks, failures, replicas."""
+    for table in load_tables.details(view):
+        head = tuple(f"{head.above}, {head.text}" if head.above else head.text for head in table.head)
+        rows = tuple(tuple(f"{cell.text} {cell.below}".strip() for cell in row) for row in table.rows)
+        yield Sheet(name=sheet_names([table.title])[0], head=head, rows=rows)
+
+
+def launches(view: View) -> Sheet:
+    """Every launch with its requests."""
+    head = (
+        "Launch", "Configuration", "Replicas", "Block", "Place", "Attempt", "Role", "Seed", "Begin (UTC)", "Status", "Reason",
+        "Wall (s)", "Requests due", "Answered", "Failed",
+    )  # fmt: skip
+    rows = tuple(
+        (
+            r.number, r.label, r.workers, r.block, r.order, r.attempt, r.role, str(r.seed), r.begin_utc, r.status, r.reason,
+            Figure(value=r.wall_s, style="0.000"), r.due, r.answered, r.due - r.answered,
+        )
+        for r in view.launches
+    )  # fmt: skip
+    return Sheet(name="Launches", head=head, rows=rows)
 
 
 def _row(view: View, column: Column) -> Iterator[Content]:
@@ -62,7 +104,7 @@ def _row(view: View, column: Column) -> Iterator[Content]:
         (pl.col("configuration") == column.key) & pl.col("counted") & (pl.col("role") == "timed")
     )
     well = own.filter("ok")
-    yield from (column.engine, column.load, own.height, well.height)
+    yield from (column.scenario, column.engine, column.load, own.height, well.height)
     for _, name in BY_METRIC:
         row = view.metric(name)
         cell = row.cells.get(column.key) if row is not None else None
@@ -83,25 +125,16 @@ def _number(value: object) -> Content:
 def _requests(view: View) -> Sheet:
     assert view.serving is not None
     rows = view.serving.requests
-    first = rows.group_by("launch", maintain_order=True).agg(pl.col("scheduled_ns").min().alias("_first"))
-    shown = (
-        rows.join(first, on="launch")
-        .with_columns(due_s=(pl.col("scheduled_ns") - pl.col("_first")) / 1e9)
-        .head(MOST_ROWS)
+    first = rows.group_by("launch").agg(pl.col("scheduled_ns").min().alias("_first"))
+    due = (pl.col("scheduled_ns") - pl.col("_first")) / NS_PER_S
+    shown = rows.head(MOST_ROWS).join(first, on="launch", maintain_order="left").with_columns(due_s=due)
+    known = [(title, name) for title, name in REQUEST_COLUMNS if name in shown.columns]
+    plain = shown.select(name for _, name in known).with_columns(
+        cs.boolean().replace_strict({True: "yes", False: "no"}, return_dtype=pl.String), cs.float().fill_nan(None)
     )
-    names = [name for _, name in REQUEST_COLUMNS if name in shown.columns]
-    head = tuple(title for title, name in REQUEST_COLUMNS if name in shown.columns)
-    body = tuple(tuple(_cell(value) for value in row) for row in shown.select(names).iter_rows())
     left = rows.height - shown.height
-    note = (
-        ((f"{left} further requests are in the record and not in this sheet", *(None,) * (len(head) - 1)),)
-        if left
-        else ()
-    )
-    return Sheet(name="Requests", head=head, rows=(*body, *note))
-
-
-def _cell(value: object) -> Content:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return value if isinstance(value, str | int | float) else None
+    note = f"{left:,} further requests are in the record and not in this sheet"
+    return Sheet(
+        name="Requests", head=tuple(title for title, _ in known), rows=((note, *(None,) * (len(known) - 1)),) if left else (),
+        frame=plain,
+    )  # fmt: skip

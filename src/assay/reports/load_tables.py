@@ -250,7 +250,14 @@ def _replicas(view: View) -> LoadTable | None:
         )
         for one in found
     ]  # fmt: skip
-    head = ("Engine", "Replica", "requests", "failed", f"TTFT, median, {latency.label}", *(READ[n] for n in READ if n in read))
+    head = (
+        "Engine",
+        "Replica",
+        "requests",
+        "failed",
+        f"TTFT, median, {latency.label}",
+        *(READ[n] for n in READ if n in read),
+    )
     return LoadTable(
         name="replicas", title="Replicas", stub=2, head=tuple(Head(text=text) for text in head), rows=tuple(rows),
         notes=(*notes, f"Counted requests of the timed launches{'; means of what the engines told of themselves' if read else ''}."),
@@ -268,5 +275,3 @@ def _readings(found: Mapping[str, float], read: set[str]) -> Iterator[Cell]:
             known = found.get(name)
             unit = "fraction" if name == "kv_cache_used" else ""
             yield Cell(text="–", absent=True) if known is None else Cell(text=reading(known, unit))
-
-

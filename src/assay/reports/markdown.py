@@ -18,10 +18,22 @@ def render(view: View) -> str:
     if view.timing:
         parts = (_headline, _numbers, _facts, _findings, _launches, _environment, _conditions)
         return "\n\n".join(part(view) for part in parts) + "\n"
+    if view.serving is not None:
+        return _of_load(view)
     sections = (
         _headline(view), _vector(view), _numbers(view), _gates(view), _findings(view), _recommendations(view),
         *(_dimension(view, dimension) for dimension in DIMENSIONS),
         _launches(view), _environment(view), _conditions(view),
+    )  # fmt: skip
+    return "\n\n".join(section for section in sections if section) + "\n"
+
+
+def _of_load(view: View) -> str:
+    from assay.reports import load_markdown as load
+
+    sections = (
+        _headline(view), _vector(view), load.numbers(view), load.details(view), load.gates(view), load.findings(view),
+        _recommendations(view), load.metrics(view), load.launches(view), _environment(view), _conditions(view),
     )  # fmt: skip
     return "\n\n".join(section for section in sections if section) + "\n"
 
@@ -128,7 +140,7 @@ def _environment(view: View) -> str:
 def _conditions(view: View) -> str:
     overhead = "; ".join(f"{label}: {shown.full}" for label, shown in view.overhead)
     rows = [(fact.name, fact.text) for fact in view.conditions]
-    rows += [] if view.timing else [("Instrument's own cost", overhead)]
+    rows += [] if view.timing else [("Instrument's own cost" if view.serving is None else "Client", overhead)]
     return "## Conditions\n\n" + table(("What", "Value"), rows)
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from assay.metrics.base import ALL
 from assay.metrics.format import count
+from assay.reports import grouping, load_tables
 from assay.reports.view import DIMENSION_TITLES, Column, View
 from assay.verdict.types import DIMENSIONS
 
@@ -33,6 +34,26 @@ class Section:
     table: Table | None = None
 
 
+LOAD_METRICS = (
+    "output_throughput",
+    "request_throughput",
+    "goodput",
+    "slo_attainment",
+    "ttft_p50",
+    "ttft_p95",
+    "ttft_p99",
+    "tpot_p50",
+    "tpot_p99",
+    "e2e_p50",
+    "e2e_p95",
+    "e2e_p99",
+    "cost_per_token",
+    "error_rate",
+)
+LOAD_FACTS = (
+    "Engines", "Model", "Task", "Scenarios", "Prompts", "Load", "Objectives", "Clock", "Prices", "Faults",
+)  # fmt: skip
+WORKLOAD_FACTS = ("Workload", "Configurations", "Scaling", "Quality", "Faults")
 TABLE_METRICS = (
     "trial_time",
     "trial_cpu_time",
@@ -85,7 +106,7 @@ def _system(view: View) -> Iterator[str]:
 
 def _workload(view: View) -> Iterator[str]:
     for fact in view.conditions:
-        if fact.name in ("Workload", "Configurations", "Scaling", "Quality", "Faults"):
+        if fact.name in (WORKLOAD_FACTS if view.serving is None else LOAD_FACTS):
             yield _sentence(f"{fact.name}: {fact.text}")
 
 
@@ -93,8 +114,18 @@ def _method(view: View) -> Iterator[str]:
     for fact in view.conditions:
         if fact.name in ("Launches", "Intervals"):
             yield _sentence(f"{fact.name}: {fact.text}")
+    if view.serving is not None:
+        yield from _method_of_load(view)
+        return
     value = "A launch's value is the median of its steady trials; intervals are Student t on the logarithms of the launch values"
     yield f"{value}." if view.timing else f"{value}, and speedups are taken inside blocks."
+    yield f"Record {view.record}, {view.state}{', sealed' if view.sealed else ', not sealed'}, assay {view.assay_version}."
+
+
+def _method_of_load(view: View) -> Iterator[str]:
+    yield "Every arrival was computed before the load began, and every latency begins when its request was due."
+    yield "A percentile or a rate is one number per launch or pooled over launches, as its method says; intervals are over launches."
+    yield "Requests during warm-up and drain are not counted; a failed request meets no objective."
     yield f"Record {view.record}, {view.state}{', sealed' if view.sealed else ', not sealed'}, assay {view.assay_version}."
 
 
@@ -105,6 +136,10 @@ def _performance(view: View) -> Iterator[str]:
             yield _sentence(
                 f"{column.label}: no number is reported, for its correctness is {cell.word} ({cell.sentence})"
             )
+    if view.serving is not None:
+        yield _sentence(view.sentence)
+        yield from load_tables.capacity(view)
+        return
     for column in (one for one in _reported(view) if one.key != view.base):
         told = [f"{row.title.lower()} {shown.full}" for name in ("speedup", "efficiency", "throughput")
                 if (row := view.metric(name)) and (shown := row.cells.get(column.key)) and shown.measured]  # fmt: skip
@@ -121,14 +156,22 @@ def _of_dimension(view: View, dimension: str) -> Iterator[str]:
     if all(row.cells[dimension].status == "NOT_MEASURED" for row in view.vector):
         yield _sentence(f"Not measured: {view.vector[0].cells[dimension].sentence}")
         return
+    told: dict[tuple[str, str], list[str]] = {}  # of loads, many share a sentence
     for row in view.vector:
         if dimension == "correctness" or view.reportable(row.column.key):
             cell = row.cells[dimension]
-            yield _sentence(f"{row.column.label}: {cell.word} ({cell.sentence})")
+            told.setdefault((cell.word, cell.sentence), []).append(row.column.key)
+    for (word, sentence), keys in told.items():
+        if view.serving is None:
+            yield from (_sentence(f"{view.label(key)}: {word} ({sentence})") for key in keys)
+        else:
+            yield _sentence(f"{grouping.places(view, keys)}: {word} ({sentence})")
 
 
 def _limits(view: View) -> Iterator[str]:
-    for found in view.findings:
+    if view.serving is not None:
+        yield from _limits_found(view)
+    for found in view.findings if view.serving is None else ():
         if found.severity in ("fail", "warning"):
             yield _sentence(f"{found.where}: {found.evidence}")
     for rule in view.rules:
@@ -142,12 +185,20 @@ def _limits(view: View) -> Iterator[str]:
     if missing:
         names = ", ".join(DIMENSION_TITLES[dimension].lower() for dimension in missing)
         yield f"Not measured, at least in part: {names}."
-    yield "The numbers hold for this workload on this system; nothing is extrapolated beyond the measured worker counts."
+    beyond = "worker counts" if view.serving is None else "loads"
+    yield f"The numbers hold for this workload on this system; nothing is extrapolated beyond the measured {beyond}."
+
+
+def _limits_found(view: View) -> Iterator[str]:
+    for group in grouping.findings(view):
+        if group.severity in ("fail", "warning"):
+            yield from (_sentence(f"{told.where}: {told.sentence}") for told in group.told)
 
 
 def _table(view: View) -> Table | None:
     columns = _reported(view)
-    rows = [row for name in TABLE_METRICS if (row := view.metric(name)) is not None]
+    names = TABLE_METRICS if view.serving is None else LOAD_METRICS
+    rows = [row for name in names if (row := view.metric(name)) is not None]
     used = [row for row in rows if any((shown := row.cells.get(c.key)) and shown.measured for c in columns)]
     if not columns or not used:
         return None

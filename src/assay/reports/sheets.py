@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    import polars as pl
 
 GENERAL: Final = "General"
 
@@ -29,8 +32,11 @@ Content = str | int | float | None | Figure | Mark
 
 @dataclass(frozen=True, kw_only=True)
 class Sheet:
-    """One sheet: its name, the heads of its columns, its rows."""
+    """One sheet: its name, the heads of its columns, its rows; those of `frame`, of which there may be many, before them."""
 
     name: str
     head: tuple[str, ...]
     rows: tuple[tuple[Content, ...], ...]
+    frame: pl.DataFrame | None = field(
+        default=None, repr=False
+    )  # of texts and numbers, its columns in the order of the heads

@@ -20,8 +20,9 @@ from rich.text import Text
 from assay.metrics.base import ALL
 from assay.metrics.format import Shown, count
 from assay.printable import printable
+from assay.reports import grouping, load_terminal
 from assay.reports.base import Report
-from assay.reports.view import DIMENSION_TITLES, Cell, Column, MetricRow, View
+from assay.reports.view import DIMENSION_TITLES, STATUS_WORDS, Cell, Column, MetricRow, View
 from assay.verdict.types import DIMENSIONS
 
 WIDTH: Final = 100
@@ -64,11 +65,23 @@ def _sections(view: View, width: int) -> list[RenderableType]:
             *_headline(view), title("Numbers"), *_numbers(view, width), title("What they rest on"), _facts(view),
             title("Findings"), _findings(view), Text(), *_footer(view),
         ]  # fmt: skip
+    if view.serving is not None:
+        return _of_load(view, width)
     parts: list[RenderableType] = [*_headline(view), *_vector(view, width)]
     parts += [title("Numbers"), *_numbers(view, width)]
     if view.gates:
         parts += [title("Gates"), _gates(view)]
     parts += [title("Findings"), _findings(view)]
+    parts += [title("Recommendation"), _recommendations(view)]
+    return [*parts, Text(), *_footer(view)]
+
+
+def _of_load(view: View, width: int) -> list[RenderableType]:
+    parts: list[RenderableType] = [*_headline(view), *_vector(view, width)]
+    parts += [title("Numbers"), *load_terminal.numbers(view, width), *load_terminal.details(view, width)]
+    if view.gates:
+        parts += [title("Gates"), _grouped_gates(view)]
+    parts += [title("Findings"), _grouped_findings(view)]
     parts += [title("Recommendation"), _recommendations(view)]
     return [*parts, Text(), *_footer(view)]
 
@@ -117,6 +130,11 @@ def _dimensions_down(view: View, width: int) -> list[Table]:
 
 def _reasons(view: View) -> list[Text]:
     """The sentences behind all that did not pass; configurations that share one are named together."""
+    if view.serving is not None:
+        return [
+            Text.assemble(f"{where}, {dimension}: ", _status(status, STATUS_WORDS[status]), f", {sentence}")
+            for where, dimension, status, sentence in load_terminal.reasons(view)
+        ]
     shared: dict[tuple[str, Cell], list[str]] = {}
     for row in view.vector:
         for dimension in DIMENSIONS:
@@ -206,6 +224,27 @@ def _findings(view: View) -> RenderableType:
     ))  # fmt: skip
 
 
+def _grouped_gates(view: View) -> Table:
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    for gate in grouping.gates(view):
+        told = load_terminal.said(gate.told)
+        where = load_terminal.where(gate.told)
+        grid.add_row(_status(gate.status, gate.word), gate.gate, f"{where}: {told}" if where else told)
+    return grid
+
+
+def _grouped_findings(view: View) -> RenderableType:
+    if not view.findings:
+        return Text("none: every audit passed")
+    return Group(*(
+        hanging(Text.assemble(
+            (found.severity, STYLES[found.severity]), f" {found.rule}{f' ({where})' if (where := load_terminal.where(found.told)) else ''}: ",
+            f"{load_terminal.said(found.told)}. ", ("To do: ", "bold"), f"{found.remedy}.",
+        ))
+        for found in grouping.findings(view)
+    ))  # fmt: skip
+
+
 def _facts(view: View) -> Table:
     grid = Table.grid(padding=(0, 2, 0, 0))
     for fact in view.timing:
@@ -223,7 +262,8 @@ def _recommendations(view: View) -> Table:
 def _footer(view: View) -> list[RenderableType]:
     cost = "; ".join(f"{label} {shown.full}" for label, shown in view.overhead)
     seal = "sealed" if view.sealed else "not sealed"
-    own = "" if view.timing else f" Instrument's own cost: {cost}."  # of a timing the floor tells it
+    name = "Instrument's own cost" if view.serving is None else "Client"
+    own = "" if view.timing else f" {name}: {cost}."  # of a timing the floor tells it
     return [
         Text(f"Intervals: {view.confidence} confidence, the launch is the unit.{own}", style="dim"),
         Text(f"Record {view.record}: {view.state}, {seal}.", style="dim"),
