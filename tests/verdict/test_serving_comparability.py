@@ -15,7 +15,7 @@ from assay.spec.serving import Objectives
 from assay.verdict.comparability import differences, refusing, unknown_on_all
 from assay.verdict.compare import compare
 from assay.verdict.compared import Side
-from assay.verdict.conditions import CONDITIONS
+from assay.verdict.conditions import CONDITIONS, OURS
 from assay.verdict.judge import judge
 from tests.serving_made import simulated
 from tests.verdict.comparing import BEFORE, relabelled, with_manifest, with_tables
@@ -79,6 +79,15 @@ def in_flight(one: Side) -> Side:
     return with_experiment(one, content)
 
 
+def imported(key: str, value: str) -> Mutate:
+    """A record that says of another tool what ours says of assay, but for one thing (and, as every import, its machine)."""
+    meanings = {**OURS, key: value}
+    return manifest("foreign", {
+        "tool": meanings["tool"], "clock": meanings["clock"], "meanings": meanings, "times": "whole", "requests": True, "unsaid": [],
+        "file": "result.json", "sha256": "ab" * 32,
+    })  # fmt: skip
+
+
 IDENTITY: Mapping[str, Mutate] = {
     "serving.task": asked("serving.task", "completions"),
     "serving.model": asked("serving.model", "other"),
@@ -105,6 +114,7 @@ IDENTITY: Mapping[str, Mutate] = {
     "engine.*": asked("serving.targets.0.backend", "vllm"),
     "engines.*": manifest("environment/before/engines/server/said", '{"version": "0.12.0"}'),
     "serving.schedules": manifest("schedules/0/sha256", "ef" * 32),
+    **{f"foreign.{key}": imported(key, "another" if key != "clock" else "sent") for key in OURS},
 }  # fmt: skip
 # Every key of a family of its own.
 KEYS: Mapping[str, Mutate] = {

@@ -57,11 +57,19 @@ class Condition:
         return self.name[:-1] if self.name.endswith(".*") else None
 
     def fields(self, measured: Measured, results: Results) -> dict[str, Any]:
-        """field -> value of one record, without what it did not record."""
+        """field -> value of one record, without what it did not record, or an imported file did not say."""
         value = self.read(measured, results)
         if self.family is None:
-            return {} if value is None else {self.name: value}
-        return {f"{self.family}{key}": inner for key, inner in (value or {}).items() if inner is not None}
+            found = {} if value is None else {self.name: value}
+        else:
+            found = {f"{self.family}{key}": inner for key, inner in (value or {}).items() if inner is not None}
+        unsaid = tuple((measured.foreign or {}).get("unsaid") or ())
+        return {field: inner for field, inner in found.items() if not _is_below(field, unsaid)} if unsaid else found
+
+
+def _is_below(field: str, names: Iterable[str]) -> bool:
+    """Whether a field is one of the names, or below one."""
+    return any(field == name or field.startswith(f"{name}.") for name in names)
 
 
 # ---- how two values are compared ---------------------------------------------------------------------------------------
@@ -463,8 +471,8 @@ def _files(measured: Measured, _: Results) -> Any:
 
 
 def _tokens_from(measured: Measured, _: Results) -> Any:
-    """Where the counts of output tokens come from; None: there are none."""
-    if measured.subject != "serving":
+    """Where the counts of output tokens come from; None: there are none. An import says it in foreign.tokens."""
+    if measured.subject != "serving" or measured.foreign is not None:
         return None
     told = measured.table("requests").filter((pl.col("status") == "ok") & (pl.col("phase") == "main"))
     if told.height == 0:
@@ -478,10 +486,44 @@ def _tokens_from(measured: Measured, _: Results) -> Any:
     return "the tokenizer" if both["counted"].is_not_null().any() else None
 
 
+OURS: Final[Mapping[str, str]] = {  # what an imported record says of its tool (runners/foreign), said of assay
+    "tool": "assay", "clock": "scheduled", "first_token": "the first chunk with text: content, reasoning or a tool call",
+    "end": "the last chunk with text", "tokens": "the server's usage, else the tokenizer",
+    "connection": "kept alive; a new one is set up inside of the latency", "stamps": "monotonic, at the socket read, before parsing",
+    "left_out": "nothing", "environment": "recorded",
+}  # fmt: skip
+
+
+def _foreign(key: str) -> Read:
+    """Who measured, and what its numbers mean; the same for all of our own records of loads."""
+
+    def read(measured: Measured, _: Results) -> Any:
+        foreign = measured.foreign
+        if measured.subject != "serving":
+            return None
+        if foreign is None:
+            return OURS[key]
+        return foreign.get(key) if key in ("tool", "clock") else (foreign.get("meanings") or {}).get(key)
+
+    return read
+
+
+def _unseen_environment(measured: Measured, _: Results) -> Any:
+    """No imported file says on what it was measured; two unknown machines are never known to be the same."""
+    foreign = measured.foreign
+    if measured.subject != "serving":
+        return None
+    return (
+        OURS["environment"]
+        if foreign is None
+        else f"not said by {foreign.get('file')} ({str(foreign.get('sha256'))[:8]})"
+    )
+
+
 # ---- the catalogue -----------------------------------------------------------------------------------------------------
 
 
-_OF_LOADS = ("serving.", "engine.", "engines.", "target.")
+_OF_LOADS = ("serving.", "engine.", "engines.", "target.", "foreign.")
 
 
 def _about(name: str) -> tuple[Subject, ...]:
@@ -524,6 +566,7 @@ def _context(name: str, read: Read, why: str, source: str) -> Condition:
 
 _SPEC = "experiment.toml"
 _BEFORE = "environment.before"
+_IMPORT = "manifest.json foreign"
 _PERCENT = "within 5 %"
 
 CONDITIONS: Final[tuple[Condition, ...]] = (
@@ -604,6 +647,15 @@ CONDITIONS: Final[tuple[Condition, ...]] = (
         "serving.schedules", _schedules, "the same settings with the same seed must give the same requests", "manifest.json schedules",
         same=_agree_on_common, how="exactly, where configuration, seed and settings are the same", absent="note",
     ),
+    _identity("foreign.tool", _foreign("tool"), "every load generator has its own client, window and definitions", _IMPORT),
+    _identity("foreign.clock", _foreign("clock"), "a latency from sending hides what waited in the client; one from when it was due does not", _IMPORT),
+    _identity("foreign.first_token", _foreign("first_token"), "an empty role chunk comes before any token is made", _IMPORT),
+    _identity("foreign.end", _foreign("end"), "the usage chunk and the end mark come after the last token", _IMPORT),
+    _identity("foreign.tokens", _foreign("tokens"), "counts by a server, by a tokenizer and of chunks are different quantities", _IMPORT),
+    _identity("foreign.connection", _foreign("connection"), "a new connection takes its time before the request does", _IMPORT),
+    _identity("foreign.stamps", _foreign("stamps"), "a time taken after parsing is later, and a wall clock can be set", _IMPORT),
+    _identity("foreign.left_out", _foreign("left_out"), "percentiles without the slowest requests are lower", _IMPORT),
+    _identity("foreign.environment", _unseen_environment, "another machine, accelerator or engine is another result", _IMPORT),
     _hardware("cpu.model", _environment("cpu", "model"), "another processor has another speed", _BEFORE),
     _hardware("cpu.usable", _usable, "more processors do more work", _BEFORE),
     _hardware("cpu.smt", _environment("cpu", "smt"), "two threads on one core share it", _BEFORE),
@@ -676,11 +728,13 @@ CONDITIONS: Final[tuple[Condition, ...]] = (
         "work.steps.*", _steps,
         "times and costs of whole runs compare only runs of the same length", "table steps, median", same=_within(0.01), how="within 1 %",
     ),
+    _condition("foreign.version", lambda m, _: (m.foreign or {}).get("version"), "tools change their definitions between releases", _IMPORT),
     _condition("assay.version", _manifest("assay_version"), "another version may record otherwise", "manifest.json"),
     _context("target.*", _engines(_place_of_engine), "where an engine listens and how it is called says nothing of it", _SPEC),
     _context("serving.correctness.grade", _of_load("correctness", "grade"), "a grade judges a record and changes no number", _SPEC),
     _context("serving.client.most_lag", _of_load("client", "most_lag"), "a limit judges a record and changes no number", _SPEC),
     _context("serving.client.least_achieved", _of_load("client", "least_achieved"), "a limit judges a record and changes no number", _SPEC),
+    _context("foreign.file", lambda m, _: (m.foreign or {}).get("file"), "a name means nothing", _IMPORT),
     _context("record.name", _manifest("name"), "a name means nothing", "manifest.json"),
     _context("record.created_utc", _manifest("created_utc"), "records are made at different times", "manifest.json"),
     _context("host.name", _environment("host", "name"), "machines of one kind have different names", _BEFORE),

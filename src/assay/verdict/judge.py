@@ -19,6 +19,7 @@ from assay.spec.plan import configuration_name
 from assay.verdict import serving, timing
 from assay.verdict.audits.base import Audit
 from assay.verdict.dimensions import dimensions
+from assay.verdict.foreign import unexamined
 from assay.verdict.gates.base import Gate
 from assay.verdict.recommend import admissible, recommend, standing
 from assay.verdict.sentence import sentence
@@ -81,7 +82,8 @@ def in_order(metrics: Mapping[str, Metric]) -> list[str]:
 def audit(measured: Measured, results: Results) -> tuple[Finding, ...]:
     """The findings of all audits, the gravest first."""
     audits: Mapping[str, Audit] = catalog.load_all("verdict.audits")
-    found = [finding for _, one in sorted(audits.items()) if measured.subject in one.about
+    senseless = unexamined(measured, audits)
+    found = [finding for name, one in sorted(audits.items()) if measured.subject in one.about and name not in senseless
              for finding in one.examine(measured, results)]  # fmt: skip
     gravity = {"invalid": 0, "fail": 1, "warning": 2, "note": 3}
     return tuple(sorted(found, key=lambda finding: gravity[finding.severity]))

@@ -14,6 +14,7 @@ from assay import catalog
 from assay.metrics.base import Results
 from assay.metrics.measured import Measured
 from assay.verdict.audits.base import Audit
+from assay.verdict.foreign import unexamined
 from assay.verdict.timing import is_timing
 from assay.verdict.types import Finding
 
@@ -40,6 +41,7 @@ class Pitfall:
 def of_record(measured: Measured, results: Results) -> tuple[Pitfall, ...]:
     """Every pitfall of a record, the fallen ones first."""
     audits: Mapping[str, Audit] = catalog.load_all("verdict.audits")
+    senseless = unexamined(measured, audits)
     made = []
     for audit in audits.values():
         if (
@@ -47,6 +49,9 @@ def of_record(measured: Measured, results: Results) -> tuple[Pitfall, ...]:
             and measured.subject in audit.about
             and (not is_timing(measured) or audit.name in OF_TIMINGS)
         ):
+            if audit.name in senseless:
+                made.append(_pitfall(audit, (), senseless[audit.name]))
+                continue
             found = audit.examine(measured, results)
             unseen = audit.blind(measured, results) if audit.blind is not None else _unseen(found)
             made.append(_pitfall(audit, found, unseen or ""))
