@@ -245,3 +245,18 @@ def test_a_key_reaches_the_server_and_nothing_else(tmp_path: Path, monkeypatch: 
     for file in path.rglob("*"):
         if file.is_file():
             assert secret.encode() not in file.read_bytes(), file
+
+
+def test_files_that_decide_what_is_sent_are_named_by_their_content(tmp_path: Path) -> None:
+    from assay.runners.serving import digests
+    from assay.spec.serving import Prompts, Serving
+
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "tokenizer.json").write_text("{}")
+    (tmp_path / "prompts.txt").write_text("a\n")
+    serving = Serving(tokenizer="model", prompts=Prompts(source="prompts.txt"))
+    found = digests(serving, tmp_path)
+    assert found["serving.tokenizer"] == "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"  # sha256 of {}
+    assert set(found) == {"serving.tokenizer", "serving.prompts.source"}
+    (tmp_path / "prompts.txt").write_text("b\n")
+    assert digests(serving, tmp_path)["serving.prompts.source"] != found["serving.prompts.source"]

@@ -6,6 +6,7 @@ Engines that the experiment starts itself live as long as it asks (`assay.runner
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -45,16 +46,33 @@ def check(experiment: Experiment, folder: Path) -> None:
     reachable(experiment)
 
 
-def _missing_files(serving: Serving, folder: Path) -> list[Problem]:
+def _named(serving: Serving) -> dict[str, str]:
+    """The files that decide what is sent, by key."""
     named = {"serving.tokenizer": serving.tokenizer, "serving.arrivals.trace": serving.arrivals.trace}
     if serving.prompts.source != "synthetic":
         named["serving.prompts.source"] = serving.prompts.source
+    return {key: text for key, text in named.items() if text}
+
+
+def digests(serving: Serving, folder: Path) -> dict[str, str]:
+    """SHA-256 of these files' content: two loads of other content at the same path are two loads."""
+    found = {}
+    for key, text in _named(serving).items():
+        path = folder / Path(text).expanduser()
+        file = path / "tokenizer.json" if path.is_dir() else path
+        if file.is_file():
+            with file.open("rb") as opened:
+                found[key] = hashlib.file_digest(opened, "sha256").hexdigest()
+    return found
+
+
+def _missing_files(serving: Serving, folder: Path) -> list[Problem]:
     return [
         Problem(
             where=where, found=f"{text!r}, which is not there", allowed="a path that exists, relative to the experiment's file",
             mend=f"It was looked for at {(folder / Path(text).expanduser()).resolve()}.",
         )
-        for where, text in named.items() if text and not (folder / Path(text).expanduser()).exists()
+        for where, text in _named(serving).items() if not (folder / Path(text).expanduser()).exists()
     ]  # fmt: skip
 
 
@@ -75,6 +93,8 @@ class Loads:
         self.engines = Engines(context)
         self.writers: dict[int, StreamWriter] = {}
         self.meter = Meter(context.experiment.energy, self._emit, context.clock)
+        assert context.experiment.serving is not None
+        self._note(files=digests(context.experiment.serving, context.folder))
 
     def make(self, job: Job) -> Made:
         """One load, from its engine's start to its row."""
@@ -104,7 +124,11 @@ class Loads:
         engines = dict(before.get("engines") or {})
         if name not in engines:
             engines[name] = described(urls) or absent("the engine says nothing of itself")
-            self.context.record.set_environment("before", {**before, "engines": engines})
+            self._note(engines=engines)
+
+    def _note(self, **facts: object) -> None:
+        before = dict((self.context.record.manifest["environment"] or {}).get("before") or {})
+        self.context.record.set_environment("before", {**before, **facts})
 
 
 def run(context: RunContext) -> Outcome:
