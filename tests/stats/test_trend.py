@@ -6,6 +6,8 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from assay.stats.trend import trend
 
@@ -52,3 +54,25 @@ def test_without_a_trend_one_in_a_hundred_is_called_one() -> None:
     numbers = np.random.default_rng(20261120)
     found = [trend(list(range(12)), numbers.lognormal(size=12).tolist()) for _ in range(1000)]
     assert sum(one is not None and one.p < 0.01 for one in found) < 25
+
+
+@given(
+    st.lists(st.tuples(st.integers(-6, 6), st.integers(-6, 6)), min_size=4, max_size=60),
+    st.booleans(),
+)
+@example([(k, k) for k in range(40)], True)
+def test_slope_and_p_value_are_those_of_scipy(points: list[tuple[int, int]], untied: bool) -> None:
+    """With ties and without, few values and many: scipy.stats.theilslopes and kendalltau, which take a second to import."""
+    from scipy import stats
+
+    places = [float(x) for x, _ in points]
+    values = [float(y) for _, y in points]
+    if untied:
+        places, values = [k + x / 20 for k, x in enumerate(places)], [y + k / 100 for k, y in enumerate(values)]
+    found = trend(places, values)
+    if found is None:
+        assert len(set(values)) == 1 or len(set(places)) < 4
+        return
+    slope = stats.theilslopes(values, places).slope
+    assert found.change == pytest.approx(slope * (max(places) - min(places)))
+    assert found.p == pytest.approx(stats.kendalltau(places, values).pvalue, rel=1e-9)

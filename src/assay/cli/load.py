@@ -41,6 +41,9 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.dry_run:
         print(dry_run_json(experiment, arguments.root) if arguments.json else dry_run(experiment, arguments.root))
         return 0
+    from assay.record.arrow_alone import without_pandas
+
+    without_pandas()
     from assay.cli.live import display
     from assay.cli.report import judge_and_show
     from assay.cli.running import run

@@ -52,8 +52,10 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
+    from assay.record.arrow_alone import without_pandas
     from assay.record.reader import resolve
 
+    without_pandas()
     view, status = judged(resolve(arguments.record, arguments.root))
     formats = list(dict.fromkeys(arguments.formats or ["terminal"]))
     shows = arguments.output == STDOUT or (arguments.output is None and any(name in ON_STDOUT for name in formats))

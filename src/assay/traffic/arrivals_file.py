@@ -87,7 +87,7 @@ def batch(schedule: Schedule, launch: int, begin: int = 0, end: int | None = Non
         return pa.array(column, mask=column == NONE)
 
     def named(name: str, names: tuple[str, ...]) -> pyarrow.Array:
-        return pa.array(names).take(pa.array(getattr(schedule, name)[part].astype(np.int32)))
+        return pa.array(names, pa.string()).take(pa.array(getattr(schedule, name)[part].astype(np.int32)))
 
     columns = {
         "launch": pa.array(np.full(len(numbers), launch, dtype=np.int32)), "request": pa.array(numbers),

@@ -25,6 +25,7 @@ import orjson
 
 from assay import catalog
 from assay.errors import AssayError, RecordError
+from assay.record.arrow_alone import without_pandas
 from assay.record.redact import redact, secret_values
 from assay.record.writer import StreamWriter
 from assay.spec.plan import Configuration
@@ -257,6 +258,7 @@ def _ns(seconds: float) -> int:
 
 def main(arguments: list[str]) -> int:
     """The process."""
+    without_pandas()
     job = Job.read(Path(arguments[0]))
     try:
         _runner()(Client(job, int(arguments[1])).run())

@@ -225,4 +225,4 @@ def _strings(values: list[str | None]) -> pyarrow.Array:
 def _words(words: tuple[str, ...]) -> pyarrow.Array:
     import pyarrow as pa
 
-    return pa.array(words)
+    return pa.array(words, pa.string())

@@ -1,0 +1,44 @@
+"""Does pyarrow convert without pandas where it is told to, and does anybody else still find pandas?"""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import sys
+
+import pytest
+
+CODE = """
+import sys
+from assay.record.arrow_alone import without_pandas
+without_pandas()
+import pyarrow as pa
+from assay.record.tables import TABLES, arrow_schema
+from assay.record.writer import to_batch
+from assay.traffic.base import Answer
+from assay.traffic.log import RequestLog, Row, Times
+from tests.traffic.planned import planned
+from assay.traffic import arrivals
+
+row = [None if column.nullable else "x" if pa.types.is_string(column.type) else 0 for column in arrow_schema("events")]
+assert to_batch("events", [tuple(row)]).num_rows == 1
+log = RequestLog(launch=0, client=0, put=lambda batch: print(batch.num_rows))
+log.add(Row(request=1, phase=2, scheduled_ns=1), Answer(status="ok"), Times())
+log.flush()
+schedule = planned("constant", load=2.0, duration_s=1.0)
+print(arrivals.batch(schedule, 0).num_rows)
+import polars as pl
+assert pl.from_arrow(arrow_schema("requests").empty_table()).height == 0
+assert "pandas" not in sys.modules
+without_pandas()
+import pandas
+without_pandas()
+print(pandas.Series([1, 2]).sum())
+"""
+
+
+def test_rows_are_converted_without_pandas_which_others_still_find() -> None:
+    if importlib.util.find_spec("pandas") is None:
+        pytest.skip("pandas is not installed")
+    done = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("1\n2\n3\n", "")
