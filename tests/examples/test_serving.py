@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
 import shutil
 import struct
 import subprocess
@@ -11,6 +12,7 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
+import polars as pl
 import pytest
 
 from assay.spec.load import load
@@ -109,3 +111,39 @@ def test_behind_the_router_a_dead_replica_is_replaced_by_the_other(tmp_path: Pat
         until(lambda: pid_at(url) in two.pids(0) and pid_at(url) in two.pids(1), "both replicas")
         two.kill(0)
         assert {pid_at(url) for _ in range(20)} == set(two.pids(1))
+
+
+def test_the_optional_check_on_vllm_is_a_whole_experiment() -> None:
+    asked = load(EXAMPLES / "serving_vllm_cpu.toml").serving
+    assert asked is not None
+    assert asked.targets[0].backend == "vllm"
+
+
+@pytest.mark.slow
+@pytest.mark.torch
+@pytest.mark.timeout(300)
+def test_the_demo_runs_on_a_real_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """examples/serving_demo.toml, shortened: two replicas of transformers serve answer as the model alone does."""
+    from assay.metrics.measured import from_record
+    from assay.record.reader import open_record
+    from assay.runners.base import run
+
+    model = tmp_path / "serving" / "tiny"
+    subprocess.run([sys.executable, str(EXAMPLES / MAKE_MODEL), str(model)], check=True, timeout=60)
+    words = [str(EXAMPLES / "serving/make_prompts.py"), str(model), str(model / "prompts.jsonl"), "--prompts", "8"]
+    subprocess.run([sys.executable, *words], check=True, timeout=120, capture_output=True)
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+    whole = load(EXAMPLES / "serving_demo.toml")
+    assert whole.serving is not None
+    arrivals = whole.serving.arrivals.model_copy(update={"duration_s": 3.0, "warm_up_s": 0.5})
+    short = whole.model_copy(update={
+        "serving": whole.serving.model_copy(update={"concurrency": (4,), "arrivals": arrivals}), "faults": (),
+        "launches": whole.launches.model_copy(update={"per_configuration": 1}),
+    })  # fmt: skip
+    record = open_record(run(short, folder=tmp_path, root=tmp_path / "records"))
+    measured = from_record(record)
+    answered = measured.served.requests.filter(pl.col("ok"))
+    assert answered.height > 10
+    assert set(answered["tokens"].to_list()) == {32.0}
+    assert sorted(answered["replica"].unique().to_list()) == [0, 1]
+    assert measured.scores["score"].mean() > 0.5  # near-ties of an untrained model may fall to either side in a batch
