@@ -15,6 +15,7 @@ import gc
 import os
 import signal
 import sys
+import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -115,6 +116,8 @@ class Client:
         self.state = ""
         self.writer = StreamWriter(job.folder, f"client-{number}", flush_s=job.flush_s)
         self._told = job.load / f"client-{number}.json"
+        self._telling = threading.Lock()
+        self._tellings = self._put_last = 0  # what is told is numbered: nothing older replaces it
         self._stop = asyncio.Event()
         self.load: Load | None = None
         self.noted: memoryview | None = None
@@ -238,16 +241,28 @@ class Client:
             if turns * TELL_S % 1 == 0:
                 gc.collect(0)
             if self.state:
-                self._tell(load)
+                # renaming may wait for the disk: not in the loop that stamps
+                self._tellings += 1
+                told = load.window.told(self.state, load.in_flight)
+                await asyncio.get_running_loop().run_in_executor(None, self._put, told, self._tellings)
 
     def _say(self, state: str, load: Load) -> None:
         self.state = state
         self._tell(load)
 
     def _tell(self, load: Load) -> None:
-        told: dict[str, Any] = load.window.told(self.state or "ended", load.in_flight)
+        self._tellings += 1
+        self._put(load.window.told(self.state or "ended", load.in_flight), self._tellings)
+
+    def _put(self, told: dict[str, Any], number: int) -> None:
         hidden = self._told.with_name(f".{self._told.name}")
-        with suppress(OSError):  # a full disk is told of by the writer; the live view is worth nothing then
+        with (
+            self._telling,
+            suppress(OSError),
+        ):  # a full disk is told of by the writer; the live view is worth nothing then
+            if number < self._put_last:
+                return
+            self._put_last = number
             hidden.write_bytes(orjson.dumps(told))
             hidden.replace(self._told)
 

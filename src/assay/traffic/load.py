@@ -1,6 +1,6 @@
 """How are requests sent when they are due, and each accounted for exactly once?
 
-The loop's turn has an order: what came in is stamped and put aside; what is due goes out; only then, and for a tenth of a
+The loop's turn has an order: what came in is stamped and put aside; what is due goes out; only then, and for less than a
 millisecond at a time, finished answers are parsed and written down and the next bodies made.  So the parsing of one answer
 never delays the time stamp of another by more than that.  Memory holds what is in flight, what waits to be parsed (bounded), and
 some bodies made ahead.
@@ -27,9 +27,11 @@ from assay.traffic.timer import Timer
 from assay.traffic.window import Window
 
 NS: Final = 1_000_000_000
-SLICE_NS: Final = 100_000  # of parsing and preparing, before sockets are looked at again
-LONG_SLICE_NS: Final = 1_000_000  # when more waits than is good
-BACKLOG: Final = 64  # replies that may wait to be parsed: beyond it, they are parsed as fast as they come
+SLICE_NS: Final = 50_000  # of parsing and preparing, before sockets are looked at again
+SEND_SLICE_NS: Final = 500_000  # of sending, likewise
+SLICE_PER_REPLY_NS: Final = 1000  # so much longer for every reply that waits: the parsing keeps up, without a long halt
+REPLY_BYTES: Final = 1 << 14  # ... a long reply counts as several of so many bytes
+MOST_WAITING_BYTES: Final = 1 << 27  # of replies that wait to be parsed; beyond it, all of them are
 AHEAD: Final = 256  # bodies of an open loop that are made ahead
 AHEAD_BYTES: Final = 32 << 20
 REFUSED_PAUSE_NS: Final = 100_000_000  # before what follows a refused request: a dead replica must not be hammered
@@ -110,6 +112,7 @@ class Load:
         # when it became due, 0: not yet
         self._noted = plan.noted if plan.noted is not None else memoryview(array("q", bytes(8 * len(schedule))))
         self._ended: deque[Exchange] = deque()  # to be parsed
+        self._ended_bytes = 0
         self._flying: dict[Exchange, int] = {}  # -> when it was handed over
         self._busy = [0] * len(plan.transports)  # in flight, per replica
         self._turns = plan.client  # round robin
@@ -218,7 +221,7 @@ class Load:
     def _fire(self) -> None:
         """Send what is due; if that takes long, look at the sockets in between."""
         self._firing = False
-        stop = monotonic_ns() + LONG_SLICE_NS
+        stop = monotonic_ns() + SEND_SLICE_NS
         now = monotonic_ns()
         while (found := self.agenda.pop(now)) is not None:
             self._send(*found)
@@ -307,6 +310,9 @@ class Load:
         elif not self._stopped:
             self._follow(exchange, number)
         self._ended.append(exchange)
+        self._ended_bytes += self.plan.room - exchange.room
+        if self._ended_bytes > MOST_WAITING_BYTES:
+            self._settle_all()
         self._work_soon()
         if not self._flying:
             self._look_for_the_end()
@@ -335,6 +341,7 @@ class Load:
         if request is None:
             return
         exchange.request = None
+        self._ended_bytes -= self.plan.room - exchange.room
         first_byte_ns = exchange.ns[0] if exchange.ns else None
         answer, http_status, size = self._answer(exchange, request)
         times = times_of(answer)
@@ -373,7 +380,7 @@ class Load:
             window.sent += 1
         if answer.status != "ok":
             window.failed[answer.status] += 1
-            window.error = answer.error and self.log.redact(answer.error)[:200]
+            window.error = answer.error and self.log.clean(answer.error)
             return
         window.ok += 1
         tokens = answer.tokens_out if answer.tokens_out is not None else sum(1 for chars in answer.chunk_chars if chars)
@@ -398,12 +405,13 @@ class Load:
 
     def _work(self) -> None:
         """A slice of what can wait: bodies first, for they will be needed at a time, then answers."""
-        stop = monotonic_ns() + SLICE_NS
-        self._make_ahead(stop)
         ended = self._ended
+        waiting = max(len(ended), self._ended_bytes // REPLY_BYTES)
+        stop = monotonic_ns() + SLICE_NS + waiting * SLICE_PER_REPLY_NS
+        self._make_ahead(stop)
         while ended:
             self._settle(ended.popleft())
-            if len(ended) < BACKLOG and monotonic_ns() >= stop:
+            if monotonic_ns() >= stop:
                 break
         self._working = bool(self._ended or (self._to_make and self._ready_bytes < AHEAD_BYTES))
         if self._working:

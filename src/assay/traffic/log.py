@@ -106,7 +106,7 @@ class RequestLog:
     keep_text: bool = True
 
     def __post_init__(self) -> None:
-        self._clean = lru_cache(maxsize=256)(lambda error: self.redact(error)[:LONGEST_ERROR])
+        self.clean = lru_cache(maxsize=256)(lambda error: self.redact(error)[:LONGEST_ERROR])
         self.rows = 0  # in all
         self._begin()
 
@@ -134,7 +134,7 @@ class RequestLog:
         self._chunk_chars.fromlist(answer.chunk_chars)
         if answer.logprobs:
             self._logprobs.fromlist(answer.logprobs)
-        self._error.append(None if answer.error is None else self._clean(answer.error))
+        self._error.append(None if answer.error is None else self.clean(answer.error))
         self._finish.append(answer.finish_reason)
         keep = self.keep_text
         self._text.append(self._shown(answer.text) if keep else None)

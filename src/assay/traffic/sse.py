@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import accumulate
 from typing import Any, Final, NamedTuple
 
@@ -242,6 +242,10 @@ class _Reader:
 
     def __init__(self, reply: Reply) -> None:
         self._reply = reply
+        self._at: Callable[[int], int] = reply.at
+        if len(reply.ns) == 1:  # all came at once
+            ns = reply.ns[0]
+            self._at = lambda end: ns
         self._whole = reply.ended == "complete"
         self._ns: list[int] = []
         self._kind: list[int] = []
@@ -294,7 +298,7 @@ class _Reader:
         body = self._reply.body
         if b"\r" in body or body.startswith(b"\xef"):
             for end, name, data in events(body, whole=self._whole):
-                self._event(name, data, self._reply.at(end))
+                self._event(name, data, self._at(end))
             return
         begin, size = 0, len(body)
         while begin < size:
@@ -306,7 +310,7 @@ class _Reader:
             if not body.startswith(_LAST, begin):
                 return 0
             self._done = True
-            self._put(self._reply.at(begin + len(_LAST)), Kind.DONE)
+            self._put(self._at(begin + len(_LAST)), Kind.DONE)
             return begin + len(_LAST)
         behind = body.find(b'"', begin + len(_ID)) + 1
         stop = body.find(b"\n\n", begin)
@@ -319,7 +323,7 @@ class _Reader:
             self._id = name
         meaning = _MEANINGS.get(body[behind:stop])
         if meaning is not None:
-            self._ns.append(self._reply.at(stop + 2))
+            self._ns.append(self._at(stop + 2))
             self._kind.append(meaning.kind)
             self._chars.append(0)
             if meaning.finish is not None:
@@ -341,7 +345,7 @@ class _Reader:
         event = _event(body[begin : found if found >= 0 else end])
         if event is None:
             return end
-        said = self._event(*event, self._reply.at(end))
+        said = self._event(*event, self._at(end))
         if said is not None:
             _learn_template(body, begin, end, said)
         return end
