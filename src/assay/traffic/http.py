@@ -340,6 +340,8 @@ class Exchange:
         if self._dechunker is None:
             self._pieces = plain_chunks(b"".join(self.parts)[self._body_at :])
             if self._pieces is not None:
+                self._ends = self._plain_ends(self._pieces)
+                self.parts = []  # the same bytes again
                 return 0
             self._dechunker = Dechunker()
         self._dechunk()
@@ -384,11 +386,14 @@ class Exchange:
         length = self.head.length if self.head.framing == _LENGTH else len(raw)
         return raw[:length], [min(length, max(0, end - self._body_at)) for end in accumulate(map(len, self.parts))]
 
-    def _plain_ends(self, pieces: list[bytes], total: int) -> list[int]:
+    def _plain_ends(self, pieces: list[bytes]) -> list[int]:
         """How much of a body of plain chunks had come by each read.
 
         Reads nearly always end where a chunk ends: there the line ends so far tell how many chunks came, and so how much framing.
         """
+        total = sum(map(len, pieces[1::2]))
+        if len(self.parts) == 1:
+            return [total]
         if len(self.parts) > _FEW:
             return _exact_ends(pieces, [end - self._body_at for end in accumulate(map(len, self.parts))])
         widths = list(accumulate(map(len, pieces[::2]), initial=0))  # of the sizes before each chunk
@@ -410,8 +415,7 @@ class Exchange:
 
     def _unchunked(self) -> tuple[bytes, list[int]]:
         if self._pieces is not None:
-            body = b"".join(self._pieces[1::2])
-            return body, [len(body)] if len(self.parts) == 1 else self._plain_ends(self._pieces, len(body))
+            return b"".join(self._pieces[1::2]), self._ends
         if self._dechunker is None:
             self._dechunker = Dechunker()
         with suppress(ValueError):  # what came before the framing broke is kept

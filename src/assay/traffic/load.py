@@ -29,7 +29,7 @@ from assay.traffic.window import Window
 NS: Final = 1_000_000_000
 SLICE_NS: Final = 50_000  # of parsing and preparing, before sockets are looked at again
 SEND_SLICE_NS: Final = 500_000  # of sending, likewise
-SLICE_PER_REPLY_NS: Final = 1000  # so much longer for every reply that waits: the parsing keeps up, without a long halt
+SLICE_PER_REPLY_NS: Final = 2000  # so much longer for every reply that waits: the parsing keeps up, without a long halt
 REPLY_BYTES: Final = 1 << 14  # ... a long reply counts as several of so many bytes
 MOST_WAITING_BYTES: Final = 1 << 27  # of replies that wait to be parsed; beyond it, all of them are
 AHEAD: Final = 256  # bodies of an open loop that are made ahead
