@@ -55,6 +55,38 @@ def test_one_row_in_a_hundred_is_within_the_tolerance() -> None:
     assert found("littles_law", changed(even().measured(), "requests", lambda frame: frame.filter(~gone))) == ()
 
 
+def hanging(done_s: float) -> ServingMade:
+    """60 a second of 50 ms for 30 s, of which one in 300 ends late; the launch lasts until 45 s after the load began."""
+    made = ServingMade(rate=(60.0,), blocks=1, seconds=30.0)
+    launch = made.launch(wall_s=46.0)
+    for place in range(1800):
+        if place % 300 == 299:
+            made.request(launch, place / 60.0, status="timeout", done_s=done_s)
+        else:
+            made.request(launch, place / 60.0, at_s=[0.05], tokens_out=1)
+    return made
+
+
+def test_the_end_of_the_window_cutting_a_few_that_hung_is_no_missing_row() -> None:
+    """Of 6 x 10 s the last two are cut by 5 s and 10 s: 10 % of 4.5 in flight, all of it explained by the window's end."""
+    (flow,) = fold(hanging(10.0).measured())
+    assert flow.tested
+    assert flow.residual < -0.1
+    assert flow.residual + flow.edges / flow.in_flight == pytest.approx(0.0, abs=1e-9)
+    assert found("littles_law", hanging(10.0).measured()) == ()
+
+
+def test_rows_that_are_missing_beside_some_that_hung_break_the_law_all_the_same() -> None:
+    gone = pl.col("request") % 10 == 7
+    (finding,) = found("littles_law", changed(hanging(10.0).measured(), "requests", lambda frame: frame.filter(~gone)))
+    assert finding.severity == "invalid"
+
+
+def test_an_end_after_the_launch_itself_is_a_wrong_time() -> None:
+    (finding,) = found("littles_law", hanging(20.0).measured())
+    assert finding.severity == "invalid"
+
+
 def test_a_queue_that_grows_is_named_with_its_length() -> None:
     """10 a second, of which 9 are served: the one more waits; at t there are t in the queue."""
     made = ServingMade(rate=(10.0,), blocks=1, seconds=40.0)
