@@ -175,3 +175,21 @@ def test_every_request_has_one_row_and_what_counts_lies_in_the_window(seed: int,
     answered = rows.filter("ok")
     assert (answered["e2e_s"] >= answered["ttft_s"]).all()
     assert not rows.filter(~pl.col("ok"))["met"].any()
+
+
+@pytest.mark.parametrize("few", [1, 3, 1000])
+def test_folding_slice_by_slice_changes_nothing(monkeypatch: pytest.MonkeyPatch, few: int) -> None:
+    """Of requests, windows, gaps and peers' numbers."""
+    made = simulated(rate=(8.0,), blocks=2, seconds=2.0, warm_up_s=0.25, seed=3, failing=0.1)
+    whole = made.measured()
+    expected, peers = whole.served, whole.peers
+    monkeypatch.setattr("assay.metrics.requests.SLICE", few)
+    monkeypatch.setattr("assay.metrics.peer_numbers.SLICE", few)
+    again = made.measured()
+    found = again.served
+    assert found.requests.equals(expected.requests)
+    assert found.windows.equals(expected.windows)
+    assert {launch: gaps.tolist() for launch, gaps in found.gaps.items()} == {
+        launch: gaps.tolist() for launch, gaps in expected.gaps.items()
+    }
+    assert again.peers.equals(peers)

@@ -18,7 +18,7 @@ Times start when a request was due, whatever the client did then (METRICS.md, "S
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 TEXT: Final = (1, 2, 3)  # kinds of chunks that bear tokens: content, reasoning, tool call (assay.record.tables)
 CLOSED: Final = ("closed", "single_stream", "multi_stream")  # a request is due when the one before it has ended
 UNUSED: Final = ("chunk_ns", "chunk_kind", "chunk_chars", "logprobs", "text", "reasoning")  # large
+CHUNKS: Final = ("chunk_ns", "chunk_kind")  # those of them that are folded
+SLICE: Final = 1 << 16  # requests whose chunks are folded together: memory stays that of the table
 TIMES: Final = ("t0_ns", "begin_ns", "end_ns", "seconds")  # of a window
 WINDOW: Final = "measured window: from t0 + warm-up, in a closed loop from the end of the first wave, until the last request was due or sent"
 
@@ -150,31 +152,46 @@ def _fold(
     *,
     timeless: bool = False,
 ) -> tuple[pl.DataFrame, pl.DataFrame, NDArray[np.float64]]:
-    ordered = own.sort("scheduled_ns", "request").join(
-        counts.drop("launch"), on="request", how="left", maintain_order="left"
-    )
     seconds = window["seconds"] is not None
     begin, end = (pl.lit(window[name] if seconds else None, pl.Int64) for name in ("begin_ns", "end_ns"))
     due, measured = pl.col("scheduled_ns"), pl.col("phase") == "main"
-    flagged = ordered.with_columns(
-        ok=pl.col("status") == "ok",
-        counted=measured if timeless else (measured & (due >= begin) & (due <= end)).fill_null(False),
-        inside=(measured & (due >= begin) & (due < end)).fill_null(False),
-        tokens=pl.coalesce("tokens_out", "_counted").cast(pl.Float64),
-        tokens_from=pl.when(pl.col("tokens_out").is_not_null()).then(pl.lit("usage"))
-        .when(pl.col("_counted").is_not_null()).then(pl.lit("tokenizer")),
-        tokens_in=pl.coalesce("tokens_in", "_counted_in"),
-        text_chunks=pl.col("chunk_kind").list.eval(pl.element().is_in(TEXT)).list.sum().cast(pl.Int64),
-    )  # fmt: skip
-    chunks = _chunks(flagged)
+    needed = own.drop(name for name in UNUSED if name not in CHUNKS)
+    order = own.select(pl.arg_sort_by("scheduled_ns", "request")).to_series()
+    folded, gaps, totals = [], [], []
+    for first in range(0, max(1, own.height), SLICE):
+        ordered = needed[order.slice(first, SLICE)].join(
+            counts.drop("launch"), on="request", how="left", maintain_order="left"
+        )
+        flagged = ordered.with_columns(
+            ok=pl.col("status") == "ok",
+            counted=measured if timeless else (measured & (due >= begin) & (due <= end)).fill_null(False),
+            inside=(measured & (due >= begin) & (due < end)).fill_null(False),
+            tokens=pl.coalesce("tokens_out", "_counted").cast(pl.Float64),
+            tokens_from=pl.when(pl.col("tokens_out").is_not_null()).then(pl.lit("usage"))
+            .when(pl.col("_counted").is_not_null()).then(pl.lit("tokenizer")),
+            tokens_in=pl.coalesce("tokens_in", "_counted_in"),
+            text_chunks=pl.col("chunk_kind").list.eval(pl.element().is_in(TEXT)).list.sum().cast(pl.Int64),
+        )  # fmt: skip
+        chunks = _chunks(flagged)
+        folded.append(_durations(flagged, chunks))
+        gaps.append(_spans(flagged, chunks))
+        totals.append(_tokens(flagged, chunks, begin, end))
+    met = pl.concat(folded).with_columns(met=pl.col("ok") & _meets(objectives))
+    return met, _totals(totals, window), pl.concat(gaps).to_numpy()
+
+
+def _durations(flagged: pl.DataFrame, chunks: pl.DataFrame) -> pl.DataFrame:
+    """Requests with their times, without lists."""
     worst = chunks.group_by("request").agg(pl.col("gap_s").max().alias("worst_gap_s"))
-    timed = _times(flagged.drop(*UNUSED, "chunk_tokens", "_counted", "_counted_in")).join(
-        worst, on="request", how="left", maintain_order="left"
-    )
+    timed = _times(flagged.drop(*CHUNKS, "chunk_tokens", "_counted", "_counted_in"))
+    return timed.join(worst, on="request", how="left", maintain_order="left")
+
+
+def _spans(flagged: pl.DataFrame, chunks: pl.DataFrame) -> pl.Series:
+    """The times per token between the chunks of those that count."""
     counted = flagged.filter("counted").select("request")
-    gaps = chunks.filter(pl.col("gap_s").is_not_null()).join(counted, on="request", how="semi", maintain_order="left")
-    met = timed.with_columns(met=pl.col("ok") & _meets(objectives))
-    return met, _totals(flagged, chunks, begin, end, window), gaps["gap_s"].to_numpy()
+    some = chunks.filter(pl.col("gap_s").is_not_null())
+    return some.join(counted, on="request", how="semi", maintain_order="left")["gap_s"]
 
 
 def _times(requests: pl.DataFrame) -> pl.DataFrame:
@@ -230,10 +247,9 @@ def _chunks(requests: pl.DataFrame) -> pl.DataFrame:
     return bearing.with_columns(gap_s=pl.when(same).then(pl.col("ns").diff() / NS_PER_S / pl.col("tokens")))
 
 
-def _totals(
-    requests: pl.DataFrame, chunks: pl.DataFrame, begin: pl.Expr, end: pl.Expr, window: Mapping[str, int | float | None]
-) -> pl.DataFrame:
-    """(launch, tokens, unknown, evenly): the tokens of answered requests whose time lies in the window."""
+def _tokens(requests: pl.DataFrame, chunks: pl.DataFrame, begin: pl.Expr, end: pl.Expr) -> tuple[float, int, int]:
+    """Of answered requests: the known tokens whose time lies in the window, answers without a count, and those whose tokens
+    were spread evenly."""
     whole = requests.filter(pl.col("ok") & (pl.col("text_chunks") == 0))  # not streamed: all of them at the end
     ends = whole.select(pl.coalesce("last_token_ns", "done_ns").alias("ns"), "tokens")
     times = pl.concat([chunks.select("ns", "tokens"), ends])
@@ -242,9 +258,14 @@ def _totals(
     spread = (pl.col("text_chunks") > 0) & (pl.col("tokens") != pl.col("text_chunks")) & (
         pl.col("chunk_tokens").list.len().fill_null(0) != pl.col("text_chunks")
     )  # fmt: skip
-    unknown = int(load["tokens"].null_count())
-    known = None if window["seconds"] is None or unknown else float(tokens.sum())
     evenly = int(load.select(spread.fill_null(False).sum()).item())
+    return float(tokens.sum()), int(load["tokens"].null_count()), evenly
+
+
+def _totals(parts: Sequence[tuple[float, int, int]], window: Mapping[str, int | float | None]) -> pl.DataFrame:
+    """(launch, tokens, unknown, evenly): the tokens of answered requests whose time lies in the window."""
+    tokens, unknown, evenly = (sum(values) for values in zip(*parts, strict=True))
+    known = None if window["seconds"] is None or unknown else float(tokens)
     return pl.DataFrame(
         {"launch": [window["launch"]], "tokens": [known], "unknown": [unknown], "evenly": [evenly]},
         schema={"launch": pl.Int32, "tokens": pl.Float64, "unknown": pl.Int64, "evenly": pl.Int64},
