@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import polars as pl
+
 from assay.metrics.estimate import Absent
+from assay.metrics.format import count
 from assay.metrics.measured import Measured
 
 NO_OBJECTIVES = Absent(
@@ -22,4 +25,25 @@ def no_objectives(measured: Measured) -> Absent | None:
         return NO_OBJECTIVES
     asked = serving.objectives
     chunked = (asked.ttft_s, asked.ttft_visible_s, asked.tpot_s, asked.itl_s)
-    return NEED_CHUNKS if not serving.stream and any(value is not None for value in chunked) else None
+    if not serving.stream and any(value is not None for value in chunked):
+        return NEED_CHUNKS
+    return uncounted(measured)
+
+
+def uncounted(measured: Measured) -> Absent | None:
+    """Why a time per token that was asked for is not known of every answer; None where it is, or none was asked for.
+
+    An answer of one chunk took no time between tokens however many it holds; of several chunks it could be anything.
+    """
+    serving = measured.experiment.serving
+    if serving is None or (serving.objectives.tpot_s is None and serving.objectives.itl_s is None):
+        return None
+    open_ = pl.col("counted") & pl.col("ok") & pl.col("tokens").is_null() & (pl.col("text_chunks") > 1)
+    unknown = measured.served.requests.filter(open_).height
+    if not unknown:
+        return None
+    return Absent(
+        reason="not_measured",
+        detail=f"serving.objectives asks for a time per token, and nobody says how many tokens {count(unknown, 'answers')} had: the "
+        "server sent no usage; name the model's tokenizer (serving.tokenizer)",
+    )

@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 
 from assay.metrics.estimate import Absent, Value
 from assay.metrics.measured import Measured
+from assay.metrics.objectives import uncounted
 from assay.metrics.per_launch import average, exact, of_interval, positive
 from assay.metrics.recovery import struck_launches
 from assay.stats.intervals import Interval
@@ -209,6 +210,8 @@ def attainment(measured: Measured, name: str, part: Callable[[Outage], pl.DataFr
     """Share of good requests in a part of the timeline, per configuration over its fault launches."""
 
     def one(own: Sequence[Outage]) -> Value:
+        if (why := uncounted(measured)) is not None:
+            return why
         parts = [rows["good"] for outage in own if (rows := part(outage)).height]
         if not parts:
             return Absent(reason="insufficient", detail=f"no request was due {when} the fault")
@@ -227,6 +230,8 @@ def rate(measured: Measured, name: str, unit: str, how: str) -> dict[str, Value]
     """Good requests due between fault and back, per second, per configuration over its fault launches."""
 
     def one(own: Sequence[Outage]) -> Value:
+        if (why := uncounted(measured)) is not None:
+            return why
         lasting = [outage for outage in own if outage.back_ns > outage.fault_ns]
         if not lasting:
             return Absent(

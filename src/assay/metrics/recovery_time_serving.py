@@ -13,13 +13,17 @@ from collections.abc import Mapping
 from assay.metrics.base import Metric, Results
 from assay.metrics.estimate import Value
 from assay.metrics.measured import Measured
+from assay.metrics.objectives import uncounted
 from assay.metrics.outages import recovered_s, seconds
+from assay.metrics.rates import all_of
 from assay.units import SECONDS
 
 
 def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     """Seconds per configuration."""
     how = "fault until the attainment is back inside its interval of before"
+    if (why := uncounted(measured)) is not None:
+        return all_of(measured, why)
     return seconds(measured, "recovery_time_serving", how, lambda outage: recovered_s(outage, measured.confidence))
 
 

@@ -20,6 +20,7 @@ import polars as pl
 from assay.metrics.estimate import Absent, Value
 from assay.metrics.format import given
 from assay.metrics.measured import Measured
+from assay.metrics.objectives import no_objectives
 from assay.metrics.per_launch import positive
 from assay.spec.plan import Configuration
 from assay.units import PER_SECOND
@@ -39,9 +40,8 @@ class Saturation:
 
 
 def saturations(measured: Measured) -> tuple[Saturation, ...]:
-    """One for each engine and scenario that was measured at two loads or more; none without objectives."""
-    serving = measured.experiment.serving
-    if serving is None or not serving.objectives.any:
+    """One for each engine and scenario that was measured at two loads or more; none where nobody can say what met its objectives."""
+    if no_objectives(measured) is not None:
         return ()
     groups: dict[tuple[str, str], list[Configuration]] = {}
     for one in measured.varied:
