@@ -65,8 +65,10 @@ def write(root: Path, rows: int) -> Path:
             ))  # fmt: skip
             for kind, at in (("load_begin", S), ("load_end", round((1 + SECONDS) * S))):
                 writer.append("events", (number, begin + at, None, "host", None, None, kind, None, None, "{}"))
-            for table, row in requests(number, begin + S, float(one.load or 1.0)):
+            for place, (table, row) in enumerate(requests(number, begin + S, float(one.load or 1.0))):
                 writer.append(table, row)
+                if place % 20_000 == 0:
+                    writer.flush()  # else more rows wait than a writer holds
             writer.close()
             number += 1
     folder.finish("complete")

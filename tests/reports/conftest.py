@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Final
+
 import pytest
 
 from assay.reports import charts, html
 from assay.reports.view import View, build
+from assay.spec.experiment import Fault
+from assay.verdict.judge import judge
 from tests import builders
+from tests.serving_made import ServingMade, simulated
+
+EVIL: Final = "=cmd()<script>alert('x')</script>\"'\\ \x1b[31m| [x](javascript:1) \\input{a}"
 
 
 @pytest.fixture(scope="session")
@@ -25,3 +33,43 @@ def pictures(view: View) -> dict[str, charts.Picture]:
 def page(view: View) -> str:
     """Its page."""
     return html.render(view)
+
+
+@pytest.fixture(scope="session")
+def load() -> View:
+    """Two engines at two rates, each with a replica killed under load, canaries and some failures."""
+    made = simulated(
+        rate=(6.0, 12.0), engines=("a", "b"), outage=(4.0, 7.0), canaries=0.05, failing=0.02, seconds=12.0, seed=3
+    )
+    return judged(made)
+
+
+@pytest.fixture(scope="session")
+def scenarios() -> View:
+    """One engine under two scenarios, four concurrencies each: too many to stand beside each other."""
+    asked = ("D(100,100)", "N(480,240)/(300,150)")
+    return judged(simulated(concurrency=(1, 2, 4, 16), scenarios=asked, seconds=6.0, seed=4))
+
+
+@pytest.fixture(scope="session")
+def hostile() -> View:
+    """A load whose server writes markup, formulas, quotes and escape sequences into all that it may write."""
+    made = ServingMade(rate=(5.0, 9.0), engines=("a", "b"), faults=(Fault(kind="kill", at_s=2.0, for_s=1.0, load=5.0),), started=True)
+    for block in range(3):
+        for name in made.names:
+            number = made.launch(name, block=block, role="fault" if block == 2 else "timed")
+            for place in range(30):
+                made.request(number, place / 3, replica=place % 2, finish_reason=EVIL, text=EVIL)
+            made.request(number, 10.0, status="5xx", error=EVIL)
+            made.event(number, "fault", 3.0, value=1, detail={"kind": EVIL})
+            made.event(number, "fault_end", 4.0, value=1)
+    view = judged(made)
+    columns = tuple(replace(one, engine=EVIL, group=f"{EVIL}, {one.key}", label=f"{EVIL} {one.key}") for one in view.columns)
+    findings = tuple(replace(one, evidence=EVIL, remedy=EVIL, where=EVIL) for one in view.findings)
+    return replace(view, columns=columns, findings=findings, name=EVIL)
+
+
+def judged(made: ServingMade) -> View:
+    """The view of a record written down by hand or simulated."""
+    measured = made.measured()
+    return build(measured, judge(measured))

@@ -176,7 +176,7 @@ def _conditions(view: View) -> Sheet:
     return Sheet(
         name="Conditions",
         head=("What", "Value"),
-        rows=(*((fact.name, fact.text) for fact in view.conditions), *overhead),
+        rows=(*((fact.name, fact.text) for fact in (*view.conditions, *view.foreign)), *overhead),
     )
 
 

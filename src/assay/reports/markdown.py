@@ -32,7 +32,8 @@ def _of_load(view: View) -> str:
     from assay.reports import load_markdown as load
 
     sections = (
-        _headline(view), _vector(view), load.numbers(view), load.details(view), load.gates(view), load.findings(view),
+        _headline(view), _vector(view), load.numbers(view), load.details(view), load.gates(view), _imported(view),
+        load.findings(view),
         _recommendations(view), load.metrics(view), load.launches(view), _environment(view), _conditions(view),
     )  # fmt: skip
     return "\n\n".join(section for section in sections if section) + "\n"
@@ -64,6 +65,12 @@ def _vector(view: View) -> str:
 
 def _facts(view: View) -> str:
     return "## What they rest on\n\n" + table(("What", "Value"), [(fact.name, fact.text) for fact in view.timing])
+
+
+def _imported(view: View) -> str:
+    """Where a record of another program came from, and what that program reported."""
+    rows = [(fact.name, fact.text) for fact in view.foreign]
+    return "## Imported\n\n" + table(("What", "Value"), rows) if rows else ""
 
 
 def _numbers(view: View) -> str:

@@ -22,7 +22,7 @@ from assay.metrics.format import Shown, count
 from assay.printable import printable
 from assay.reports import grouping, load_terminal
 from assay.reports.base import Report
-from assay.reports.view import DIMENSION_TITLES, STATUS_WORDS, Cell, Column, MetricRow, View
+from assay.reports.view import DIMENSION_TITLES, STATUS_WORDS, Cell, Column, Fact, MetricRow, View
 from assay.verdict.types import DIMENSIONS
 
 WIDTH: Final = 100
@@ -81,6 +81,8 @@ def _of_load(view: View, width: int) -> list[RenderableType]:
     parts += [title("Numbers"), *load_terminal.numbers(view, width), *load_terminal.details(view, width)]
     if view.gates:
         parts += [title("Gates"), _grouped_gates(view)]
+    if view.foreign:
+        parts += [title("Imported"), _pairs(view.foreign)]
     parts += [title("Findings"), _grouped_findings(view)]
     parts += [title("Recommendation"), _recommendations(view)]
     return [*parts, Text(), *_footer(view)]
@@ -246,8 +248,12 @@ def _grouped_findings(view: View) -> RenderableType:
 
 
 def _facts(view: View) -> Table:
+    return _pairs(view.timing)
+
+
+def _pairs(facts: Iterable[Fact]) -> Table:
     grid = Table.grid(padding=(0, 2, 0, 0))
-    for fact in view.timing:
+    for fact in facts:
         grid.add_row(fact.name, fact.text)
     return grid
 

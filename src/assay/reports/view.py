@@ -18,7 +18,7 @@ from assay.metrics.base import ALL, Metric
 from assay.metrics.estimate import Absent, Estimate, Value
 from assay.metrics.format import Shown, count, given, percent, reading, scale_for, show
 from assay.metrics.measured import Measured
-from assay.reports import load_words, series, serving_series
+from assay.reports import foreign, load_words, series, serving_series
 from assay.reports.reading import ORDER, tool_of
 from assay.reports.serving_series import ServingSeries
 from assay.spec.experiment import Experiment
@@ -256,6 +256,9 @@ class View:
     quality_margin: float | None
     serving: ServingSeries | None = None  # of a record about serving
     load_word: str = ""  # of a load: what `Column.load` counts, "concurrency" or "rate"
+    foreign: tuple[
+        Fact, ...
+    ] = ()  # of an imported record: where from, what its numbers mean, what its program reported
     timing: tuple[Fact, ...] = ()  # of a record that times a command or a function: what the time rests on
 
     @property
@@ -340,6 +343,7 @@ def build(measured: Measured, judgement: Judgement) -> View:
         quality_metric=experiment.quality.metric if experiment.quality else None,
         quality_margin=experiment.quality.margin if experiment.quality else None,
         timing=_timing(measured, judgement) if is_timing(measured) else (),
+        foreign=tuple(Fact(name=name, text=words) for name, words in foreign.facts(measured, judgement.results)),
         serving=served,
         load_word="" if experiment.serving is None else "concurrency" if experiment.serving.concurrency else "rate",
     )  # fmt: skip
@@ -455,9 +459,7 @@ def _findings(findings: tuple[Finding, ...], labels: Mapping[str, str]) -> tuple
     )  # fmt: skip
 
 
-def _launches(
-    measured: Measured, labels: Mapping[str, str], served: ServingSeries | None
-) -> tuple[LaunchRow, ...]:
+def _launches(measured: Measured, labels: Mapping[str, str], served: ServingSeries | None) -> tuple[LaunchRow, ...]:
     rows = _launch_rows(measured, labels)
     if served is None:
         return rows
@@ -534,7 +536,8 @@ def _plain(value: object) -> str:
 def _conditions(experiment: Experiment, manifest: Mapping[str, Any], measured: Measured, base: str) -> tuple[Fact, ...]:
     """What was asked for: the conditions without which no number of the report may be quoted."""
     if experiment.serving is not None:
-        words = load_words.conditions(experiment, experiment.serving, manifest, measured)
+        asked = load_words.conditions(experiment, experiment.serving, manifest, measured)
+        words = foreign.conditions(asked, measured)
         return tuple(Fact(name=name, text=text) for name, text in words.items())
     launches, quality, prices = experiment.launches, experiment.quality, experiment.prices
     facts = {
@@ -598,7 +601,9 @@ def _lag(metrics: tuple[MetricRow, ...], labels: Mapping[str, str]) -> tuple[tup
     cells = next((row.cells for row in metrics if row.name == "send_lag_p99"), {})
     known = [(shown.value.value, key) for key, shown in cells.items() if isinstance(shown.value, Estimate)]
     if not known:
-        missing = Absent(reason="insufficient", detail="no load has enough requests for the p99 of how late they were sent")
+        missing = Absent(
+            reason="insufficient", detail="no load has enough requests for the p99 of how late they were sent"
+        )
         return (("send lag, p99", next(iter(cells.values()), show(missing)) if len(cells) == 1 else show(missing)),)
     worst = max(known)[1]
     return ((f"send lag, p99, at its worst ({labels[worst]})", cells[worst]),)

@@ -1,0 +1,99 @@
+"""The workbook of a load: a summary per scenario with the columns of genai-bench, a row per request, text that is no formula."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import openpyxl
+import pytest
+
+from assay.reports import excel, excel_serving
+from assay.reports.excel_serving import sheet_names
+from assay.reports.view import View
+from tests.reports.conftest import EVIL
+
+
+def opened(view: View) -> Any:
+    return openpyxl.load_workbook(io.BytesIO(excel.render(view)))
+
+
+@pytest.fixture(scope="module")
+def book(load: View) -> Any:
+    return opened(load)
+
+
+def table(book: Any, name: str) -> list[dict[str, Any]]:
+    head, *rows = book[name].iter_rows(values_only=True)
+    return [dict(zip(head, row, strict=True)) for row in rows]
+
+
+def test_the_sheets_of_a_load_stand_after_its_numbers(book: Any) -> None:
+    assert book.sheetnames == [
+        "Verdict", "Numbers", "Summary D(100,100)", "Under faults", "Cold start beside warm", "Correctness of the answers",
+        "Failed requests by class", "Replicas", "Requests", "Metrics", "Gates", "Findings", "Launches", "Environment", "Conditions",
+    ]  # fmt: skip
+
+
+def test_a_summary_has_a_row_per_engine_and_load(load: View, book: Any) -> None:
+    rows = table(book, "Summary D(100,100)")
+    assert [(row["Engine"], row["Rate (requests/s)"]) for row in rows] == [("a", 6), ("a", 12), ("b", 6), ("b", 12)]
+    goodput = load.metric("goodput")
+    assert goodput is not None
+    assert rows[0]["Goodput (requests/s)"] == goodput.cells[load.columns[0].key].value.value  # type: ignore[union-attr]
+
+
+def test_percentiles_pool_the_counted_answered_requests(load: View, book: Any) -> None:
+    assert load.serving is not None
+    own = load.serving.requests.filter(configuration=load.columns[1].key, counted=True, role="timed", ok=True)
+    row = table(book, "Summary D(100,100)")[1]
+    assert row["Answered"] == own.height
+    assert row["TTFT (s) p95"] == pytest.approx(own["ttft_s"].quantile(0.95, "linear"))
+    assert row["TTFT (s) mean"] == pytest.approx(own["ttft_s"].mean())
+
+
+def test_every_request_has_a_row(load: View, book: Any) -> None:
+    assert load.serving is not None
+    rows = table(book, "Requests")
+    assert len(rows) == load.serving.requests.height
+    first = load.serving.requests.row(0, named=True)
+    assert rows[0]["Status"] == first["status"]
+    assert rows[0]["Counted"] in ("yes", "no")
+    assert {row["Status"] for row in rows} == set(load.serving.requests["status"].unique())
+
+
+def test_what_is_left_out_is_said(load: View, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(excel_serving, "MOST_ROWS", 10)
+    assert load.serving is not None
+    rows = list(opened(load)["Requests"].iter_rows(values_only=True))
+    assert len(rows) == 12
+    assert rows[-1][0] == f"{load.serving.requests.height - 10:,} further requests are in the record and not in this sheet"
+
+
+def test_launches_count_requests_and_no_steps(book: Any) -> None:
+    row = table(book, "Launches")[0]
+    assert row["Requests due"] == row["Answered"] + row["Failed"]
+    assert "Steps" not in row
+    assert "Workers" not in row
+
+
+def test_what_a_server_wrote_is_no_formula(hostile: View) -> None:
+    book = opened(hostile)
+    cells = [cell for sheet in book for row in sheet.iter_rows() for cell in row]
+    assert {cell.data_type for cell in cells} <= {"s", "n"}
+    assert any(str(cell.value).startswith("=cmd()<script>") for cell in cells)
+    assert EVIL[:6] == "=cmd()"
+
+
+@pytest.mark.parametrize(
+    ("texts", "names"),
+    [
+        (["Summary D(100,100)"], ["Summary D(100,100)"]),
+        (["Summary N(480,240)/(300,150)"], ["Summary N(480,240)-(300,150)"]),
+        (["Summary " + "x" * 40] * 2, ["Summary " + "x" * 23, "Summary " + "x" * 21 + " 2"]),
+        (["Summary a", "Summary A"], ["Summary a", "Summary A 2"]),
+        (["'quoted'"], ["quoted"]),
+    ],
+)
+def test_names_of_sheets_are_those_that_excel_takes(texts: list[str], names: list[str]) -> None:
+    assert sheet_names(texts) == names
