@@ -229,12 +229,15 @@ def test_a_full_queue_refuses() -> None:
 
 
 def test_a_stalled_server_is_silent_and_then_keeps_its_gaps() -> None:
-    with served(next_s=0.01, fault=("stall:at=0.05,for=0.3",)) as server, Raw(server.url) as client:
-        client.ask(max_tokens=20)
+    with served(next_s=0.05, fault=("stall:at=0.02,for=0.3",)) as server, Raw(server.url) as client:
+        client.ask(max_tokens=10)
         (entry,) = server.log
     gaps = [after - before for before, after in zip(entry.text_ns, entry.text_ns[1:], strict=False)]
-    assert max(gaps) >= 300_000_000
-    assert sum(gap < 5_000_000 for gap in gaps) <= 2  # no burst of what had become due
+    assert max(gaps) >= 280_000_000
+    # nine gaps and the stall are 0.75 s; had all that became due in the stall been sent after it, 0.45 s.  A busy machine may
+    # notice a stall late, which shortens it.
+    assert entry.begin_ns is not None
+    assert entry.text_ns[-1] - entry.begin_ns >= 600_000_000
 
 
 # ---- its faults ------------------------------------------------------------------------------------------------------
