@@ -60,13 +60,11 @@ class Agenda:
         links = np.full(len(predecessors), NONE, dtype=np.int64)
         links[before[::-1]] = following[::-1]  # of several, the first
         self._next = memoryview(links)  # type: ignore[arg-type]  # its items are Python numbers, unlike the array's
-        for number, after in zip(before.tolist(), following.tolist(), strict=True) if self._crowded(before) else ():
+        if int(np.count_nonzero(links != NONE)) == len(before):
+            return
+        for number, after in zip(before.tolist(), following.tolist(), strict=True):
             if links[number] != after:
                 self._others.setdefault(number, []).append(after)
-
-    @staticmethod
-    def _crowded(before: Ints) -> bool:
-        return len(np.unique(before)) < len(before)
 
     # -- in time
 
