@@ -9,11 +9,13 @@ time stamps.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from typing import Final
 
-from assay.metrics.estimate import Absent
+from assay.metrics.estimate import Absent, Estimate, Value
 from assay.metrics.measured import Measured
 from assay.metrics.peer_numbers import NAMES
+from assay.metrics.requests import WINDOW
 
 PEERS: Final = tuple(name for name in NAMES if not name.startswith("gaps_"))
 WINDOWED: Final = (
@@ -21,6 +23,7 @@ WINDOWED: Final = (
     "little_ratio", "cost_per_request", "cost_per_token", "cost_per_good_token", "tokens_per_dollar", "energy_per_request",
     "energy_per_token", "energy_per_good_token",
 )  # fmt: skip
+WHOLE: Final = "all requests of the imported file, for it has no measured window"
 OF_THE_CLIENT: Final = ("send_lag_p99", "offered_rate")  # need the time at which a request was due
 
 
@@ -45,6 +48,16 @@ def unknowable(measured: Measured, metrics: Collection[str]) -> Mapping[str, Abs
     if measured.timeless:
         found |= dict.fromkeys(WINDOWED, _of_times(title, sampled=foreign.get("times") == "sampled"))
     return {name: absent for name, absent in found.items() if name in metrics}
+
+
+def reworded(measured: Measured, values: Mapping[str, Value]) -> Mapping[str, Value]:
+    """The values with what their methods say of a measured window put right, where the record has none."""
+    if not measured.timeless:
+        return values
+    return {
+        name: replace(value, method=value.method.replace(WINDOW, WHOLE)) if isinstance(value, Estimate) else value
+        for name, value in values.items()
+    }
 
 
 def _of_peers(title: str) -> Absent:

@@ -35,7 +35,7 @@ def facts(measured: Measured, results: Results) -> Iterator[tuple[str, str]]:
     foreign = measured.foreign
     if foreign is None:
         return
-    yield "Imported from", f"{titled(foreign)}: {foreign.get('file')}, SHA-256 {foreign.get('sha256')}"
+    yield "Imported from", f"{titled(foreign)}: {foreign.get('file')}, SHA-256 {str(foreign.get('sha256'))[:16]} ..."
     yield "Clock", clock(foreign)
     yield (
         "Times of day",
@@ -61,8 +61,10 @@ def _reported(foreign: Mapping[str, Any], results: Results) -> Iterator[tuple[st
     """The program's own numbers, each beside the nearest of ours."""
     told = [one for one in foreign.get("reported") or () if isinstance(one, Mapping)]
     for one in told[:MOST_REPORTED]:
-        name = f"{foreign.get('title')}: {one.get('name')} ({one.get('configuration')})"
-        yield name, f"{_value(one)}; {_ours(one, results)}"
+        yield (
+            f"{one.get('name')} ({one.get('configuration')})",
+            f"{_value(one)} by {foreign.get('title')}{_ours(one, results)}",
+        )
     if len(told) > MOST_REPORTED:
         yield "Further numbers", f"{len(told) - MOST_REPORTED:,} more stand in manifest.json"
 
@@ -83,15 +85,12 @@ def _value(one: Mapping[str, Any]) -> str:
 
 
 def _ours(one: Mapping[str, Any], results: Results) -> str:
+    """What is made here of the same requests, by the nearest of our definitions; empty where none is near."""
     metric = str(one.get("ours") or "")
-    if not metric:
-        return "no number of ours is near it"
     value = results.get(metric, {}).get(str(one.get("configuration")))
-    return (
-        f"here {metric} {show(value, work='requests').full}"
-        if isinstance(value, Estimate)
-        else f"here {metric} is not known"
-    )
+    if isinstance(value, Estimate):
+        return f"; here {metric} {show(value, work='requests').full}"
+    return f"; here {metric} is not known" if metric else ""
 
 
 # ---- what was asked --------------------------------------------------------------------------------------------------

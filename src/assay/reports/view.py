@@ -256,9 +256,7 @@ class View:
     quality_margin: float | None
     serving: ServingSeries | None = None  # of a record about serving
     load_word: str = ""  # of a load: what `Column.load` counts, "concurrency" or "rate"
-    foreign: tuple[
-        Fact, ...
-    ] = ()  # of an imported record: where from, what its numbers mean, what its program reported
+    foreign: tuple[Fact, ...] = ()  # of an imported record: its origin, its meanings, what its tool reported
     timing: tuple[Fact, ...] = ()  # of a record that times a command or a function: what the time rests on
 
     @property
@@ -459,7 +457,9 @@ def _findings(findings: tuple[Finding, ...], labels: Mapping[str, str]) -> tuple
     )  # fmt: skip
 
 
-def _launches(measured: Measured, labels: Mapping[str, str], served: ServingSeries | None) -> tuple[LaunchRow, ...]:
+def _launches(
+    measured: Measured, labels: Mapping[str, str], served: ServingSeries | None
+) -> tuple[LaunchRow, ...]:
     rows = _launch_rows(measured, labels)
     if served is None:
         return rows
@@ -601,9 +601,7 @@ def _lag(metrics: tuple[MetricRow, ...], labels: Mapping[str, str]) -> tuple[tup
     cells = next((row.cells for row in metrics if row.name == "send_lag_p99"), {})
     known = [(shown.value.value, key) for key, shown in cells.items() if isinstance(shown.value, Estimate)]
     if not known:
-        missing = Absent(
-            reason="insufficient", detail="no load has enough requests for the p99 of how late they were sent"
-        )
+        missing = Absent(reason="insufficient", detail="no load has enough requests for the p99 of how late they were sent")
         return (("send lag, p99", next(iter(cells.values()), show(missing)) if len(cells) == 1 else show(missing)),)
     worst = max(known)[1]
     return ((f"send lag, p99, at its worst ({labels[worst]})", cells[worst]),)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from assay import catalog
 from assay.metrics.base import Metric, Results
 from assay.metrics.estimate import Value
-from assay.metrics.foreign import unknowable
+from assay.metrics.foreign import reworded, unknowable
 from assay.metrics.measured import Measured
 from assay.spec.plan import configuration_name
 from assay.verdict import serving, timing
@@ -65,10 +65,11 @@ def compute(measured: Measured, metrics: Mapping[str, Metric]) -> dict[str, Mapp
     absent = unknowable(measured, metrics)
     results: dict[str, Mapping[str, Value]] = {}
     for name in in_order(metrics):
-        known = name not in absent
+        missing = absent.get(name)
         results[name] = (
-            metrics[name].compute(measured, results) if known else dict.fromkeys(measured.configurations, absent[name])
-        )
+            reworded(measured, metrics[name].compute(measured, results)) if missing is None
+            else dict.fromkeys(measured.configurations, missing)
+        )  # fmt: skip
     return {name: results[name] for name in sorted(results)}
 
 

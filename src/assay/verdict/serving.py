@@ -18,6 +18,7 @@ from assay.metrics.format import Scale, count, given, number, show
 from assay.metrics.measured import Measured
 from assay.spec.plan import Configuration
 from assay.verdict.agreement import Agreement, agreements, graded
+from assay.verdict.foreign import origin
 from assay.verdict.gates.base import FEWEST_LAUNCHES, too_few
 from assay.verdict.recommend import RESULT_GATES, admissible
 from assay.verdict.saturation import Saturation, saturations
@@ -356,7 +357,7 @@ def _sentence(
     if status == "FAIL":
         return f"{name}: FAIL: {_failure(measured, findings, gates, picks)}."
     if status == "INCONCLUSIVE":
-        return f"{name}: INCONCLUSIVE: {_undecided(measured, results, gates)}."
+        return f"{name}: INCONCLUSIVE: {_undecided(measured, results, gates)}.{origin(measured)}"
     if picked is None:
         return f"{name}: {NOTHING_ASKED}. {_widest(measured, results)}. {_conditions(measured)}"
     claim = f"{at(measured, picked)} is the largest admissible load: {_claim(measured, results, gates, picked)}"
@@ -429,6 +430,8 @@ def _next(measured: Measured, gates: Sequence[GateResult], name: str) -> str:
 def _conditions(measured: Measured) -> str:
     serving = measured.experiment.serving
     assert serving is not None
+    if measured.foreign is not None:
+        return f"Conditions: as far as the imported file says them; {count(measured.timed.height, 'runs')}.{origin(measured)}"
     arrivals = serving.arrivals
     traffic = f"{serving.task} with {serving.model or 'the model of the server'}, {', '.join(serving.scenarios)}"
     timed = f"{arrivals.process.replace('_', ' ')} arrivals for {given(arrivals.duration_s)} s after {given(arrivals.warm_up_s)} s of warm-up"
