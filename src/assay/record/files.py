@@ -12,6 +12,7 @@ import errno
 import hashlib
 import os
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -103,11 +104,18 @@ def reason(error: OSError, path: Path) -> str:
 
 def write_parquet(path: Path, table: pa.Table) -> None:
     """Write a table as zstd-compressed Parquet and make it durable, with its folder."""
+    write_parquet_groups(path, table.schema, (table,))
+
+
+def write_parquet_groups(path: Path, schema: pa.Schema, tables: Iterable[pa.Table]) -> None:
+    """The same of a table that comes in parts, one row group each."""
     import pyarrow.parquet as pq
 
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("wb") as file:
-        pq.write_table(table, file, compression="zstd")
+        with pq.ParquetWriter(file, schema, compression="zstd") as writer:
+            for table in tables:
+                writer.write_table(table)
         file.flush()
         os.fsync(file.fileno())
     sync_folder(path.parent)

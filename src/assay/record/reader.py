@@ -228,7 +228,7 @@ def read_launch(path: Path, launch: int, name: str) -> tuple[pa.Table | None, tu
     notes: list[str] = []
     for file, salvaged in _salvage(path, launch, name):
         if salvaged.batches and batches and salvaged.schema != batches[0].schema:
-            notes.append(f"{file.relative_to(path)}: its columns are not those of the table {name}; not read")
+            notes.append(other_columns(path, file, name))
             continue
         batches += salvaged.batches
         notes += _loss(path, file, salvaged)
@@ -246,21 +246,41 @@ def read_launch(path: Path, launch: int, name: str) -> tuple[pa.Table | None, tu
 def _salvage(path: Path, launch: int, name: str) -> Iterator[tuple[Path, Any]]:
     from assay.record.salvage import read_stream
 
+    files_of_it = stream_files(path, launch, name)
+    try:
+        for file in files_of_it:
+            yield file, read_stream(file)
+    except OSError as error:
+        raise files.explain(error, path / "streams" / launch_name(launch), "read") from error
+
+
+def stream_files(path: Path, launch: int, name: str) -> list[Path]:
+    """The streams of one table of an unfinished launch, by name.
+
+    Raises:
+        RecordError: the launch's folder cannot be listed.
+    """
     folder = path / "streams" / launch_name(launch)
     try:
-        for file in sorted(folder.iterdir()):
-            if file.name.startswith(f"{name}.") and file.suffix == ".arrows":
-                yield file, read_stream(file)
+        return sorted(
+            file for file in folder.iterdir() if file.name.startswith(f"{name}.") and file.suffix == ".arrows"
+        )
     except OSError as error:
         raise files.explain(error, folder, "read") from error
 
 
+def other_columns(path: Path, file: Path, name: str) -> str:
+    """A sentence about a stream that holds something else."""
+    return f"{file.relative_to(path)}: its columns are not those of the table {name}; not read"
+
+
+def cut_off(path: Path, file: Path, lost_bytes: int, rows: int) -> str:
+    """A sentence about a stream whose end cannot be read."""
+    return f"{file.relative_to(path)}: the last {lost_bytes} bytes are cut off or damaged; {rows} rows were kept"
+
+
 def _loss(path: Path, file: Path, salvaged: Any) -> list[str]:
-    if not salvaged.lost_bytes:
-        return []
-    return [
-        f"{file.relative_to(path)}: the last {salvaged.lost_bytes} bytes are cut off or damaged; {salvaged.rows} rows were kept"
-    ]
+    return [cut_off(path, file, salvaged.lost_bytes, salvaged.rows)] if salvaged.lost_bytes else []
 
 
 def _notes(path: Path, launch: int) -> Iterator[str]:

@@ -64,8 +64,16 @@ def _one_by_one(file: Path) -> Iterator[pa.RecordBatch]:
                 batch = reader.read_next_batch()
                 batch.validate(full=True)
                 yield batch
-        except (StopIteration, pa.ArrowException, ValueError, MemoryError):
+        except StopIteration:
             return
+        except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
+            if not is_damage(error):
+                raise
+
+
+def is_damage(error: Exception) -> bool:
+    """Whether the stream is at fault: Arrow raises an OSError without a number where a message is cut off."""
+    return not isinstance(error, OSError) or error.errno is None
 
 
 def read_buffer(content: pa.Buffer) -> Salvaged:

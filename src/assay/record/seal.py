@@ -12,15 +12,16 @@ import errno
 import hashlib
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from assay.record import files
-from assay.record.reader import launch_folders, launch_name, read_launch
+from assay.record.reader import cut_off, launch_folders, launch_name, other_columns, read_launch, stream_files
 from assay.record.tables import TABLES
 
+AT_ONCE_BYTES = 64 << 20  # of streams that are put into order in memory
 OUTSIDE = ("reports", "streams", "manifest.json", "SEAL")  # top-level names that are not among the sealed files
 
 
@@ -55,16 +56,32 @@ def compact(path: Path) -> list[str]:
     notes: list[str] = []
     for launch in launch_folders(path):
         for name in TABLES:
-            table, lost = read_launch(path, launch, name)
-            notes += lost
-            if table is not None:
-                files.write_parquet(temporary / name / launch_name(launch) / "part-0.parquet", table)
+            notes += _compact_one(path, launch, name, temporary / name / launch_name(launch) / "part-0.parquet")
     if not (path / "streams").is_dir():
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path / "streams"))
     files.remove_tree(tables)  # left by an earlier sealing that did not come to its end; the streams hold everything
     if temporary.exists():
         files.rename(temporary, tables)
     return notes
+
+
+def _compact_one(path: Path, launch: int, name: str, target: Path) -> Iterable[str]:
+    """One table of one launch; where its streams are large, some megabytes at a time."""
+    streams = stream_files(path, launch, name)
+    if sum(file.stat().st_size for file in streams) <= AT_ONCE_BYTES:
+        table, lost = read_launch(path, launch, name)
+        if table is not None:
+            files.write_parquet(target, table)
+        return lost
+    from assay.record import large
+
+    found = large.scan(streams, name)
+    if found.schema is not None:
+        files.write_parquet_groups(target, found.schema, large.groups(found))
+    return [
+        *(other_columns(path, file, name) for file in found.foreign),
+        *(cut_off(path, file, lost_bytes, found.kept[file]) for file, lost_bytes in found.lost.items()),
+    ]
 
 
 def describe(path: Path) -> dict[str, dict[str, Any]]:
