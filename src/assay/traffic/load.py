@@ -111,6 +111,7 @@ class Load:
         self._to_make: deque[int] = deque()
         # when it became due, 0: not yet
         self._noted = plan.noted if plan.noted is not None else memoryview(array("q", bytes(8 * len(schedule))))
+        self._following: deque[tuple[Exchange, int]] = deque()  # ended, and what follows them is not sent yet
         self._ended: deque[Exchange] = deque()  # to be parsed
         self._ended_bytes = 0
         self._flying: dict[Exchange, int] = {}  # -> when it was handed over
@@ -299,7 +300,10 @@ class Load:
     # ---- what has ended
 
     def _on_end(self, exchange: Exchange) -> None:
-        """A request has ended: what follows it comes first, its answer later."""
+        """A request has ended: what follows it comes first, its answer later.
+
+        Not before the other sockets that were ready at the same look have their times: sending takes as long as many reads.
+        """
         del self._flying[exchange]
         self._busy[exchange.replica] -= 1
         number = exchange.request.number
@@ -308,12 +312,22 @@ class Load:
         if self._cold_ended is not None:
             self._cold_ended.set()
         elif not self._stopped:
-            self._follow(exchange, number)
+            if not self._following:
+                self.loop.call_soon(self._follow_all)
+            self._following.append((exchange, number))
         self._ended.append(exchange)
         self._ended_bytes += self.plan.room - exchange.room
         if self._ended_bytes > MOST_WAITING_BYTES:
             self._settle_all()
         self._work_soon()
+        if not self._flying:
+            self._look_for_the_end()
+
+    def _follow_all(self) -> None:
+        while self._following:
+            exchange, number = self._following.popleft()
+            if not self._stopped:
+                self._follow(exchange, number)
         if not self._flying:
             self._look_for_the_end()
 
@@ -482,5 +496,5 @@ class Load:
         self._finished.set()
 
     def _look_for_the_end(self) -> None:
-        if self._t0 != NEVER and not self._flying and not self.agenda.pending():
+        if self._t0 != NEVER and not self._flying and not self._following and not self.agenda.pending():
             self._finished.set()
