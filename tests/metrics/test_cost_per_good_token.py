@@ -40,3 +40,19 @@ def test_where_nothing_was_asked_or_nothing_was_good_there_is_none() -> None:
     hopeless = METRIC.compute(priced(objectives=Objectives(ttft_s=0.01)).measured(), {})["rate=1"]
     assert isinstance(hopeless, Absent)
     assert "met every objective" in hopeless.detail
+
+
+def test_a_launch_in_which_nothing_was_good_is_paid_for() -> None:
+    """As above, and a third launch in which every answer was late: 0.06 $ for 40 tokens, and not 0.04 $."""
+    made = ServingMade(rate=(1.0,), blocks=3, prices=3.6, objectives=Objectives(ttft_s=0.2))
+    for block in range(3):
+        number = made.launch(block=block)
+        for second in range(11):
+            in_time = second % 2 and block < 2
+            made.request(number, float(second), ttft_s=0.1 if in_time else 0.5, gap_s=0.1, tokens_out=4)
+    value = METRIC.compute(made.measured(), {})["rate=1"]
+    assert isinstance(value, Estimate)
+    assert value.value == pytest.approx(0.06 / 40)
+    assert value.n_launches == 3
+    assert value.launch_values == pytest.approx((0.001, 0.001))
+    assert value.low < value.value < value.high

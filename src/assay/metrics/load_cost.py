@@ -10,7 +10,7 @@ from assay.metrics.estimate import Absent, Value
 from assay.metrics.joules import energy_method
 from assay.metrics.latencies import timed
 from assay.metrics.measured import Measured
-from assay.metrics.rates import quotients, tally, windows
+from assay.metrics.rates import of_every_launch, quotients, tally, windows
 
 FREE = Absent(reason="undefined", detail="the price is 0 dollars per worker-hour")
 
@@ -37,10 +37,12 @@ def _dollars(
         return dict.fromkeys(measured.configurations, NO_PRICES if price is None else FREE)
     spent = windows(measured).join(measured.timed.select("launch", "workers"), on="launch")
     usd = spent.select("launch", (pl.col("workers") * pl.col("seconds") * price).alias("usd"))
-    made = usd.join(amount.rename({"above": "made"}), on="launch").filter(pl.col("made") > 0)
+    made = usd.join(amount.rename({"above": "made"}), on="launch")
     above, below = ("made", "usd") if inverse else ("usd", "made")
     rows = made.select("launch", pl.col(above).alias("above"), pl.col(below).alias("below"))
-    return quotients(measured, rows, unit=unit, name=name, aggregate=aggregate, missing=missing)
+    return quotients(
+        measured, rows, unit=unit, name=name, aggregate=aggregate, missing=missing, nothing_made=not inverse
+    )
 
 
 def joules_per(
@@ -50,7 +52,9 @@ def joules_per(
     method = energy_method(measured)
     rows = window_joules(measured).join(amount.rename({"above": "below"}), on="launch")
     how = f"{'MODELLED, not measured: ' if method == 'modelled' else ''}{aggregate}"
-    return quotients(measured, rows, unit=unit, name=f"{name}|method:{method}", aggregate=how, missing=missing)
+    return quotients(
+        measured, rows, unit=unit, name=f"{name}|method:{method}", aggregate=how, missing=missing, nothing_made=True
+    )
 
 
 def window_joules(measured: Measured) -> pl.DataFrame:
@@ -84,6 +88,6 @@ def tokens_in_window(measured: Measured) -> pl.DataFrame:
 
 
 def good_tokens(measured: Measured) -> pl.DataFrame:
-    """(launch, above): output tokens of the requests due in the window that met every objective."""
+    """(launch, above): output tokens of the requests due in the window that met every objective; 0 where none did."""
     good = timed(measured).filter(pl.col("inside") & pl.col("met") & pl.col("tokens").is_not_null())
-    return tally(good, pl.col("tokens")).select("launch", "above")
+    return of_every_launch(measured, tally(good, pl.col("tokens")).select("launch", "above"))

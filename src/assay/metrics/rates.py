@@ -8,6 +8,7 @@ for shares never narrower than independent requests would have it (`assay.stats.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import polars as pl
 
@@ -33,20 +34,30 @@ def per_second(
 ) -> dict[str, Value]:
     """Amount per second of the window, from a frame (launch, above); a launch of the frame's that has no row counts as 0."""
     seconds = windows(measured).select("launch", pl.col("seconds").alias("below"))
-    rows = seconds.join(amounts, on="launch", how="left").with_columns(pl.col("above").fill_null(0.0))
+    rows = seconds.join(of_every_launch(measured, amounts), on="launch")
     return quotients(
         measured, rows, unit=unit, name=name, aggregate=f"{aggregate} / length of the window", missing=missing
     )
 
 
+def of_every_launch(measured: Measured, amounts: pl.DataFrame) -> pl.DataFrame:
+    """A frame (launch, above) with a row for every launch that has a window: what it lacks is 0."""
+    launches = windows(measured).select("launch")
+    return launches.join(amounts, on="launch", how="left").with_columns(pl.col("above").fill_null(0.0))
+
+
 def quotients(
     measured: Measured, rows: pl.DataFrame, *, unit: str, name: str, aggregate: str, missing: str, trials: str = "",
-    signed: bool = False,
+    signed: bool = False, nothing_made: bool = False,
 ) -> dict[str, Value]:  # fmt: skip
-    """Sum over sum per configuration, from a frame (launch, above, below[, trials]); nothing below 0 unless `signed`."""
+    """Sum over sum per configuration, from a frame (launch, above, below[, trials]); nothing below 0 unless `signed`.
+
+    `nothing_made`: a launch whose denominator is 0 counts with its numerator (it was paid for); it has no value of its own.
+    """
     return _over_launches(
-        measured, rows, unit, name, aggregate, missing, trials, "quotient" if not signed else "signed"
-    )
+        measured, rows, unit, name, aggregate, missing, trials, "quotient" if not signed else "signed",
+        nothing_made=nothing_made,
+    )  # fmt: skip
 
 
 def shares(measured: Measured, rows: pl.DataFrame, *, name: str, aggregate: str, missing: str) -> dict[str, Value]:
@@ -55,24 +66,27 @@ def shares(measured: Measured, rows: pl.DataFrame, *, name: str, aggregate: str,
 
 
 def _over_launches(
-    measured: Measured, rows: pl.DataFrame, unit: str, name: str, aggregate: str, missing: str, trials: str, how: str
-) -> dict[str, Value]:
-    present = rows.filter(pl.col("above").is_not_null() & (pl.col("below") > 0))
+    measured: Measured, rows: pl.DataFrame, unit: str, name: str, aggregate: str, missing: str, trials: str, how: str, *,
+    nothing_made: bool = False,
+) -> dict[str, Value]:  # fmt: skip
+    some = pl.col("below") >= 0 if nothing_made else pl.col("below") > 0
+    present = rows.filter(pl.col("above").is_not_null() & some)
     joined = measured.timed.select("launch", "configuration", "block").join(present, on="launch").sort("block")
     found: dict[str, Value] = {}
     for configuration in measured.configurations:
         own = joined.filter(pl.col("configuration") == configuration)
-        if own.height == 0:
+        if own.height == 0 or own["below"].sum() <= 0:
             found[configuration] = nothing(measured, configuration, missing)
             continue
         above, below = own["above"].cast(pl.Float64).to_list(), own["below"].cast(pl.Float64).to_list()
-        found[configuration] = of_interval(
-            _interval(above, below, measured.confidence, how), [a / b for a, b in zip(above, below, strict=True)],
+        made = of_interval(
+            _interval(above, below, measured.confidence, how), [a / b for a, b in zip(above, below, strict=True) if b > 0],
             measured.confidence, unit=unit, name=name, n_trials=int(own[trials].sum()) if trials else own.height,
             method=f"{aggregate}, sums over {own.height} launches, Student t between them"
             f"{', never narrower than independent requests (Clopper-Pearson)' if how == 'share' else ''}; {WINDOW}",
             tags=f"agg:{aggregate}|ci:{'t-share' if how == 'share' else 't-quotient'}",
         )  # fmt: skip
+        found[configuration] = replace(made, n_launches=own.height)
     return found
 
 
@@ -111,4 +125,5 @@ def within(
     rows = timed(measured).filter((pl.col("phase") != "cold") & (pl.lit(True) if only is None else only))
     bounds = windows(measured).select("launch", "begin_ns", "end_ns")
     inside = rows.join(bounds, on="launch").filter((time_ns >= pl.col("begin_ns")) & (time_ns < pl.col("end_ns")))
-    return inside.group_by("launch").agg((pl.len() if amount is None else amount.sum()).cast(pl.Float64).alias("above"))
+    summed = (pl.len() if amount is None else amount.sum()).cast(pl.Float64).alias("above")
+    return of_every_launch(measured, inside.group_by("launch").agg(summed))
