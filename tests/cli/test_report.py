@@ -22,6 +22,7 @@ from assay.spec.experiment import Gates
 from assay.verdict.judge import judge
 from tests.handmade import Handmade
 from tests.records.make import HERE
+from tests.serving_made import seal, simulated
 from tests.verdict.making import good
 
 
@@ -221,3 +222,19 @@ def test_a_record_of_a_million_steps_is_reported_with_less_than_a_gigabyte(tmp_p
     assert process.returncode in (0, 1, 3, 4)
     assert "</html>" in page.read_text()
     assert usage.ru_maxrss * 1024 < 1_000_000_000
+
+
+# ---- a load
+
+
+def test_a_load_is_reported_in_every_form(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = seal(simulated(rate=(5.0, 10.0), seconds=6.0, blocks=2).measured(), tmp_path)
+
+    assert main(["report", str(path), "--panel", "--html", "--excel", "--json"]) in (0, 1, 4)
+
+    folder = path / "reports"
+    assert sorted(file.name for file in folder.iterdir()) == ["report-panel.html", "report.html", "report.xlsx"]
+    page = (folder / "report-panel.html").read_text(encoding="utf-8")
+    assert page.startswith("<!doctype html>")
+    assert "Eight numbers by load" in page
+    assert json.loads(capsys.readouterr().out)["serving"]["load"] == "rate"

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from assay.reports import panel
 from assay.reports.comparisons import html as comparison_html
 from assay.reports.comparisons import view as comparison_view
 from assay.reports.html import render
@@ -78,19 +79,28 @@ def wide_view() -> View:
 
 
 @pytest.fixture(scope="module")
-def pages(tmp_path_factory: pytest.TempPathFactory, page: str) -> dict[str, Path]:
-    """The pages that are looked at: the synthetic record, and one with many configurations."""
+def pages(
+    tmp_path_factory: pytest.TempPathFactory, page: str, load: View, scenarios: View, hostile: View
+) -> dict[str, Path]:
+    """The pages that are looked at: the synthetic record, one with many configurations, and loads."""
     folder = tmp_path_factory.mktemp("pages")
     made = {}
-    for name, text in (("synthetic", page), ("wide", render(wide_view()))):
+    texts = {
+        "synthetic": page, "wide": render(wide_view()), "load": render(load), "scenarios": render(scenarios),
+        "hostile": render(hostile), "panel": panel.render(load),
+    }  # fmt: skip
+    for name, text in texts.items():
         made[name] = folder / f"{name}.html"
         made[name].write_text(text, encoding="utf-8")
     return made
 
 
+PICTURES = {"synthetic": 8, "wide": 8, "load": 10, "scenarios": 8, "panel": 2}
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [390, 1600])
-@pytest.mark.parametrize("name", ["synthetic", "wide"])
+@pytest.mark.parametrize("width", [380, 1600])
+@pytest.mark.parametrize("name", PICTURES)
 def test_the_page_can_be_read(browser: Any, pages: dict[str, Path], name: str, width: int, scheme: str) -> None:
     page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
     said: list[str] = []
@@ -106,11 +116,26 @@ def test_the_page_can_be_read(browser: Any, pages: dict[str, Path], name: str, w
     sizes = page.evaluate(
         "[...document.querySelectorAll('figure svg.marks')].map(s => s.getBoundingClientRect()).map(r => [r.width, r.height])"
     )
-    assert len(sizes) == 8
+    assert len(sizes) == PICTURES[name]
     assert min(min(size) for size in sizes) > 90
     assert page.evaluate(CLIPPED_OR_OVERLAPPING) == []
     assert page.evaluate(SMALLEST_TEXT) >= 9.5
     assert page.evaluate(LOWEST_CONTRAST) >= 4.5
+    page.close()
+
+
+@pytest.mark.parametrize("width", [380, 1600])
+def test_what_a_server_wrote_runs_nothing_and_widens_nothing(browser: Any, pages: dict[str, Path], width: int) -> None:
+    page = browser.new_page(viewport={"width": width, "height": 900})
+    said: list[str] = []
+    fetched: list[str] = []
+    page.on("dialog", lambda dialog: said.append(dialog.message))
+    page.on("console", lambda message: said.append(message.text))
+    page.on("request", lambda request: fetched.append(request.url))
+    page.goto(pages["hostile"].as_uri())
+    assert said == []
+    assert [url for url in fetched if url != pages["hostile"].as_uri() and not url.startswith("data:")] == []
+    assert page.evaluate("document.documentElement.scrollWidth") == width
     page.close()
 
 

@@ -67,7 +67,9 @@ def test_what_is_left_out_is_said(load: View, monkeypatch: pytest.MonkeyPatch) -
     assert load.serving is not None
     rows = list(opened(load)["Requests"].iter_rows(values_only=True))
     assert len(rows) == 12
-    assert rows[-1][0] == f"{load.serving.requests.height - 10:,} further requests are in the record and not in this sheet"
+    assert (
+        rows[-1][0] == f"{load.serving.requests.height - 10:,} further requests are in the record and not in this sheet"
+    )
 
 
 def test_launches_count_requests_and_no_steps(book: Any) -> None:

@@ -25,7 +25,12 @@ def test_equal_findings_of_all_configurations_are_one(load: View) -> None:
 
 def test_findings_that_differ_stay_under_one_head(load: View) -> None:
     first, second, third, _ = (column.key for column in load.columns)
-    rows = (found(load, first, "1 s"), found(load, second, "2 s"), found(load, third, "1 s"), found(load, third, "x", "other"))
+    rows = (
+        found(load, first, "1 s"),
+        found(load, second, "2 s"),
+        found(load, third, "1 s"),
+        found(load, third, "x", "other"),
+    )
     one, other = findings(replace(load, findings=rows))
     assert [(told.where, told.sentence) for told in one.told] == [("a and b: 6 req/s", "1 s"), ("a: 12 req/s", "2 s")]
     assert [told.sentence for told in other.told] == ["x"]
@@ -54,7 +59,8 @@ def test_a_reason_shared_by_several_metrics_is_one_line(load: View) -> None:
 
 def test_of_reasons_that_differ_one_stands_as_an_example(load: View) -> None:
     row = load.metric("e2e_p99")
-    assert row is not None and not row.known
+    assert row is not None
+    assert not row.known
     (line,) = absences(load, [row])
     assert "for example End-to-end latency, p99, a, 6 req/s: p99 needs" in line
 

@@ -8,7 +8,8 @@ from html.parser import HTMLParser
 from typing import get_args
 
 from assay.metrics.estimate import Absent
-from assay.reports.html import SIGNS, absent_everywhere, columns_of, render
+from assay.reports import load_tables
+from assay.reports.html import SIGNS, absent_everywhere, columns_of, render, spans
 from assay.reports.view import SEVERITIES, STATUS_WORDS, View, build
 from assay.verdict.methods import Answer
 from tests import builders
@@ -129,3 +130,47 @@ def test_the_whole_experiment_is_a_column_only_where_nothing_else_would_hold_it(
 
 def test_the_same_view_gives_the_same_page(view: View, page: str) -> None:
     assert render(view) == page
+
+
+# ---- a load
+
+
+def test_the_page_of_a_load_is_well_formed_with_its_sections(load: View) -> None:
+    page = render(load)
+    found = structure(page)
+    ids = [attrs["id"] for _, attrs in found.tags if attrs.get("id")]
+    assert len(ids) == len(set(ids))
+    assert {"numbers", "pictures", "behind", "findings", "metrics", "launches"} <= set(ids)
+    assert "Requests due" in page
+    assert "Median step" not in page
+    assert "worker" not in page.split('id="pictures"')[0].split("</style>")[1]
+
+
+def test_heads_above_columns_span_them(load: View) -> None:
+    (table,) = load_tables.numbers(load)
+    over = spans(table.head)
+    assert sum(one.span for one in over) == len(table.head)
+    assert [one.above for one in over][:4] == ["", "Throughput", "Good", "TTFT"]
+
+
+def test_other_tools_numbers_stand_in_a_fold_of_their_own(load: View) -> None:
+    ours, _, theirs = render(load).partition("Other tools' definitions".replace("'", "&#39;"))
+    if not theirs:
+        ours, _, theirs = render(load).partition("Other tools' definitions")
+    assert "ttft_vllm" in theirs
+    assert "ttft_vllm" not in ours
+
+
+def test_many_loads_do_not_make_wide_tables(scenarios: View) -> None:
+    rows = scenarios.of_dimension("performance")
+    assert [head for _, head in columns_of(scenarios, rows, "D(100,100)")] == [
+        "1 in flight", "2 in flight", "4 in flight", "16 in flight",
+    ]  # fmt: skip
+
+
+def test_what_a_server_wrote_is_text(hostile: View) -> None:
+    page = render(hostile)
+    structure(page)
+    assert "<script" not in page
+    assert "\x1b" not in page
+    assert 'href="javascript' not in page

@@ -64,7 +64,7 @@ def test_the_shape_is_frozen() -> None:
 GOLDEN = {
     "(top)": [
         "schema", "record", "verdict", "configurations", "dimensions", "metrics", "gates", "findings",
-        "recommendations", "launches", "environment", "conditions",
+        "recommendations", "launches", "environment", "conditions", "serving",
     ],
     "record": ["id", "name", "created_utc", "assay_version", "state", "sealed"],
     "verdict": ["status", "sentence", "recommended"],

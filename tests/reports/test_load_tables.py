@@ -32,7 +32,8 @@ def test_engines_stand_beside_each_other_at_each_load(load: View) -> None:
 def test_a_cell_is_the_number_of_the_metric_without_its_unit(load: View) -> None:
     (table,) = numbers(load)
     row = load.metric("ttft_p50")
-    assert row is not None and row.shown_unit == "ms"
+    assert row is not None
+    assert row.shown_unit == "ms"
     place = heads(table).index("TTFT: p50, ms")
     shown = row.cells[load.columns[0].key]
     assert table.rows[0][place].text == shown.text.removesuffix(" ms")

@@ -29,7 +29,10 @@ def test_a_bin_counts_what_was_due_in_it() -> None:
     for place in range(40):  # four per second: a bin that holds eight is 2 s wide
         record.request(number, place / 4, status="5xx" if place == 0 else "ok", ttft_s=0.1)
     (line,) = series(record).timelines
-    assert [(one.begin_s, one.end_s, one.due, one.ok, one.failed) for one in line.bins][:2] == [(0.0, 1.0, 4, 3, 1), (1.0, 2.0, 4, 4, 0)]
+    assert [(one.begin_s, one.end_s, one.due, one.ok, one.failed) for one in line.bins][:2] == [
+        (0.0, 1.0, 4, 3, 1),
+        (1.0, 2.0, 4, 4, 0),
+    ]
     assert line.bins[1].ttft_s == pytest.approx(0.1)
     assert sum(one.due for one in line.bins) == 40
 

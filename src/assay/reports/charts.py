@@ -16,6 +16,7 @@ from typing import Any, Final
 import vl_convert
 from altair.utils.schemapi import debug_mode
 
+from assay.printable import printable
 from assay.reports.pictures import (
     cost_time,
     efficiency,
@@ -111,7 +112,7 @@ def finish(name: str, drawing: Drawing | Missing) -> Picture:
         return Picture(name=name, title=drawing.title, svg="", absent=drawing.reason)
     svg = _accessible(_themed(_svg(drawing.chart)), name, drawing.title, drawing.description)
     return Picture(
-        name=name, title=drawing.title, svg=svg, absent="", caption=drawing.caption,
+        name=name, title=drawing.title, svg=printable(svg), absent="", caption=drawing.caption,
         description=drawing.description, key=drawing.key,
     )  # fmt: skip
 

@@ -17,6 +17,7 @@ import jinja2
 
 from assay.metrics.base import ALL
 from assay.metrics.format import Shown, count
+from assay.printable import printable
 from assay.reports import grouping, load_tables
 from assay.reports.base import Report
 from assay.reports.view import (
@@ -43,13 +44,14 @@ def render(view: View) -> str:
     """The whole page as one HTML document."""
     from assay.reports import charts
 
-    return _template().render(
+    page = _template().render(
         view=view, pictures=() if view.timing else charts.draw(view), signs=SIGNS, dimensions=DIMENSIONS, titles=DIMENSION_TITLES,
         questions=DIMENSION_QUESTIONS, words=STATUS_WORDS, meanings=STATUS_MEANINGS, columns_of=columns_of, ALL=ALL,
         absent_everywhere=absent_everywhere, count=count, findings=grouping.findings, gates=grouping.gates,
         absences=grouping.absences, loads=load_tables.numbers(view) if view.serving else (),
         details=load_tables.details(view) if view.serving else (), capacity=load_tables.capacity(view),
     )  # fmt: skip
+    return printable(page)
 
 
 def columns_of(view: View, rows: tuple[MetricRow, ...], group: str | None = None) -> tuple[tuple[str, str], ...]:

@@ -92,7 +92,9 @@ def _tables(table: LoadTable, width: int) -> Iterator[RenderableType]:
     ]
     stub = list(range(table.stub))
     for columns in _parts(table.head, widths, table.stub, width):
-        yield _part(table, texts, widths, [*stub, *columns])
+        places = [*stub, *columns]
+        fits = _wide(places, widths) <= width + 1  # else words are broken rather than lines
+        yield _part(table, texts, widths if fits else (), places)
 
 
 def _parts(heads: Sequence[Head], widths: Sequence[int], stub: int, width: int) -> Iterator[list[int]]:
@@ -123,7 +125,7 @@ def _part(table: LoadTable, texts: Sequence[Sequence[str]], widths: Sequence[int
         head = table.head[place]
         name = f"{head.above}\n{head.text}" if head.above else head.text
         side: JustifyMethod = "left" if 0 < place < table.stub else "right"
-        drawn.add_column(name, justify=side, vertical="bottom", min_width=widths[place])
+        drawn.add_column(name, justify=side, vertical="bottom", width=widths[place] if widths else None)
     for row, cells in zip(texts, table.rows, strict=True):
         drawn.add_row(*(Text(row[place], style="dim" if cells[place].absent else "") for place in places))
     return drawn

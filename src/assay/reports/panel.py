@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import jinja2
 
+from assay.printable import printable
 from assay.reports.base import Report
 from assay.reports.view import View
 
@@ -34,7 +35,7 @@ def render(view: View) -> str:
         loader=jinja2.PackageLoader("assay.reports", "templates"), autoescape=True, undefined=jinja2.StrictUndefined
     )
     drawn = [picture(f"panel-{by}", draw(view, by)) for by in conditions(view)]
-    return environment.from_string(_PAGE).render(view=view, pictures=drawn)
+    return printable(environment.from_string(_PAGE).render(view=view, pictures=drawn))
 
 
 REPORT = Report(

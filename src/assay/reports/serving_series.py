@@ -137,7 +137,7 @@ def _curves(measured: Measured, timed: pl.DataFrame) -> list[PercentileCurve]:
         for latency, _ in LATENCIES:
             values = own[latency].drop_nulls()
             if len(values) >= BEYOND:
-                drawn = [p for p in PERCENTS if len(values) * (1.0 - p / 100.0) >= BEYOND or p <= 50]
+                drawn = [p for p in PERCENTS if len(values) * (100 - p) >= 100 * BEYOND or p <= 50]
                 points = tuple((p, float(values.quantile(p / 100.0, "lower") or 0.0)) for p in drawn)
                 found.append(PercentileCurve(configuration=name, latency=latency, points=points, requests=len(values)))
     return found

@@ -123,7 +123,7 @@ def _dimensions_down(view: View, width: int) -> list[Table]:
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
         table.add_column("", max_width=LABEL_WIDTH)
         for row in rows:
-            table.add_column(row.column.label)
+            table.add_column(row.column.label, overflow="fold")
         for d in DIMENSIONS:
             table.add_row(DIMENSION_TITLES[d], *(_status(row.cells[d].status, row.cells[d].word) for row in rows))
         tables.append(table)
@@ -260,6 +260,8 @@ def _pairs(facts: Iterable[Fact]) -> Table:
 
 def _recommendations(view: View) -> Table:
     grid = Table.grid(padding=(0, 2, 0, 0))
+    for _ in range(3):
+        grid.add_column(overflow="fold")
     for pick in view.recommendations:
         grid.add_row(Text(pick.goal, style="bold" if pick.goal == "recommended" else ""), pick.label, pick.sentence)
     return grid

@@ -1,0 +1,52 @@
+"""The panel: one page with eight numbers, once by each condition that the record varies."""
+
+from __future__ import annotations
+
+import pytest
+
+from assay.reports.panel import REPORT, render
+from assay.reports.pictures.base import Drawing
+from assay.reports.pictures.load_panel import PRESET, conditions, draw
+from assay.reports.view import View
+from tests.reports.conftest import EVIL
+from tests.reports.test_html import structure
+
+
+def test_there_is_a_picture_for_each_condition_that_varies(load: View, scenarios: View) -> None:
+    assert conditions(load) == ("engine", "load")
+    assert conditions(scenarios) == ("scenario", "load")
+    assert render(load).count("<figure") == 2
+
+
+def test_eight_numbers_are_asked_for(load: View) -> None:
+    assert len(PRESET) == 8
+    drawn = draw(load)
+    assert isinstance(drawn, Drawing)
+    specification = drawn.chart.to_dict()
+    assert len(specification["concat"]) == sum(
+        1 for name in PRESET if (row := load.metric(name)) is not None and row.known
+    )
+    assert specification["columns"] == 2
+
+
+def test_the_page_is_well_formed_and_loads_nothing(load: View) -> None:
+    found = structure(render(load))
+    assert not any(tag in ("script", "iframe", "img") for tag, _ in found.tags)
+    ids = [attrs["id"] for _, attrs in found.tags if attrs.get("id")]
+    assert len(ids) == len(set(ids))
+
+
+def test_a_record_without_a_load_says_so(view: View) -> None:
+    assert "This record holds no load." in render(view)
+
+
+@pytest.mark.parametrize("by", ["engine", "scenario", "load"])
+def test_names_from_a_record_are_text(hostile: View, by: str) -> None:
+    drawn = draw(hostile, by)  # type: ignore[arg-type]
+    assert isinstance(drawn, Drawing)
+    assert "<script" not in render(hostile)
+    assert EVIL in hostile.columns[0].engine
+
+
+def test_the_report_is_a_file_of_its_own() -> None:
+    assert (REPORT.name, REPORT.suffix) == ("panel", "-panel.html")
