@@ -181,7 +181,9 @@ static void take(Conn *c) {
         int body = length && length < stop ? atoi(length + 15) : 0;
         if (c->have < stop + 4 - c->in + body) continue;
         if (!strncmp(c->in, "GET ", 4)) {
-            put_out(c, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", 40);
+            static const char models[] = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 56\r\n\r\n"
+                                         "{\"object\":\"list\",\"data\":[{\"id\":\"m\",\"object\":\"model\"}]}\n\n";
+            put_out(c, models, sizeof models - 1);
             c->have = 0;
             continue;
         }

@@ -180,3 +180,29 @@ def test_what_was_due_and_not_yet_sent_when_the_load_was_stopped_is_unsent() -> 
     assert all(row["sent_ns"] is None and row["error"] for row in rows)
     assert plan.noted is not None
     assert plan.noted.tolist()[: len(rows)] == dues[: len(rows)]
+
+
+def test_a_look_between_an_end_and_what_follows_it_does_not_take_the_load_for_over() -> None:
+    """Of a stream that goes on, the sweep may see nothing in flight: what ended has a follower that is not sent yet."""
+
+    async def looked() -> tuple[bool, int | None]:
+        schedule = planned("closed", load=1, requests=2)
+        load = Load(
+            plan(schedule, [Transport([])]),
+            RequestLog(launch=0, client=0, put=lambda _: None),
+            asyncio.get_running_loop(),
+        )
+        running = asyncio.ensure_future(load.run(time.monotonic_ns()))
+        while not load._following:
+            await asyncio.sleep(0)
+        sweeping = asyncio.ensure_future(load._sweep(pause_s=0.0))
+        load._follow_all, follow = (lambda: None), load._follow_all  # type: ignore[method-assign]
+        for _ in range(5):
+            await asyncio.sleep(0)
+        seen = bool(load._following), load._over_ns
+        sweeping.cancel()
+        follow()
+        await running
+        return seen
+
+    assert asyncio.run(looked()) == (True, None)

@@ -452,13 +452,13 @@ class Load:
 
     # ---- ends
 
-    async def _sweep(self) -> None:
+    async def _sweep(self, pause_s: float = SWEEP_S) -> None:
         """End what takes too long."""
         while True:
-            await asyncio.sleep(SWEEP_S)
+            await asyncio.sleep(pause_s)
             now = monotonic_ns()
             self._time_out(now)
-            if self._t0 != NEVER and self._over_ns is None and not self.agenda.pending():
+            if self._t0 != NEVER and self._over_ns is None and not self._following and not self.agenda.pending():
                 if not self._leading:
                     self._over_ns = now
                 elif now >= self.agenda.end_ns:

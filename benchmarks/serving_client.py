@@ -1,0 +1,347 @@
+"""How fast is assay's client, and how much processor time does it take, beside a bare client in C and its peers?
+
+An immediate server in C (native/server.c) is loaded in turn by a bare client in C (native/client.c, the floor), by one assay
+client process that records everything, and by any peer that is installed, round by round in the same run.  Requests per
+second are the server's own count, for every client alike.
+
+    python benchmarks/serving_client.py --rounds 5
+    python benchmarks/serving_client.py --peer vllm=/venvs/vllm/bin/python --tokenizer /models/tokenizer
+    python benchmarks/serving_client.py --peer-command 'mine=/bin/mine {url} {requests} {connections} {tokens} {tokenizer}'
+    python benchmarks/serving_client.py --memory 100000      # what a finished request leaves in memory
+
+Processor time of assay and of the floor is that between the first and the last request; of a peer that of its whole process tree, less
+that of a run with few requests.  Needs gcc and Linux, and a quiet machine: `others` is how many processors other programs used.
+How exact the client's times are is measured by benchmarks/serving_error.py.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import shlex
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+NATIVE = Path(__file__).parent / "native"
+LEAST_RATE = 10_800.0  # 1.5 times SGLang's client in Rust, 5 times vLLM's, on a quiet machine of two cores
+MOST_TIMES_FLOOR = 4.0  # processor time per chunk, of the bare C client's
+TOKENS = 32
+EVENTS = TOKENS + 4  # role, finish reason, usage, end mark
+CONNECTIONS = 64
+FEW = 64  # requests of the run that tells a peer's start and end apart from its load
+
+_RANDOM = ("--dataset-name", "random", "--random-input-len", "100", "--random-output-len", "{tokens}", "--num-prompts", "{requests}",
+           "--max-concurrency", "{connections}")  # fmt: skip
+PEERS: dict[str, tuple[str, ...]] = {  # behind the peer's Python; as their documents say, and not tried on this machine
+    "vllm": ("-m", "vllm.entrypoints.cli.main", "bench", "serve", "--backend", "openai-chat", "--base-url", "{url}", "--endpoint",
+             "/v1/chat/completions", "--model", "m", "--tokenizer", "{tokenizer}", "--ignore-eos", *_RANDOM),
+    "sglang": ("-m", "sglang.benchmark.serving", "--backend", "sglang-oai-chat", "--base-url", "{url}", "--model", "m",
+               "--tokenizer", "{tokenizer}", *_RANDOM),
+    "sglang-rust": ("-m", "sglang.benchmark.rust_client", "--backend", "sglang-oai-chat", "--base-url", "{url}", "--model", "m",
+                    "--tokenizer", "{tokenizer}", *_RANDOM),
+    "aiperf": ("-m", "aiperf", "profile", "--model", "m", "--url", "{url}", "--endpoint-type", "chat", "--streaming", "--tokenizer",
+               "{tokenizer}", "--concurrency", "{connections}", "--request-count", "{requests}",
+               "--synthetic-input-tokens-mean", "100", "--output-tokens-mean", "{tokens}"),
+    "guidellm": ("-m", "guidellm", "benchmark", "--target", "{url}", "--model", "m", "--processor", "{tokenizer}", "--rate-type",
+                 "concurrent", "--rate", "{connections}", "--max-requests", "{requests}",
+                 "--data", "prompt_tokens=100,output_tokens={tokens}"),
+    "genai-bench": ("-m", "genai_bench.cli.cli", "benchmark", "--api-backend", "openai", "--api-base", "{url}", "--api-key", "none",
+                    "--api-model-name", "m", "--model-tokenizer", "{tokenizer}", "--task", "text-to-text", "--traffic-scenario",
+                    "D(100,{tokens})", "--num-concurrency", "{connections}", "--max-requests-per-run", "{requests}",
+                    "--max-time-per-run", "10"),
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Run:
+    """One client's run."""
+
+    requests: int
+    seconds: float
+    cpu_s: float
+    others: float  # processors that other programs used meanwhile
+    rss_mib: float | None = None
+
+    def told(self) -> dict[str, float | None]:
+        """In numbers that can be compared."""
+        return {
+            "requests_per_s": self.requests / self.seconds, "cpu_us_per_request": self.cpu_s / self.requests * 1e6,
+            "cpu_s_per_100k_chunks": self.cpu_s / self.requests / EVENTS * 1e5, "others": self.others, "rss_mib": self.rss_mib,
+        }  # fmt: skip
+
+
+# ---- the native programs -----------------------------------------------------------------------------------------
+
+
+def build(folder: Path) -> None:
+    """Compile both."""
+    for name in ("server", "client"):
+        subprocess.run(["gcc", "-O2", "-o", str(folder / name), str(NATIVE / f"{name}.c")], check=True)
+
+
+class Server:
+    """The server, and what it says of its answers when it has ended."""
+
+    def __init__(self, folder: Path) -> None:
+        self._truth = folder / "truth.txt"
+        self._process = subprocess.Popen(
+            [str(folder / "server"), "-n", str(TOKENS), "-t", str(self._truth)], stdout=subprocess.PIPE, text=True
+        )
+        assert self._process.stdout is not None
+        self.port = int(self._process.stdout.readline())
+
+    def end(self) -> tuple[int, float]:
+        """Requests that were answered, and the seconds from the first one's coming to the last one's end."""
+        self._process.terminate()
+        self._process.wait()
+        rows = [line.split() for line in self._truth.read_text().splitlines()]
+        if not rows:
+            raise SystemExit("the server was asked nothing: did the client start?")
+        begin, end = min(int(row[1]) for row in rows), max(int(row[-1]) for row in rows)
+        return len(rows), (end - begin) / 1e9
+
+
+def busy_s() -> float:
+    """Processor seconds that all programs of the machine have used."""
+    fields = Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:]
+    return (sum(map(int, fields)) - int(fields[3]) - int(fields[4])) / os.sysconf("SC_CLK_TCK")
+
+
+def cpu_of(pid: int) -> float | None:
+    """Processor seconds of a process; None once it has ended."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return None
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def rss_of(pid: int) -> float:
+    """Resident memory of a process, MiB; 0 once it has ended."""
+    try:
+        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
+    except (OSError, IndexError):
+        return 0.0
+
+
+def measured(folder: Path, load: Callable[[int], tuple[float, float | None]]) -> Run:
+    """Run a client against a fresh server. `load`: port -> processor seconds, resident MiB."""
+    server = Server(folder)
+    busy, begin, own = busy_s(), time.monotonic(), os.times()
+    try:
+        cpu, rss = load(server.port)
+        spent, passed, ours = busy_s() - busy, time.monotonic() - begin, os.times()
+        used = sum(getattr(ours, n) - getattr(own, n) for n in ("user", "system", "children_user", "children_system"))
+        server_cpu = cpu_of(server._process.pid) or 0.0
+    finally:
+        requests, seconds = server.end()
+    return Run(requests, seconds, cpu, max(0.0, (spent - used - server_cpu) / passed), rss)
+
+
+# ---- clients -----------------------------------------------------------------------------------------------------
+
+
+def floor(folder: Path, requests: int) -> Run:
+    """The bare client in C."""
+
+    def load(port: int) -> tuple[float, float | None]:
+        command = [str(folder / "client"), str(port), str(CONNECTIONS), str(requests), str(TOKENS)]
+        return float(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout.split()[3]), None
+
+    return measured(folder, load)
+
+
+def assay(folder: Path, requests: int) -> Run:
+    """One client process of assay, which records every chunk."""
+
+    def load(port: int) -> tuple[float, float | None]:
+        with tempfile.TemporaryDirectory() as place:
+            return one_client(write_job(Path(place), port, requests), requests)
+
+    return measured(folder, load)
+
+
+def write_job(folder: Path, port: int, requests: int) -> Path:
+    """A job of one client process, as assay's runner writes it."""
+    from assay.spec.plan import Configuration
+    from assay.spec.serving import Serving, Target
+    from assay.traffic import arrivals
+
+    load = folder / "launch=0000" / "load"
+    load.mkdir(parents=True)
+    asked = Serving.model_validate({
+        "model": "m", "scenarios": [f"D(100,{TOKENS})"], "concurrency": [CONNECTIONS],
+        "arrivals": {"requests": requests, "warm_up_s": 0.0, "duration_s": 3600.0, "cold": 0},
+    })  # fmt: skip
+    configuration = Configuration(
+        name="benchmark", workers=1, target="server", scenario=asked.scenarios[0], load=CONNECTIONS
+    )
+    target = Target(backend="vllm", urls=(f"http://127.0.0.1:{port}",))
+    arrivals.write(arrivals.build(asked, configuration, 1, 1, folder), load / "schedule.arrow")
+    job = load / "job.json"
+    job.write_text(json.dumps({
+        "launch": 0, "clients": 1, "folder": str(load.parent), "load": str(load), "serving": asked.model_dump(mode="json"),
+        "configuration": asdict(configuration), "target": target.model_dump(mode="json"), "seed": 1, "base": str(folder),
+        "flush_s": 0.5,
+    }))  # fmt: skip
+    return job
+
+
+def one_client(job: Path, requests: int) -> tuple[float, float]:
+    """Run a job; the client's processor seconds during the load, and its largest resident memory, MiB."""
+    process = subprocess.Popen([sys.executable, "-m", "assay.traffic.client", str(job), "0"])
+    try:
+        for state, word in (("ready", "go"), ("cold_done", "begin")):
+            wait_for(job, process, state)
+            before = cpu_of(process.pid) or 0.0
+            job.with_name(f".{word}").write_text(str(time.monotonic_ns()) if word == "begin" else "")
+            job.with_name(f".{word}").replace(job.with_name(word))
+        after, rss = before, 0.0
+        while process.poll() is None:
+            after, rss = cpu_of(process.pid) or after, max(rss, rss_of(process.pid))
+            time.sleep(0.01)
+    finally:
+        process.kill()
+        process.wait()
+    told = json.loads(job.with_name("client-0.json").read_bytes())
+    if told["ok"] != requests:
+        raise SystemExit(f"only {told['ok']} of {requests} requests were answered: {told['failed']} {told['error']}")
+    return after - before, rss
+
+
+def wait_for(job: Path, process: subprocess.Popen[bytes], state: str) -> None:
+    """Wait until the client says so."""
+    path = job.with_name("client-0.json")
+    while process.poll() is None:
+        if path.exists() and json.loads(path.read_bytes())["state"] == state:
+            return
+        time.sleep(0.002)
+    raise SystemExit(f"the client ended with {process.returncode} before it was {state}")
+
+
+def peer(folder: Path, command: Sequence[str], requests: int, tokenizer: str) -> Run:
+    """Another program; its start and end are told apart by a run with few requests."""
+    few = measured(folder, lambda port: (tree_cpu(command, port, FEW, tokenizer), None))
+    many = measured(folder, lambda port: (tree_cpu(command, port, requests, tokenizer), None))
+    return replace(many, cpu_s=max(0.0, many.cpu_s - few.cpu_s))
+
+
+def tree_cpu(command: Sequence[str], port: int, requests: int, tokenizer: str) -> float:
+    """Processor seconds of a program and all that it starts."""
+    filled = {
+        "url": f"http://127.0.0.1:{port}", "requests": requests, "connections": CONNECTIONS, "tokens": TOKENS, "tokenizer": tokenizer
+    }  # fmt: skip
+    before = os.times()
+    subprocess.run([part.format(**filled) for part in command], stdout=subprocess.DEVNULL, check=True, timeout=1800)
+    after = os.times()
+    return after.children_user + after.children_system - before.children_user - before.children_system
+
+
+# ---- the whole ---------------------------------------------------------------------------------------------------
+
+
+def compared(folder: Path, rounds: int, requests: int, peers: dict[str, list[str]], tokenizer: str) -> dict[str, Any]:
+    """Medians of every client over interleaved rounds."""
+    runs: dict[str, list[Run]] = {}
+    for _ in range(rounds):
+        runs.setdefault("floor-c", []).append(floor(folder, requests))
+        runs.setdefault("assay", []).append(assay(folder, requests))
+        for name, command in peers.items():
+            runs.setdefault(name, []).append(peer(folder, command, requests, tokenizer))
+    return {name: medians([run.told() for run in made]) for name, made in runs.items()}
+
+
+def medians(told: list[dict[str, float | None]]) -> dict[str, Any]:
+    """The median of each number, and the smallest and largest rate."""
+    found: dict[str, Any] = {}
+    for name in told[0]:
+        values = [value for one in told if (value := one[name]) is not None]
+        if values:
+            found[name] = round(statistics.median(values), 3)
+    rates = [one["requests_per_s"] or 0.0 for one in told]
+    return {**found, "least_rate": round(min(rates), 1), "most_rate": round(max(rates), 1)}
+
+
+def memory(folder: Path, requests: int) -> dict[str, float]:
+    """What a finished request leaves in memory: the largest resident memory of a long load less that of one a fifth as long.
+
+    Both schedules are as long, so that only what was done differs.
+    """
+    found = {}
+    for name, part in (("few", requests // 5), ("many", requests)):
+        run = assay(folder, part)
+        found[name] = run.rss_mib or 0.0
+    grown = (found["many"] - found["few"]) * 2**20 / (requests - requests // 5)
+    return {
+        "rss_mib_few": round(found["few"], 1),
+        "rss_mib_many": round(found["many"], 1),
+        "bytes_per_request": round(grown),
+    }
+
+
+def parsed() -> argparse.Namespace:
+    """What was asked for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=5, help="how often each client runs (default 5)")
+    parser.add_argument("--requests", type=int, default=40_000, help="requests of a run (default 40000)")
+    parser.add_argument("--peer", action="append", default=[], metavar="NAME=PYTHON", help=f"one of {', '.join(PEERS)}")
+    parser.add_argument("--peer-command", action="append", default=[], metavar="NAME=COMMAND", help="any other program")
+    parser.add_argument("--tokenizer", default="", help="a folder with a tokenizer, for peers that need one")
+    parser.add_argument("--memory", type=int, default=0, metavar="REQUESTS", help="measure memory instead")
+    return parser.parse_args()
+
+
+def commands(asked: argparse.Namespace) -> dict[str, list[str]]:
+    """The peers' command lines."""
+    found: dict[str, list[str]] = {}
+    for given in asked.peer:
+        name, _, python = given.partition("=")
+        if name not in PEERS:
+            raise SystemExit(f"--peer {name}: not one of {', '.join(PEERS)}")
+        found[name] = [python, *PEERS[name]]
+    for given in asked.peer_command:
+        name, _, command = given.partition("=")
+        found[name] = shlex.split(command)
+    return found
+
+
+def main() -> int:
+    """Print one JSON object; exit with 1 if the promise is broken on a quiet machine."""
+    asked = parsed()
+    if shutil.which("gcc") is None:
+        raise SystemExit("gcc is needed: install your system's compiler")
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        build(folder)
+        result: dict[str, Any] = {
+            "benchmark": "serving_client", "utc": datetime.now(UTC).isoformat(timespec="seconds"), "python": platform.python_version(),
+            "machine": platform.platform(), "processors": os.cpu_count(), "connections": CONNECTIONS, "tokens": TOKENS,
+        }  # fmt: skip
+        if asked.memory:
+            print(json.dumps(result | {"memory": memory(folder, asked.memory)}, indent=2))
+            return 0
+        clients = compared(folder, asked.rounds, asked.requests, commands(asked), asked.tokenizer)
+    ratio = clients["assay"]["cpu_s_per_100k_chunks"] / clients["floor-c"]["cpu_s_per_100k_chunks"]
+    quiet = max(one["others"] for one in clients.values()) < 0.15
+    kept = ratio <= MOST_TIMES_FLOOR and clients["assay"]["requests_per_s"] >= LEAST_RATE
+    result |= {
+        "clients": clients, "cpu_times_floor": round(ratio, 2), "quiet": quiet, "rounds": asked.rounds, "requests": asked.requests,
+        "promise": {"requests_per_s": LEAST_RATE, "cpu_times_floor": MOST_TIMES_FLOOR}, "kept": kept if quiet else None,
+    }  # fmt: skip
+    print(json.dumps(result, indent=2))
+    return 1 if quiet and not kept else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
