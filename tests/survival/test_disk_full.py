@@ -9,13 +9,17 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from assay.errors import RecordError
+from assay.instruments.reference_server import serving
+from assay.instruments.reference_settings import Settings
 from assay.launchers import guard
 from assay.record.reader import open_record
 from assay.record.verify import verify
 from assay.runners.base import resume
+from tests.survival.harness import DEADLINE_S, wait_for
 
 COORDINATOR = Path(__file__).with_name("coordinator.py")
 
@@ -86,3 +90,48 @@ def test_what_was_written_before_the_disk_was_full_stays_readable_and_the_plan_i
     assert open_record(path).state == "complete"
     assert verify(path) == ()
     assert [row["status"] for row in open_record(path).table("launches").to_dicts()] == ["aborted", "ok", "ok"]
+
+
+@pytest.mark.survival
+@pytest.mark.slow
+def test_a_load_ends_when_its_requests_cannot_be_written_any_more_and_is_made_again_later(
+    small_disk: Path, tmp_path: Path
+) -> None:
+    ballast = small_disk / "ballast"
+    with serving(Settings(first_s=0.005, next_s=0.0005, truth="none")) as server:
+        experiment = {
+            "name": "full", "workload": {"runner": "serving", "work": "tokens"},
+            "serving": {
+                "model": "m", "scenarios": ["D(10,8)"], "rate": [50.0], "targets": [{"urls": [server.url]}],
+                "arrivals": {"process": "constant", "duration_s": 2.5, "warm_up_s": 0.0, "drain_s": 2.0},
+            },
+            "launches": {"per_configuration": 2}, "limits": {"grace_s": 2.0}, "noise": {"sentinel_s": 0.0},
+        }  # fmt: skip
+        words = [sys.executable, str(COORDINATOR), "run", str(small_disk), str(tmp_path), json.dumps(experiment)]
+        process = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
+        stream = "*/streams/launch=0000/requests.client-0.arrows"
+        wait_for(lambda: next(iter(small_disk.glob(stream)), None) or process.poll() is not None, "a request's row")
+        space = os.statvfs(small_disk)
+        ballast.write_bytes(bytes(space.f_bavail * space.f_frsize))
+        _, told = process.communicate(timeout=DEADLINE_S)
+        assert process.returncode == RecordError.exit_code, told
+        assert "the disk is full" in told
+        assert "assay resume" in told
+        [path] = (file for file in small_disk.iterdir() if file.is_dir())
+        assert guard.marked(f"{path.name}.") == []
+
+        record = open_record(path)
+        assert record.state == "interrupted"
+        kept = record.table("requests")
+        assert kept.height > 0
+        assert kept["request"].n_unique() == kept.height
+
+        ballast.unlink()
+        resume(path)
+    record = open_record(path)
+    assert record.state == "complete"
+    assert verify(path) == ()
+    assert record.table("launches").sort("launch")["status"].to_list() == ["aborted", "ok", "ok"]
+    for launch in (1, 2):
+        rows, due = (record.table(name).filter(pl.col("launch") == launch) for name in ("requests", "arrivals"))
+        assert rows["request"].n_unique() == rows.height == due.height

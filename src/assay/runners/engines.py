@@ -7,9 +7,9 @@ they are gone after it.
 
 from __future__ import annotations
 
+import http.client
 import json
 import socket
-import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +17,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from assay.errors import EnvironmentLacks
+from assay.instruments.prometheus import fetch
 from assay.launchers.servers import Replicas
 from assay.record.redact import redact, secret_values
 from assay.runners.base import Job, RunContext
@@ -151,6 +152,6 @@ def _asked(url: str) -> str | None:
     try:
         with urllib.request.urlopen(url, timeout=ASK_S) as answer:
             content = json.loads(answer.read(1 << 20))
-    except (OSError, ValueError, urllib.error.URLError):
+    except (OSError, ValueError, http.client.HTTPException):  # an address may lead to anything, a mail server too
         return None
     return redact(json.dumps(content, sort_keys=True))[:MOST_SAID]
