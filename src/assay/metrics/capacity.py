@@ -32,11 +32,12 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     for one in measured.varied:
         curves.setdefault((one.target, one.scenario), []).append(one)
     if len(curves) == 1:
-        return {ALL: _curve(measured, measured.varied)}
-    return {one.name: value for own in curves.values() for value in [_curve(measured, own)] for one in own}
+        return {ALL: curve(measured, measured.varied)}
+    return {one.name: value for own in curves.values() for value in [curve(measured, own)] for one in own}
 
 
-def _curve(measured: Measured, own: Sequence[Configuration]) -> Value:
+def curve(measured: Measured, own: Sequence[Configuration]) -> Value:
+    """The capacity of one engine at one scenario, from its configurations by ascending load."""
     serving = measured.experiment.serving
     if (why := no_objectives(measured)) is not None or serving is None:
         return why or NO_LOADS

@@ -1,10 +1,9 @@
 """Up to which load are the objectives met?
 
-In each block: the attainment at every load of an engine and scenario, made non-increasing in the load (pooled adjacent violators,
-weighted by requests: more load does not help), and the load at which it falls below the share asked for, by a straight line between the
-two loads on either side.  Over blocks: Student's t on the logarithms.  What is certain is the bracket: the largest load that met the
-objectives and the smallest that did not; between them the line is an assumption.  Where every load meets them, or none does, there
-is only a bound.
+The value and its interval are those of the metric `capacity`, so that a record tells one number.  What is certain is the bracket: the
+largest load that met the objectives in at least half of the blocks and the next one, which did not; between them the line is an
+assumption.  In a block the attainment is made non-increasing in the load (pooled adjacent violators, weighted by requests: more load does
+not help).  Where every load meets the objectives, or none does, there is only a bound.
 Cannot tell: whether a longer load would still meet them (`littles_law` looks for a queue that grows).  Source of the pooling: Barlow et
 al., "Statistical Inference under Order Restrictions", 1972.
 """
@@ -13,19 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import polars as pl
 
-from assay.metrics.estimate import Absent, Value
-from assay.metrics.format import given
+from assay.metrics.capacity import curve
+from assay.metrics.estimate import Value
 from assay.metrics.measured import Measured
 from assay.metrics.objectives import no_objectives
-from assay.metrics.per_launch import positive
 from assay.spec.plan import Configuration
-from assay.units import PER_SECOND
-
-Side = Literal["inside", "below", "above"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +48,6 @@ def _one(measured: Measured, key: tuple[str, str], members: Sequence[Configurati
     assert measured.experiment.serving is not None
     least = measured.experiment.serving.objectives.attainment
     blocks = _blocks(measured, members)
-    crossed = [crossing([one.load or 0.0 for one in members], met, due, least) for met, due in blocks]
     passes = [
         sum(pooled[place] >= least for pooled in (_pooled(met, due) for met, due in blocks))
         for place in range(len(members))
@@ -63,7 +56,7 @@ def _one(measured: Measured, key: tuple[str, str], members: Sequence[Configurati
     last = admitted[-1] if admitted else None
     following = 0 if last is None else last + 1
     return Saturation(
-        target=key[0], scenario=key[1], value=_value(measured, members, crossed),
+        target=key[0], scenario=key[1], value=curve(measured, members),
         last=None if last is None else members[last].name, first=members[following].name if following < len(members) else None,
     )  # fmt: skip
 
@@ -81,18 +74,6 @@ def _blocks(measured: Measured, members: Sequence[Configuration]) -> list[tuple[
     return found
 
 
-def crossing(loads: Sequence[float], met: Sequence[float], due: Sequence[float], least: float) -> tuple[Side, float]:
-    """Where the attainment falls below `least`: inside at a load; below the smallest or above the largest load, which is given then."""
-    pooled = _pooled(met, due)
-    if pooled[0] < least:
-        return "below", loads[0]
-    if pooled[-1] >= least:
-        return "above", loads[-1]
-    place = next(i for i, share in enumerate(pooled) if share < least)
-    high, low = pooled[place - 1], pooled[place]
-    return "inside", loads[place - 1] + (high - least) / (high - low) * (loads[place] - loads[place - 1])
-
-
 def _pooled(met: Sequence[float], due: Sequence[float]) -> list[float]:
     """The shares made non-increasing: neighbours that rise are put together until none does."""
     groups: list[tuple[float, float, int]] = []  # met, due, members
@@ -102,34 +83,3 @@ def _pooled(met: Sequence[float], due: Sequence[float]) -> list[float]:
             (a, b, m), (c, d, n) = groups[-2:]
             groups[-2:] = [(a + c, b + d, m + n)]
     return [hits / total for hits, total, members in groups for _ in range(members)]
-
-
-def _value(measured: Measured, members: Sequence[Configuration], crossed: Sequence[tuple[Side, float]]) -> Value:
-    if not crossed:
-        return Absent(reason="not_measured", detail="no block holds a successful launch of every load")
-    sides = {side for side, _ in crossed}
-    smallest, largest = (given(one.load or 0.0) for one in (members[0], members[-1]))
-    if sides == {"above"}:
-        return Absent(
-            reason="insufficient",
-            detail=f"the objectives are met up to the largest load, {largest}: ask for larger ones",
-        )
-    if sides == {"below"}:
-        return Absent(
-            reason="insufficient",
-            detail=f"the objectives are not met at the smallest load, {smallest}: ask for smaller ones",
-        )
-    if sides != {"inside"}:
-        return Absent(
-            reason="insufficient",
-            detail=f"in some blocks the objectives are met up to load {largest} or not at {smallest}: ask for loads beyond",
-        )
-    values = [load for _, load in crossed]
-    return positive(
-        values, measured.confidence, unit=PER_SECOND if _is_rate(measured) else "requests", name="saturation", n_trials=len(values),
-        aggregate="load at which the attainment falls below the share asked for, by a straight line between the loads beside it",
-    )  # fmt: skip
-
-
-def _is_rate(measured: Measured) -> bool:
-    return bool(measured.experiment.serving and measured.experiment.serving.rate)

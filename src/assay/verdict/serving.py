@@ -311,7 +311,9 @@ def _saturated(measured: Measured, one: Saturation, groups: int) -> Recommendati
         return Recommendation(goal=goal, configuration=one.last, sentence=one.value.detail)
     unit = " requests/s" if measured.experiment.serving and measured.experiment.serving.rate else " requests in flight"
     bracket = (
-        f"between {one.last} and {one.first}, by a straight line" if one.last and one.first else "by a straight line"
+        f"between {one.last} and {one.first}, on a line through the log odds of a miss"
+        if one.last and one.first
+        else "on a line through the log odds of a miss"
     )
     told = show(one.value, Scale(factor=1.0, after=unit)).full
     return Recommendation(goal=goal, configuration=one.last, sentence=f"objectives are met up to {told}, {bracket}")
