@@ -31,3 +31,12 @@ def test_what_was_never_sent_has_no_lag() -> None:
     value = METRIC.compute(made.measured(), {})["rate=1"]
     assert isinstance(value, Absent)
     assert "was sent" in value.detail
+
+
+def test_a_request_on_a_connection_that_was_opened_for_another_was_not_sent_early() -> None:
+    """Sent 1 ms after it was due, on a new connection that had taken 20 ms: it waited for none of them."""
+    made = ServingMade(rate=(1.0,), blocks=1)
+    number = made.launch()
+    for second in range(3):
+        made.request(number, float(second), lag_s=0.001, connect_s=0.020)
+    assert made.measured().served.requests["lag_s"].to_list() == [0.0, 0.0, 0.0]

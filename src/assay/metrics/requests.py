@@ -203,7 +203,9 @@ def _times(requests: pl.DataFrame) -> pl.DataFrame:
     last = pl.coalesce("last_token_ns", "done_ns")  # an answer without text (an embedding) ends when it is whole
     after_first = pl.when(pl.col("tokens") > 1).then(pl.col("tokens") - 1)
     return requests.with_columns(
-        lag_s=(pl.col("sent_ns") - pl.col("connect_ns").fill_null(0) - pl.col("scheduled_ns")) / NS_PER_S,
+        # A connection may have been opened for another request: who did not wait for it was not early.
+        lag_s=(pl.col("sent_ns") - pl.col("connect_ns").fill_null(0) - pl.col("scheduled_ns")).clip(lower_bound=0)
+        / NS_PER_S,
         connect_s=pl.col("connect_ns") / NS_PER_S,
         ttft_s=since("first_token_ns"),
         ttft_visible_s=since("first_visible_ns"),
