@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 PLUG_INS: dict[str, str] = {
     "metrics": "METRIC",
     "runners": "RUNNER",
+    "runners.foreign": "FOREIGN",
     "launchers": "LAUNCHER",
     "faults": "FAULT",
     "traffic.backends": "BACKEND",

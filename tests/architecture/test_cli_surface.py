@@ -15,6 +15,7 @@ SURFACE = {
     ),
     "compare": "RECORDS --varying --force --primary --at --json --markdown --html --output --root",
     "doctor": "SUBJECT --seconds --show --quiet --json",
+    "import": "FILE --tool --name --root --json",
     "list": "ROOT --store --json",
     "load": (
         "URLS --model --backend --task --scenario --concurrency --rate --arrival --cv --duration --warm-up --requests --cold "

@@ -42,6 +42,8 @@ def _run(arguments: argparse.Namespace) -> int:
         return _dry_run(arguments, path)
     first = judging.side(path)
     given = arguments.against
+    if given is None:
+        _refuse_imported(first.measured, arguments.record)
     other = judging.find(given, arguments.root) if given is not None else _again(arguments, first.measured)
     label = other.resolve().name
     second = judging.side(other, label if label != first.label else f"{label} (again)")
@@ -62,6 +64,18 @@ def _tell(arguments: argparse.Namespace, first: Side, second: Side, path: Path) 
         sys.stdout.write(report.to_text(found))
         print(f"record: {path}")
     return STATES[found.state][0]
+
+
+def _refuse_imported(measured: Measured, name: str) -> None:
+    """Another program made the record: assay does not have what it ran."""
+    from assay.errors import RecordError
+
+    if measured.foreign is not None:
+        title = measured.foreign.get("title")
+        raise RecordError(
+            f"{name} was imported from {title}, so assay cannot make it again. Measure with `assay load`, or compare it with another "
+            "record: assay reproduce RECORD --against OTHER."
+        )
 
 
 # ---- run again -------------------------------------------------------------------------------------------------------
@@ -146,6 +160,7 @@ def _dry_run(arguments: argparse.Namespace, path: Path) -> int:
     from assay.spec.plan import plan
 
     measured = from_record(open_record(path))
+    _refuse_imported(measured, arguments.record)
     folder = _folder(arguments, measured)
     script = script_identity(fixed(measured), folder)
     rows = measured.timed

@@ -1,0 +1,224 @@
+"""What did MLPerf LoadGen report?  mlperf_log_detail.txt or mlperf_log_summary.txt: totals, never requests.
+
+The detailed log has a line `:::MLLOG {"key", "value", ...}` for each fact, the summary `name : value`; both tell scenario, settings and
+results in nanoseconds, and LoadGen's own verdict VALID or INVALID.  The latency of each request stands in neither, so that no percentile can be
+made of it here: LoadGen's own are kept as reported.  Its clock starts when a request was due.  (mlcommons/inference loadgen/results.cc
+at commit 05a9cec, loadgen/test_settings_internal.cc; version 6.0.17.)
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final
+
+from assay.runners.foreign.base import Foreign, Load, Reported, clean, first, mapping, number, numbers_of
+from assay.runners.foreign.documents import NOTHING, Place, Words, lines, loads
+
+MARK: Final = ":::MLLOG"
+HEADING: Final = "MLPerf Results Summary"
+SCENARIOS: Final = {  # spelling without blanks and in lower case -> arrivals.process
+    "singlestream": "single_stream", "multistream": "multi_stream", "server": "server", "interactive": "server", "offline": "offline",
+}  # fmt: skip
+COUNTS: Final = {  # key of the detailed log, or name in the summary -> (name, unit, our metric)
+    "result_query_count": ("queries", "count", ""),
+    "result_overlatency_query_count": ("queries beyond their limit", "count", ""),
+    "result_scheduled_samples_per_sec": ("samples planned per second", "1/s", "offered_rate"),
+    "result_completed_samples_per_sec": ("samples per second", "1/s", "request_throughput"),
+    "result_samples_per_second": ("samples per second", "1/s", "request_throughput"),
+    "result_completed_tokens_per_second": ("output tokens per second", "1/s", "output_throughput"),
+    "result_tokens_per_second": ("output tokens per second", "1/s", "output_throughput"),
+    "result_token_throughput_with_loadgen_overhead": ("output tokens per second", "1/s", "output_throughput"),
+    "result_qps_with_loadgen_overhead": ("queries per second", "1/s", "request_throughput"),
+    "Scheduled samples per second": ("samples planned per second", "1/s", "offered_rate"),
+    "Completed samples per second": ("samples per second", "1/s", "request_throughput"),
+    "Samples per second": ("samples per second", "1/s", "request_throughput"),
+    "Completed tokens per second": ("output tokens per second", "1/s", "output_throughput"),
+    "Tokens per second": ("output tokens per second", "1/s", "output_throughput"),
+    "QPS w/ loadgen overhead": ("queries per second", "1/s", "request_throughput"),
+}  # fmt: skip
+DETAILED: Final = re.compile(
+    r"result_(?P<what>first_token_|time_per_output_token_|time_to_output_token_)?(?:(?P<p>[\d.]+)_percentile|(?P<s>min|max|mean))"
+    r"(?P<of>_per_query|_query)?(?:_latency)?(?:_ns)?"
+)
+SUMMED: Final = re.compile(
+    r"(?:(?P<p>[\d.]+)(?:th)? percentile|(?P<s>Min|Max|Mean)) (?P<what>first token latency|time to output token|latency) \(ns\)(?P<of>)",
+    re.IGNORECASE,
+)
+KINDS: Final = {"": ("end to end", "e2e"), "first_token": ("TTFT", "ttft"), "output_token": ("TPOT", "tpot")}
+NEAR: Final = {"p50": "p50", "p95": "p95", "p99": "p99"}
+VALIDITY: Final = ("result_validity", "Result is")
+
+
+@dataclass
+class _Told:
+    """What a log says: name -> value, with the line; and what it calls an error."""
+
+    values: dict[str, Any] = field(default_factory=dict)
+    lines: dict[str, int] = field(default_factory=dict)
+    errors: list[str] = field(default_factory=list)
+
+    def put(self, key: str, value: object, line: int) -> None:
+        """The last one counts: LoadGen repeats settings as requested and as effective."""
+        self.values[key], self.lines[key] = value, line
+
+
+def recognises(_: str, beginning: str) -> bool:
+    """Its mark, or its heading."""
+    return MARK in beginning or HEADING in beginning
+
+
+def chosen(paths: Sequence[Path]) -> Sequence[Path]:
+    """Of a run's two logs the detailed one."""
+    detailed = [path for path in paths if "detail" in path.name]
+    return detailed or paths
+
+
+def read(path: Path, _: ExitStack) -> Sequence[Load]:
+    """The run of a log."""
+    told = _told(path)
+    values, place = told.values, Place(path.name)
+    scenario = first(str(values.get(key, "")) for key in ("effective_scenario", "requested_scenario", "Scenario"))
+    process = SCENARIOS.get(re.sub(r"[\s_-]", "", scenario).lower())
+    if process is None:
+        raise place.at("effective_scenario").wrong(scenario or NOTHING, ", ".join(SCENARIOS))
+    kind, load, arrivals, said = _asked(process, told, place)
+    return [Load(
+        file=path.name, kind=kind, load=load, serving={"arrivals": arrivals}, said=frozenset({"serving.load", "serving.arrivals.process", *said}),
+        rows=None, times="none", begin_utc=_when(values.get("test_datetime")), reported=tuple(_reported(told)),
+        doubts=tuple(_doubts(told)), version=clean(str(values.get("loadgen_version", "")), 40),
+    )]  # fmt: skip
+
+
+def _told(path: Path) -> _Told:
+    told, seen = _Told(), 0
+    for place, line in lines(path):
+        seen += 1
+        if line.startswith(MARK):
+            _detailed(told, line.removeprefix(MARK).strip(), place)
+        elif (pair := re.match(r"\s*([^:]{1,80}?)\s*:\s*(\S.*?)\s*$", line)) and not line.startswith(":::"):
+            told.put(pair[1], pair[2], place.line)
+    if not told.values:
+        raise Place(path.name).wrong(
+            Words(f"{seen} lines without a fact"), f"lines that begin with {MARK}, or a summary"
+        )
+    return told
+
+
+def _detailed(told: _Told, source: str, place: Place) -> None:
+    one = mapping(loads(source, place), place)
+    key = one.get("key")
+    if not isinstance(key, str):
+        raise place.at("key").wrong(key, "a text")
+    metadata = one.get("metadata")
+    if isinstance(metadata, Mapping) and metadata.get("is_error") is True:
+        told.errors.append(clean(f"{key}: {one.get('value')}", 200))
+    told.put(key, one.get("value"), place.line)
+
+
+# ---- what was asked --------------------------------------------------------------------------------------------------
+
+
+def _asked(process: str, told: _Told, place: Place) -> tuple[Any, float | None, dict[str, Any], set[str]]:
+    """(kind, load, keys of [serving.arrivals], conditions that are told)."""
+    arrivals: dict[str, Any] = {"process": process}
+    if process == "server":
+        rate = _setting(told, place, "effective_target_qps", "target_qps")
+        if not rate or rate > 1e7:
+            raise place.at("effective_target_qps").wrong(rate, "a rate above 0")
+        return "rate", rate, arrivals, {"serving.arrivals.cv"}
+    per_query = _setting(told, place, "effective_samples_per_query", "samples_per_query")
+    queries = _setting(told, place, "result_query_count") or 1
+    if process == "offline":
+        arrivals["requests"] = max(1, round((per_query or 1) * queries))
+    if process == "multi_stream" and per_query:
+        arrivals["samples_per_query"] = round(per_query)
+        return "", None, arrivals, {"serving.arrivals.samples_per_query"}
+    return "", None, arrivals, set()
+
+
+def _setting(told: _Told, place: Place, *keys: str) -> float | None:
+    """The first of the settings that is there; of the summary it is a text."""
+    for key in keys:
+        value = told.values.get(key)
+        if value is not None:
+            at = Place(place.file, told.lines[key])
+            return number({key: _number(value)}, key, at)
+    return None
+
+
+def _number(value: object) -> object:
+    """A text of digits as a number; anything else as it is."""
+    if isinstance(value, str) and re.fullmatch(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?", value):
+        return float(value)
+    return value
+
+
+def _when(value: object) -> str:
+    """LoadGen writes the test's time in UTC, with a Z behind it."""
+    try:
+        found = datetime.fromisoformat(value.replace("Z", "+00:00")) if isinstance(value, str) else None
+    except ValueError:
+        return ""
+    return found.isoformat(timespec="seconds") if found is not None and found.tzinfo is not None else ""
+
+
+# ---- what it reported, and what it doubts ----------------------------------------------------------------------------
+
+
+def _reported(told: _Told) -> Iterator[Reported]:
+    for key, value in told.values.items():
+        plain = {key: _number(value)}
+        if key in COUNTS:
+            name, unit, ours = COUNTS[key]
+            yield from numbers_of((plain, key, name, unit, ours, False))
+        elif (match := DETAILED.fullmatch(key) or SUMMED.fullmatch(key)) is not None:
+            what = (match["what"] or "").lower()
+            title, metric = KINDS["first_token" if "first" in what else "output_token" if "output" in what else ""]
+            statistic = f"p{float(match['p']):g}" if match["p"] else match["s"].lower()
+            near = f"{metric}_{NEAR[statistic]}" if statistic in NEAR and not match["of"] else ""
+            yield from numbers_of(
+                (plain, key, f"{statistic} {title}{' of a query' if match['of'] else ''}", "ns", near, False)
+            )
+
+
+def _doubts(told: _Told) -> Iterator[str]:
+    values = told.values
+    validity = first(str(values.get(key, "")) for key in VALIDITY)
+    if validity and validity != "VALID":
+        why = clean(str(values.get("result_invalid_reason", "")).strip(), 300)
+        yield f"LoadGen itself calls the result {clean(validity, 20)}{f': {why}' if why else ''}"
+    mode = first(str(values.get(key, "")) for key in ("effective_test_mode", "Mode"))
+    if "accuracy" in mode.lower():
+        yield "it is a run for accuracy (AccuracyOnly), whose times mean nothing"
+    for error in told.errors[:3]:
+        yield f"it logged an error: {error}"
+
+
+FOREIGN = Foreign(
+    name="loadgen",
+    title="MLPerf LoadGen",
+    files="mlperf_log_detail.txt, or mlperf_log_summary.txt",
+    clock="scheduled",
+    meanings={
+        "first_token": "when the system under test calls FirstTokenComplete",
+        "end": "when the system under test calls QuerySamplesComplete",
+        "tokens": "as the system under test tells them",
+        "connection": "none: the system under test is called in the same process",
+        "stamps": "monotonic, in the call of the system under test",
+        "left_out": "nothing",
+    },
+    missing=(
+        "the requests: LoadGen's logs hold totals only",
+        "the environment: machine, accelerator, driver, and the system under test itself",
+        "the model, and what was sent to it",
+        "failed requests: the system under test must answer every one",
+    ),
+    recognises=recognises,
+    read=read,
+    chosen=chosen,
+)

@@ -1,0 +1,52 @@
+"""Import a sample and look at what the record holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from assay.clock import FakeClock
+from assay.metrics.measured import Measured, from_record
+from assay.record.reader import open_record
+from assay.runners.foreign.importing import Imported, import_results
+from assay.verdict.judge import Judgement, judge
+from tests.runners.foreign.samples import write
+
+
+def imported(folder: Path, file: str, content: object, **how: Any) -> tuple[Imported, ...]:
+    """The records of one file."""
+    return import_results(write(folder / file, content), folder / "records", clock=FakeClock(), **how)
+
+
+def one(folder: Path, file: str, content: object, **how: Any) -> Measured:
+    """The only record of a file, as metrics see it."""
+    (made,) = imported(folder, file, content, **how)
+    return measured(made)
+
+
+def measured(made: Imported) -> Measured:
+    record = open_record(made.path)
+    assert record.sealed
+    assert record.state == "complete"
+    return from_record(record)
+
+
+def requests(record: Measured) -> pl.DataFrame:
+    return record.table("requests").sort("launch", "request")
+
+
+def foreign(record: Measured) -> Mapping[str, Any]:
+    assert record.foreign is not None
+    return record.foreign
+
+
+def judged(record: Measured) -> Judgement:
+    return judge(record)
+
+
+def reported(record: Measured) -> dict[str, float]:
+    """name -> value of what the tool said."""
+    return {told["name"]: told["value"] for told in foreign(record)["reported"]}
