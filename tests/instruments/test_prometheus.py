@@ -6,7 +6,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -219,6 +219,28 @@ def test_a_page_without_end_is_given_up() -> None:
 def test_a_page_that_drips_is_given_up() -> None:
     with pages(drip) as server, pytest.raises(TimeoutError, match="no whole page"):
         fetch(server.url, {}, timeout_s=0.1)
+
+
+def test_a_head_that_drips_is_given_up() -> None:
+    """Every byte comes within the socket's time-out, and the head's end never."""
+    gone = threading.Event()
+
+    def head(server: socket.socket) -> None:
+        connection, _ = server.accept()
+        with connection, suppress(OSError):
+            connection.sendall(b"HTTP/1.1 200 OK\r\nx: ")
+            while not gone.wait(0.01):
+                connection.sendall(b"y")
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        thread = threading.Thread(target=head, args=(server,))
+        thread.start()
+        try:
+            with pytest.raises(TimeoutError, match="no whole page"):
+                fetch(f"http://127.0.0.1:{server.getsockname()[1]}/", {}, timeout_s=0.2)
+        finally:
+            gone.set()
+            thread.join()
 
 
 def test_an_endpoint_that_is_not_there_is_told() -> None:

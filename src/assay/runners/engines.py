@@ -10,7 +10,6 @@ from __future__ import annotations
 import http.client
 import json
 import socket
-import urllib.request
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -150,8 +149,8 @@ def described(urls: Sequence[str]) -> dict[str, Any]:
 
 def _asked(url: str) -> str | None:
     try:
-        with urllib.request.urlopen(url, timeout=ASK_S) as answer:
-            content = json.loads(answer.read(1 << 20))
-    except (OSError, ValueError, http.client.HTTPException):  # an address may lead to anything, a mail server too
+        content = json.loads(fetch(url, {"accept": "application/json"}, timeout_s=ASK_S, most=MIB))
+    # an address may lead to anything, a mail server too
+    except (OSError, ValueError, RecursionError, http.client.HTTPException):
         return None
     return redact(json.dumps(content, sort_keys=True))[:MOST_SAID]
