@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from assay.cli.live import Grid, PlainLines, display, duration, picture, status_line
 from assay.runners.base import LaunchProgress, Look, RunProgress
@@ -54,6 +55,24 @@ def test_a_pipe_gets_one_line_when_a_launch_starts_and_one_when_it_ends() -> Non
         "[2/3] workers=2 block 0 failed after 1.0 s: exit 3",
         "[3/3] workers=2 with fault kill started",
     ]
+
+
+def test_what_a_server_said_cannot_steer_the_terminal() -> None:
+    """A reason quotes the last error of a request, which is another's text: no escape sequence, no further line."""
+    stream = io.StringIO()
+    hostile = row(
+        "failed", slot=1, workers=2, end_ns=1_000_000_000, reason="HTTP 500: \x1b[31mred\x1b]0;title\x07\nPASS"
+    )
+    tell = PlainLines(stream)
+    tell(progress())
+    tell(progress(hostile))
+    assert "\x1b" not in stream.getvalue()
+    assert "\x07" not in stream.getvalue()
+    assert stream.getvalue().splitlines()[-1].endswith("title\N{REPLACEMENT CHARACTER} PASS")
+    shown = io.StringIO()
+    Console(file=shown, width=100).print(picture(progress(hostile)))
+    assert "\x1b" not in shown.getvalue()
+    assert "red" in shown.getvalue()
 
 
 def test_the_arms_of_a_session_are_told_apart() -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from assay.metrics.format import count
+from assay.printable import one_line
 from assay.runners.base import FINAL, LaunchProgress, LaunchRow, LoadProgress, RunProgress
 from assay.spec.plan import PlannedLaunch
 
@@ -99,7 +100,7 @@ class PlainLines:
 
     def _line(self, text: str) -> None:
         with suppress(BrokenPipeError):  # the reader went away (`assay run ... | head`): the measuring goes on
-            print(text, file=self.stream, flush=True)
+            print(one_line(text), file=self.stream, flush=True)  # a reason may quote what a server or a script said
 
 
 def _arm(progress: RunProgress) -> str:
@@ -235,7 +236,9 @@ def _bad_news(progress: RunProgress) -> list[Any]:
     from rich.text import Text
 
     bad = [row for row in progress.rows if row["reason"]]
-    return [Text(f"{row['configuration']} {row['status']}: {row['reason']}", style="yellow") for row in bad[-2:]]
+    return [
+        Text(one_line(f"{row['configuration']} {row['status']}: {row['reason']}"), style="yellow") for row in bad[-2:]
+    ]
 
 
 def _place(planned: PlannedLaunch, progress: RunProgress) -> str:
