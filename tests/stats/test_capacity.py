@@ -61,6 +61,13 @@ def test_what_is_not_bracketed_is_refused(misses: dict[float, list[int]], said: 
     assert math.isnan(found.value)
 
 
+def test_a_lowest_load_whose_few_requests_all_meet_is_not_called_too_high() -> None:
+    """10 of 10 is no evidence for 99 %, since half a miss in 11 would be 95 %; nor is it a miss."""
+    found = capacity(points({1.0: [0, 0], 4.0: [0, 0]}, total=5), 0.99, 0.95)
+    assert "10 of 10 requests at the lowest load, 1, meet" in found.refused
+    assert "measure it for longer" in found.refused
+
+
 def test_a_side_that_the_data_leave_open_is_open() -> None:
     """49 and 51 misses of 1000: nothing says that 20 is too much."""
     found = capacity(points({10.0: [10, 10, 10], 20.0: [45, 55, 60]}), 0.95, 0.95)

@@ -151,6 +151,11 @@ def _refused(
     levels: Sequence[_Level], odds: Sequence[float], allowed: float, points: Sequence[Point], target: float
 ) -> str:
     if odds[0] > allowed:
+        own = [point for point in points if point.load == levels[0].load]
+        hits, total = sum(point.hits for point in own), sum(point.total for point in own)
+        if hits >= target * total:  # met, but half a miss more would not be: the size of the load stands in the way
+            met = f"{hits:g} of {total:g} requests at the lowest load, {levels[0].load:g}, meet the objectives"
+            return f"{met}, too few to tell it from less than {100 * target:g} %; measure it for longer"
         return f"even at the lowest load, {levels[0].load:g}, fewer than {100 * target:g} % of the requests meet the objectives; measure lower loads"
     if odds[-1] <= allowed:
         return f"at every load up to {levels[-1].load:g} at least {100 * target:g} % of the requests meet the objectives; measure higher loads"
