@@ -120,4 +120,8 @@ def test_capacity_is_said_in_the_unit_of_the_load() -> None:
 
 
 def test_an_unknown_capacity_says_why(load: View) -> None:
-    assert all(sentence.startswith("Capacity") for sentence in capacity(load))
+    row = load.metric("capacity")
+    assert row is not None
+    assert not row.known
+    assert capacity(load) == ()
+    assert any(note.startswith("Capacity, not measured") for table in numbers(load) for note in table.notes)

@@ -21,7 +21,6 @@ from assay.printable import printable
 from assay.reports import grouping, load_tables
 from assay.reports.base import Report
 from assay.reports.view import (
-    DIMENSION_QUESTIONS,
     DIMENSION_TITLES,
     STATUS_MEANINGS,
     STATUS_WORDS,
@@ -46,7 +45,7 @@ def render(view: View) -> str:
 
     page = _template().render(
         view=view, pictures=() if view.timing else charts.draw(view), signs=SIGNS, dimensions=DIMENSIONS, titles=DIMENSION_TITLES,
-        questions=DIMENSION_QUESTIONS, words=STATUS_WORDS, meanings=STATUS_MEANINGS, columns_of=columns_of, ALL=ALL,
+        questions=view.questions, words=STATUS_WORDS, meanings=STATUS_MEANINGS, columns_of=columns_of, ALL=ALL,
         absent_everywhere=absent_everywhere, count=count, findings=grouping.findings, gates=grouping.gates,
         absences=grouping.absences, loads=load_tables.numbers(view) if view.serving else (),
         details=load_tables.details(view) if view.serving else (), capacity=load_tables.capacity(view),

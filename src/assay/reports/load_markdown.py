@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from assay.reports import grouping, load_tables
 from assay.reports.load_tables import Cell, Head, LoadTable
 from assay.reports.markdown import plain, table
-from assay.reports.view import DIMENSION_QUESTIONS, DIMENSION_TITLES, MetricRow, View
+from assay.reports.view import DIMENSION_TITLES, MetricRow, View
 from assay.verdict.types import DIMENSIONS
 
 
@@ -67,7 +67,7 @@ def metrics(view: View) -> str:
     """All metrics by dimension and by engine and scenario, then those of other tools."""
     parts = []
     for dimension in DIMENSIONS:
-        parts.append(f"## {DIMENSION_TITLES[dimension]}\n\n{DIMENSION_QUESTIONS[dimension]}")
+        parts.append(f"## {DIMENSION_TITLES[dimension]}\n\n{view.questions[dimension]}")
         parts += _metrics(view, view.of_dimension(dimension))
     if view.of_tools:
         parts += ["## Other tools' definitions of the same quantities", *_metrics(view, view.of_tools)]

@@ -81,27 +81,25 @@ def numbers(view: View) -> tuple[LoadTable, ...]:
         columns = [column for column in view.columns if column.scenario == scenario]
         columns.sort(key=lambda column: column.load or 0.0)  # stable: engines stay in their order at each load
         title = scenario if len(scenarios) > 1 else "Numbers"
-        notes = () if place < len(scenarios) - 1 else _missing(view, [name for _, _, name in asked])
+        notes = () if place < len(scenarios) - 1 else _missing(view, [*(name for _, _, name in asked), "capacity"])
         made.append(_of_metrics(view, f"numbers-{place + 1}", title, columns, asked, notes))
     return tuple(table for table in made if table is not None)
 
 
 def capacity(view: View) -> tuple[str, ...]:
-    """How much the engines can take within the objectives, one sentence each."""
+    """How much the engines can take within the objectives, one sentence each; where it is not known, the notes say why."""
     row = view.metric("capacity")
     if row is None:
         return ()
     said: dict[str, list[Column]] = {}
     for column in view.columns:
         shown = row.cells.get(column.key) or row.cells.get(ALL)
-        if shown is not None:
+        if shown is not None and shown.measured:
             said.setdefault(_load_in_words(view, shown), []).append(column)
     return tuple(f"Capacity{_of(view, columns)}: {words}." for words, columns in said.items())
 
 
 def _load_in_words(view: View, shown: Shown) -> str:
-    if not shown.measured:
-        return shown.full
     bare = cell(shown)
     unit = {"concurrency": "requests in flight", "rate": "requests per second"}.get(view.load_word, "")
     return f"{bare.text} {unit} {bare.below if bare.below.startswith('[') else f'({bare.below})'}"

@@ -235,12 +235,14 @@ def _bins(own: pl.DataFrame, t0: int) -> tuple[Bin, ...]:
         )
         .sort("bin")
     )
+    every = pl.DataFrame({"bin": range(int(grouped["bin"].min() or 0), int(grouped["bin"].max() or 0) + 1)})  # type: ignore[arg-type]
+    filled = every.join(grouped, on="bin", how="left").with_columns(pl.col("due", "ok", "met").fill_null(0)).sort("bin")
     return tuple(
         Bin(
             begin_s=row["bin"] * width, end_s=(row["bin"] + 1) * width, due=row["due"], ok=row["ok"], met=row["met"],
             failed=row["due"] - row["ok"], ttft_s=row["ttft_s"],
         )
-        for row in grouped.iter_rows(named=True)
+        for row in filled.iter_rows(named=True)
     )  # fmt: skip
 
 

@@ -59,6 +59,12 @@ DIMENSION_QUESTIONS: Final[Mapping[str, str]] = {
     "cost": "Was it worth it?",
     "reliability": "Does it survive?",
 }
+LOAD_QUESTIONS: Final[Mapping[str, str]] = {
+    "correctness": "Are the answers right, and did everybody get their own?",
+    "performance": "How fast is it, and under how much load?",
+    "cost": "What does an answer cost?",
+    "reliability": "Does it survive?",
+}
 QUALITY: Final = ("quality", "quality_difference")
 WHOLE: Final = "whole experiment"
 
@@ -258,6 +264,11 @@ class View:
     load_word: str = ""  # of a load: what `Column.load` counts, "concurrency" or "rate"
     foreign: tuple[Fact, ...] = ()  # of an imported record: its origin, its meanings, what its tool reported
     timing: tuple[Fact, ...] = ()  # of a record that times a command or a function: what the time rests on
+
+    @property
+    def questions(self) -> Mapping[str, str]:
+        """What each dimension asks."""
+        return DIMENSION_QUESTIONS if self.serving is None else LOAD_QUESTIONS
 
     @property
     def primary(self) -> tuple[MetricRow, ...]:
