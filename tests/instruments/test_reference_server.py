@@ -527,3 +527,17 @@ def test_settings_travel_by_the_command_line() -> None:
 def test_nonsense_is_refused_in_one_line(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(words) == 2
     assert capsys.readouterr().err.startswith("reference server: ")
+
+
+def test_a_canary_is_answered_with_its_nonce() -> None:
+    """The prompts of assay.traffic.prompts, with and without words after the nonce."""
+    import json
+
+    from assay.instruments.reference_answers import Texts, asked
+
+    for text in (
+        "abc123 is a code. Begin your answer with it: abc123",
+        "abc123 is a code. Begin your answer with it: abc123. Then go on with: x y z",
+    ):
+        body = json.dumps({"messages": [{"role": "user", "content": text}]}).encode()
+        assert Texts("").words(asked(body, chat=True).tail, 4)[0] == "abc123"

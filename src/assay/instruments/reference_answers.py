@@ -1,6 +1,7 @@
 """What does the reference server answer, and in which bytes?
 
-An answer repeats the last words of the prompt, the very last one first, and goes on with words from a fixed tape, at a place
+An answer begins with the word that the prompt asks it to begin with, else with the prompt's last word, repeats the words before
+that, and goes on with words from a fixed tape, at a place
 that is a hash of those last words and of the server's salt.  So equal prompts have equal answers, on every replica with the
 same salt, and an answer tells whose it is.  One word is one token.
 
@@ -67,11 +68,20 @@ def asked(body: bytes, *, chat: bool) -> Asked:
     if length is not None and (not isinstance(length, int) or isinstance(length, bool) or length < 1):
         raise ValueError(f"max_tokens = {length!r}, it must be a whole number above 0")
     options = found.get("stream_options")
-    tail = tuple(map(_sayable, texts[-1].split()[-ECHOED:]))
+    last = texts[-1].split()
+    tail = tuple(map(_sayable, (*last[-ECHOED:], *_told_to_say(last))[-ECHOED:]))
     return Asked(
         chat=chat, stream=found.get("stream") is True, tail=tail, begin=tuple(words[:ECHOED]), whole=hash(tuple(texts)),
         tokens_in=len(words), tokens_out=length, usage=isinstance(options, dict) and options.get("include_usage") is True,
     )  # fmt: skip
+
+
+def _told_to_say(words: Sequence[str]) -> tuple[str, ...]:
+    """The one word that the prompt asks to begin with, as canaries do: "... Begin your answer with it: CODE"."""
+    places = [
+        place for place, word in enumerate(words[:-1]) if word == "it:" and place >= 4 and words[place - 4] == "Begin"
+    ]
+    return (words[places[0] + 1].rstrip("."),) if places else ()
 
 
 def _texts(messages: Any) -> list[str]:
