@@ -8,8 +8,9 @@ reason.  Pure: the same record gives the same tree, in ten years too.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
@@ -254,7 +255,7 @@ class View:
     environment: tuple[EnvironmentGroup, ...]
     conditions: tuple[Fact, ...]
     overhead: tuple[tuple[str, Shown], ...]  # the instrument's own cost, per configuration or for the whole experiment
-    rules: tuple[Rule, ...]  # the twelve rules of Hoefler and Belli, answered
+    answers: Callable[[], tuple[Rule, ...]] = field(repr=False, compare=False)  # `rules`, worked out by whoever shows them
     artifact: tuple[ArtifactField, ...]  # what a paper's checklist asks for
     series: series.Series
     efficiency_gate: float | None
@@ -264,6 +265,11 @@ class View:
     load_word: str = ""  # of a load: what `Column.load` counts, "concurrency" or "rate"
     foreign: tuple[Fact, ...] = ()  # of an imported record: its origin, its meanings, what its tool reported
     timing: tuple[Fact, ...] = ()  # of a record that times a command or a function: what the time rests on
+
+    @cached_property
+    def rules(self) -> tuple[Rule, ...]:
+        """The twelve rules of Hoefler and Belli, answered. They need scipy.stats, whose import takes half a second."""
+        return self.answers()
 
     @property
     def questions(self) -> Mapping[str, str]:
@@ -345,7 +351,7 @@ def build(measured: Measured, judgement: Judgement) -> View:
         environment=_environment(manifest.get("environment")),
         conditions=_conditions(experiment, manifest, measured, labels[measured.base]),
         overhead=_overhead(metrics, labels) if served is None else _lag(metrics, labels),
-        rules=checklist(measured, judgement),
+        answers=lambda: checklist(measured, judgement),
         artifact=artifact(measured, judgement),
         series=series.build(measured, judgement.results),
         efficiency_gate=experiment.gates.efficiency,
