@@ -81,3 +81,10 @@ def test_a_small_load_ends_in_a_sealed_record_and_its_verdict(
     assert report["record"]["name"] == "reference"
     assert open_record(path).state == "complete"
     assert "[1/1] concurrency=2 block 0 ok" in err
+
+
+@pytest.mark.parametrize("flag", ["--toml", "--dry-run"])
+def test_a_secret_is_refused_before_anything_is_printed(flag: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["load", URL, "--header", "Authorization: Bearer sk-Abcdefghijklmnopqrstuvwx12", flag]) == 2
+    out, err = capsys.readouterr()
+    assert "sk-Abc" not in out + err

@@ -256,7 +256,9 @@ def test_files_that_decide_what_is_sent_are_named_by_their_content(tmp_path: Pat
     (tmp_path / "prompts.txt").write_text("a\n")
     serving = Serving(tokenizer="model", prompts=Prompts(source="prompts.txt"))
     found = digests(serving, tmp_path)
-    assert found["serving.tokenizer"] == "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"  # sha256 of {}
+    assert (
+        found["serving.tokenizer"] == "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"
+    )  # sha256 of {}
     assert set(found) == {"serving.tokenizer", "serving.prompts.source"}
     (tmp_path / "prompts.txt").write_text("b\n")
     assert digests(serving, tmp_path)["serving.prompts.source"] != found["serving.prompts.source"]

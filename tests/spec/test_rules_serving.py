@@ -239,3 +239,16 @@ def test_whatever_stands_there_no_rule_breaks(changes: dict[str, Any]) -> None:
         assert isinstance(from_mapping(data), Experiment)
     except SpecError:
         return
+
+
+def test_a_key_under_a_wrong_name_is_not_repeated() -> None:
+    from assay.errors import SpecError
+    from assay.spec.load import from_mapping
+
+    target = {"urls": ["http://h:1"], "api_key": "sk-foo", "colour": "blue"}
+    with pytest.raises(SpecError) as caught:
+        from_mapping(
+            {"name": "a", "workload": {"runner": "serving"}, "serving": {"concurrency": [1], "targets": [target]}}
+        )
+    assert "sk-foo" not in str(caught.value)
+    assert "blue" in str(caught.value)

@@ -27,9 +27,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _run(arguments: argparse.Namespace) -> int:
     from assay.cli.run import dry_run, dry_run_json, show_notes
+    from assay.runners.arguments import refuse_secrets
     from assay.spec.load_flags import experiment_from, notes
 
     experiment = experiment_from(arguments)
+    refuse_secrets(experiment)  # before anything of it is printed
     if arguments.toml:
         from assay.spec.load import to_toml
 

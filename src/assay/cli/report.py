@@ -52,23 +52,25 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
+    from assay.cli.drawing import ahead
     from assay.record.arrow_alone import without_pandas
     from assay.record.reader import resolve
 
     without_pandas()
-    view, status = judged(resolve(arguments.record, arguments.root))
     formats = list(dict.fromkeys(arguments.formats or ["terminal"]))
     shows = arguments.output == STDOUT or (arguments.output is None and any(name in ON_STDOUT for name in formats))
-    for name in formats:
-        _emit(
-            catalog.load("reports", name),
-            view,
-            arguments.output,
-            arguments.record,
-            arguments.root,
-            many=len(formats) > 1,
-            told=sys.stderr if shows else sys.stdout,  # a path between the lines would spoil JSON on stdout
-        )
+    with ahead("html" in formats):
+        view, status = judged(resolve(arguments.record, arguments.root))
+        for name in formats:
+            _emit(
+                catalog.load("reports", name),
+                view,
+                arguments.output,
+                arguments.record,
+                arguments.root,
+                many=len(formats) > 1,
+                told=sys.stderr if shows else sys.stdout,  # a path between the lines would spoil JSON on stdout
+            )
     return EXIT_OF_STATUS[status]
 
 
@@ -106,11 +108,15 @@ def judge_and_show(path: Path, *, json: bool = False, html: bool = True) -> int:
 
 
 def _judge_and_show(path: Path, *, json: bool, html: bool) -> int:
-    view, status = judged(path)
-    _print(catalog.load("reports", "json" if json else "terminal"), view)
-    where = sys.stderr if json else sys.stdout
-    if html:
-        print(f"report: {write(catalog.load('reports', 'html'), view, path / 'reports', as_folder=True)}", file=where)
+    from assay.cli.drawing import ahead
+
+    with ahead(html):
+        view, status = judged(path)
+        _print(catalog.load("reports", "json" if json else "terminal"), view)
+        where = sys.stderr if json else sys.stdout
+        if html:
+            page = write(catalog.load("reports", "html"), view, path / "reports", as_folder=True)
+            print(f"report: {page}", file=where)
     print(f"record: {path}", file=where)
     return EXIT_OF_STATUS[status]
 

@@ -41,10 +41,12 @@ def add_display_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
+    from assay.runners.arguments import refuse_secrets
     from assay.spec.flags import experiment_from
 
     experiment, folder = experiment_from(arguments, getattr(arguments, "after_dashes", ()))
     show_notes(experiment)
+    refuse_secrets(experiment)  # before anything of it is printed
     if arguments.dry_run:
         print(dry_run_json(experiment, arguments.root) if arguments.json else dry_run(experiment, arguments.root))
         return 0

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import re
 from collections.abc import Iterable, Mapping
 from datetime import date
 from typing import Any
@@ -18,6 +19,7 @@ from assay.errors import Problem
 from assay.spec.keys import Key, keys, siblings
 
 NOTHING = "nothing"
+_SECRET = re.compile(r"key|token|secret|passw|auth|cred", re.IGNORECASE)  # names under which people write secrets
 LONGEST_SHOWN = 60
 
 
@@ -96,7 +98,14 @@ def _unknown_key(known: Mapping[str, Key], location: tuple[int | str, ...], foun
     # The right key in the wrong section, else perhaps a slip of the pen.
     homes = [path for path in known if path.rpartition(".")[2] == name and "." in path]
     mend = f"Did you mean {' or '.join(homes)}?" if homes else did_you_mean(name, names)
-    return Problem(where=path_of(location), found=shown(found), allowed=", ".join(names), mend=mend)
+    return Problem(
+        where=path_of(location), found=_unless_secret(location[-1], found), allowed=", ".join(names), mend=mend
+    )
+
+
+def _unless_secret(name: int | str, found: object) -> str:
+    """A key written under a wrong name must not be repeated: the message may end in a log."""
+    return "text that is not repeated here" if isinstance(found, str) and _SECRET.search(str(name)) else shown(found)
 
 
 def _add(key: Key, where: str) -> str:
