@@ -82,7 +82,10 @@ def test_every_key_in_the_table_has_a_type_and_a_meaning() -> None:
 def test_every_section_is_in_the_table_of_sections() -> None:
     names = [name for name, _, _ in section_table()]
     assert names == [
-        "[workload]", "[factor]", "[serving]", "[[serving.targets]]", "[serving.arrivals]", "[[serving.arrivals.stages]]", "[serving.prompts]", "[serving.objectives]", "[serving.client]", "[serving.correctness]", "[scaling]", "[launches]", "[noise]", "[comparison]", "[timing]", "[quality]", "[gates]", "[prices]", "[energy]",
+        "[workload]", "[factor]", "[serving]", "[[serving.targets]]", "[serving.arrivals]",
+        "[[serving.arrivals.stages]]", "[serving.prompts]", "[serving.objectives]", "[serving.client]",
+        "[serving.correctness]", "[scaling]", "[launches]", "[noise]", "[comparison]", "[timing]", "[quality]",
+        "[gates]", "[prices]", "[energy]",
         "[[faults]]", "[launcher]", "[limits]",
     ]  # fmt: skip
 
