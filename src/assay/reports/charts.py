@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any, Final
 
-import vl_convert
 from altair.utils.schemapi import debug_mode
 
 from assay.printable import printable
+from assay.reports import drawing
 from assay.reports.pictures import (
     cost_time,
     efficiency,
@@ -120,7 +120,7 @@ def finish(name: str, drawing: Drawing | Missing) -> Picture:
 def _svg(chart: Any) -> str:
     specification = chart.to_dict(validate=False)
     specification["config"] = CONFIG
-    return str(vl_convert.vegalite_to_svg(specification))
+    return drawing.CONVERT.get()(specification)
 
 
 def _themed(svg: str) -> str:

@@ -1,0 +1,59 @@
+"""Are pictures the same whoever draws them, and is nothing left of the second process?"""
+
+from __future__ import annotations
+
+import os
+import signal
+from typing import Any
+
+import psutil
+import pytest
+
+from assay.cli import drawing as second
+from assay.reports import drawing
+
+BAR: dict[str, Any] = {
+    "data": {"values": [{"a": "ü <b>", "n": 3}, {"a": "c\n", "n": None}]},
+    "mark": "bar",
+    "encoding": {"x": {"field": "a", "type": "nominal"}, "y": {"field": "n", "type": "quantitative"}},
+}
+
+
+def drawers() -> list[psutil.Process]:
+    """The second processes of this one."""
+    return [child for child in psutil.Process().children() if "assay.cli.drawing" in " ".join(child.cmdline())]
+
+
+def test_a_picture_is_the_same_from_either_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    expected = drawing.here(BAR)
+    with second.ahead(True):
+        assert len(drawers()) == 1
+        convert = drawing.CONVERT.get()
+        assert convert is not drawing.here
+        assert [convert(BAR), convert(BAR)] == [expected, expected]
+    assert drawing.CONVERT.get() is drawing.here
+    assert drawers() == []
+
+
+def test_if_the_second_process_dies_the_pictures_are_drawn_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    with second.ahead(True):
+        [process] = drawers()
+        process.send_signal(signal.SIGKILL)
+        assert drawing.CONVERT.get()(BAR) == drawing.here(BAR)
+    assert drawers() == []
+
+
+def test_a_specification_that_it_cannot_draw_is_an_error_here_as_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    with second.ahead(True), pytest.raises(ValueError, match="Vega"):
+        drawing.CONVERT.get()({"mark": 7})
+
+
+@pytest.mark.parametrize(("wanted", "processors"), [(False, 8), (True, 1)])
+def test_no_second_process_is_started_in_vain(monkeypatch: pytest.MonkeyPatch, wanted: bool, processors: int) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: processors)
+    with second.ahead(wanted):
+        assert drawing.CONVERT.get() is drawing.here
+        assert drawers() == []
