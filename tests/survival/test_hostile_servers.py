@@ -110,6 +110,9 @@ def test_ctrl_c_ends_a_load_that_a_server_keeps_waiting(tmp_path: Path, begun: b
         _, told = process.communicate(timeout=DEADLINE_S)
     assert process.returncode == 130
     assert "assay resume" in told
+    assert not any(
+        "/version" in heard.head for heard in server.heard
+    )  # it is not asked what it is: it would not answer
     record = record_of(tmp_path)
     assert record.state == "interrupted"
     assert classes(record) == {"cancelled": 2 if begun else 1}

@@ -102,7 +102,8 @@ class Loads:
         self.writers[job.number] = load.writer
         made = load.run(self.meter)
         if load.engine is not None:
-            self._describe(load.configuration.target, load.engine.urls)
+            if not self.context.stop.count:  # an engine that hangs would keep who wants to stop waiting
+                self._describe(load.configuration.target, load.engine.urls)
             if job.planned.role == "fault":
                 self.engines.end(load.configuration.target)
         return made
