@@ -59,7 +59,7 @@ def measure(victim: str, runs: int, folder: Path) -> dict[str, Any]:
 def main() -> int:
     """Measure, print one JSON object, return 1 if the promise is broken."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--runs", type=int, default=50, help="kills of each victim (50)")
+    parser.add_argument("--runs", type=int, default=20, help="kills of each victim (20)")
     parser.add_argument("--victims", nargs="+", default=list(loads.VICTIMS), choices=loads.VICTIMS)
     arguments = parser.parse_args()
     before = os.getloadavg()[0]
