@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from assay.reports.markdown import plain, render
+from assay.reports.markdown import render
+from assay.reports.markup import plain
 from assay.reports.view import View, build
 from tests import builders
 

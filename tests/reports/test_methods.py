@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from assay.metrics.estimate import Estimate
 from assay.reports import html
-from assay.reports.markdown import plain
+from assay.reports.markup import plain
 from assay.reports.methods import render
 from assay.reports.view import View
 

@@ -17,7 +17,7 @@ SECONDS = 60.0
 
 def run(seconds: float, *, show: bool, quiet: bool, json_: bool) -> int:
     """Measure, judge and keep; or show what was kept. Gives the exit code."""
-    from assay.cli.doctor import EXIT_OF
+    from assay.cli.examined import EXIT_OF
     from assay.record import doctor
 
     if show:
@@ -66,7 +66,7 @@ def result_of(seen: Calibrated, about: Mapping[str, str]) -> dict[str, Any]:
 
 def text(result: Mapping[str, Any]) -> str:
     """The result for people."""
-    from assay.cli.doctor import page
+    from assay.cli.examined import page
 
     head = f"this client is {result['fitness']} to measure here (Python {result['python']}, {result['loop']}, {result['utc']})"
     if result["fitness"] == "unknown":
@@ -75,7 +75,7 @@ def text(result: Mapping[str, Any]) -> str:
 
 
 def _show(found: Mapping[str, Any], *, json_: bool) -> int:
-    from assay.cli.doctor import EXIT_OF
+    from assay.cli.examined import EXIT_OF
     from assay.clock import SystemClock
     from assay.errors import RecordError
     from assay.record.doctor import stale

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from assay.cli.base import Verb
+from assay.cli.examined import EXIT_OF, page
 
 if TYPE_CHECKING:
     from assay.runners.doctor import Seen
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 SECONDS = 180.0
 MOST_SECONDS = 300.0
 SUBJECTS = ("machine", "client")
-EXIT_OF = {"fit": 0, "unknown": 4, "noisy": 4, "unfit": 1}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -148,14 +148,6 @@ def text(result: Mapping[str, Any]) -> str:
     if result["fitness"] == "unknown":
         head = f"nothing is known about this machine ({result['launches']} launches of fixed work)"
     return page(head, result["checks"])
-
-
-def page(head: str, checks: Sequence[Mapping[str, Any]]) -> str:
-    """A sentence, a row for each check, and what would help."""
-    width = max(len(check["name"]) for check in checks)
-    rows = [f"  {check['fitness']:<8} {check['name']:<{width}}  {check['evidence']}" for check in checks]
-    mends = [f"  {check['name']}: {check['mend']}" for check in checks if check["mend"]]
-    return "\n".join([head, "", *rows, *(["", "what would help", *mends] if mends else [])])
 
 
 VERB = Verb(

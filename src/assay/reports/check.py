@@ -17,7 +17,7 @@ from assay.metrics.format import show
 from assay.printable import columns, printable
 from assay.reports.json import Row as Key
 from assay.reports.json import encode, finite, key_tables
-from assay.reports.markdown import plain, table
+from assay.reports.markup import plain, table
 from assay.stats.comparison import Difference
 from assay.verdict.checked import STATES, Check, Row, change_text
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from assay.reports import grouping, load_tables
 from assay.reports.load_tables import Cell, Head, LoadTable
-from assay.reports.markdown import plain, table
+from assay.reports.markup import plain, table
 from assay.reports.view import DIMENSION_TITLES, MetricRow, View
 from assay.verdict.types import DIMENSIONS
 

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-
 from assay.metrics.format import Shown
-from assay.printable import printable
 from assay.reports.base import Report
+from assay.reports.markup import plain, table
 from assay.reports.view import DIMENSION_QUESTIONS, DIMENSION_TITLES, MetricRow, View
 from assay.verdict.types import DIMENSIONS
-
-_SPECIAL = str.maketrans({mark: f"\\{mark}" for mark in "\\`*_[]<>|#~"} | {"\n": " ", "\r": " ", "&": "&amp;"})
 
 
 def render(view: View) -> str:
@@ -37,17 +33,6 @@ def _of_load(view: View) -> str:
         _recommendations(view), load.metrics(view), load.launches(view), _environment(view), _conditions(view),
     )  # fmt: skip
     return "\n\n".join(section for section in sections if section) + "\n"
-
-
-def plain(text: str) -> str:
-    """Text from elsewhere with everything escaped that Markdown, HTML or a terminal would interpret."""
-    return printable(text.translate(_SPECIAL))
-
-
-def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A Markdown table; cells are escaped here."""
-    lines = ["| " + " | ".join(plain(cell) for cell in row) + " |" for row in (head, *rows)]
-    return "\n".join([lines[0], "|" + "---|" * len(head), *lines[1:]])
 
 
 def _headline(view: View) -> str:

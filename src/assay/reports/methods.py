@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from assay.reports.base import Report
-from assay.reports.markdown import plain, table
+from assay.reports.markup import plain, table
 from assay.reports.view import View
 
 HEAD = """\

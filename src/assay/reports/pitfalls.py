@@ -79,7 +79,7 @@ def _quantity(quantity: Quantity) -> dict[str, str]:
 
 def as_markdown(sheet: Sheet) -> str:
     """The sheet for an issue or a pull request."""
-    from assay.reports.markdown import plain, table
+    from assay.reports.markup import plain, table
 
     parts = [
         f"# {plain(sheet.subject)}: {plain(sheet.status.upper())}",

@@ -255,7 +255,9 @@ class View:
     environment: tuple[EnvironmentGroup, ...]
     conditions: tuple[Fact, ...]
     overhead: tuple[tuple[str, Shown], ...]  # the instrument's own cost, per configuration or for the whole experiment
-    answers: Callable[[], tuple[Rule, ...]] = field(repr=False, compare=False)  # `rules`, worked out by whoever shows them
+    answers: Callable[[], tuple[Rule, ...]] = field(
+        repr=False, compare=False
+    )  # `rules`, worked out by whoever shows them
     artifact: tuple[ArtifactField, ...]  # what a paper's checklist asks for
     series: series.Series
     efficiency_gate: float | None
@@ -474,9 +476,7 @@ def _findings(findings: tuple[Finding, ...], labels: Mapping[str, str]) -> tuple
     )  # fmt: skip
 
 
-def _launches(
-    measured: Measured, labels: Mapping[str, str], served: ServingSeries | None
-) -> tuple[LaunchRow, ...]:
+def _launches(measured: Measured, labels: Mapping[str, str], served: ServingSeries | None) -> tuple[LaunchRow, ...]:
     rows = _launch_rows(measured, labels)
     if served is None:
         return rows
@@ -618,7 +618,9 @@ def _lag(metrics: tuple[MetricRow, ...], labels: Mapping[str, str]) -> tuple[tup
     cells = next((row.cells for row in metrics if row.name == "send_lag_p99"), {})
     known = [(shown.value.value, key) for key, shown in cells.items() if isinstance(shown.value, Estimate)]
     if not known:
-        missing = Absent(reason="insufficient", detail="no load has enough requests for the p99 of how late they were sent")
+        missing = Absent(
+            reason="insufficient", detail="no load has enough requests for the p99 of how late they were sent"
+        )
         return (("send lag, p99", next(iter(cells.values()), show(missing)) if len(cells) == 1 else show(missing)),)
     worst = max(known)[1]
     return ((f"send lag, p99, at its worst ({labels[worst]})", cells[worst]),)

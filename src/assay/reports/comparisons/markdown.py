@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from assay.reports.comparisons.view import ChangeRow, ComparisonView
-from assay.reports.markdown import plain, table
+from assay.reports.markup import plain, table
 
 
 def render(view: ComparisonView) -> str:

@@ -113,7 +113,11 @@ def _chart(view: View, plane: _Plane, scenario: str, *, small: bool) -> Any:
     right = ceiling(estimates_of(plane.across, every), plane.wide.factor)
     top = ceiling(estimates_of(plane.up, every), plane.high.factor)
     title = None if small else _across(plane)
-    x = alt.X("x:Q", scale=alt.Scale(domain=[0, right], nice=False), axis=alt.Axis(title=title, grid=False, tickCount=3 if small else 5))
+    x = alt.X(
+        "x:Q",
+        scale=alt.Scale(domain=[0, right], nice=False),
+        axis=alt.Axis(title=title, grid=False, tickCount=3 if small else 5),
+    )
     y = vertical(top)
     layers, labelled = [], []
     for line in found:
