@@ -211,7 +211,7 @@ same conditions, but for what is studied; the refusal names the field, both valu
     assay compare a b --varying engine             what is studied may differ, and what follows
     assay compare a b c --markdown                 a table of many, each against the first
     assay compare a --at workers=1 --at workers=4  two configurations of one record
-    assay compare a --at 8                         the engines of one record, at 8 requests per second or in flight
+    assay compare a --at 8                         the engines of one record, at the load 8
     assay compare a b --force --html               all the same: every verdict says EXPLORATORY
 
 The exit code: 0 decided, whatever the direction; 1 quality was lost; 3 not comparable or inadmissible; 4 undecided;

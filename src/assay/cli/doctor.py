@@ -159,7 +159,7 @@ VERB = Verb(
     assay doctor                   about three minutes; nothing on the machine is changed
     assay doctor --seconds 60      shorter, and less sure
     assay doctor --show            what the last examination found
-    assay doctor client            about a minute: the load client's own error and ceiling, against a server that knows the truth
+    assay doctor client            a minute: the load client's own error and ceiling
 
 The result is kept in $XDG_STATE_HOME/assay/doctor (else ~/.local/state) and goes into every later record; differences
 below its noise floor are then called inconclusive. Exit codes: 0 fit, 4 noisy or unknown, 1 unfit.""",

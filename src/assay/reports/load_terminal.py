@@ -140,6 +140,6 @@ def _longest_word(head: Head) -> int:
 
 
 def _bullet(text: Text) -> Table:
-    from assay.reports.terminal import hanging
+    from assay.reports.hanging import hanging
 
     return hanging(text)

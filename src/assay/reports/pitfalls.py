@@ -124,7 +124,8 @@ def _sections(sheet: Sheet) -> list[Any]:
     from rich.padding import Padding
     from rich.text import Text
 
-    from assay.reports.terminal import hanging, title
+    from assay.reports.hanging import hanging
+    from assay.reports.terminal import title
 
     parts: list[Any] = [
         Text(sheet.subject), Text(f"{sheet.kind}: {sheet.source}", style="dim"), Text(),
@@ -158,7 +159,7 @@ def _block(pitfall: Pitfall) -> Any:
     from rich.console import Group
     from rich.text import Text
 
-    from assay.reports.terminal import hanging
+    from assay.reports.hanging import hanging
 
     head = Text.assemble((pitfall.title, "bold"), f"  {pitfall.question}")
     shown = pitfall.findings if pitfall.state == "fallen into" or pitfall.findings else ()

@@ -22,6 +22,7 @@ from assay.metrics.format import Shown, count
 from assay.printable import printable
 from assay.reports import grouping, load_terminal
 from assay.reports.base import Report
+from assay.reports.hanging import hanging
 from assay.reports.view import DIMENSION_TITLES, STATUS_WORDS, Cell, Column, Fact, MetricRow, View
 from assay.verdict.types import DIMENSIONS
 
@@ -153,15 +154,6 @@ def _reasons(view: View) -> list[Text]:
 
 def _status(status: str, word: str) -> Text:
     return Text(word, style=STYLES[status])
-
-
-def hanging(text: Text, mark: str = "-") -> Table:
-    """A bullet whose further lines are indented below its first."""
-    grid = Table.grid(padding=(0, 1, 0, 0))
-    grid.add_column(width=len(mark))
-    grid.add_column()
-    grid.add_row(mark, text)
-    return grid
 
 
 def _numbers(view: View, width: int) -> list[RenderableType]:

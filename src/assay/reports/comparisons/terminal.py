@@ -15,7 +15,8 @@ from rich.table import Table
 from rich.text import Text
 
 from assay.reports.comparisons.view import ChangeRow, ComparisonView, MismatchRow
-from assay.reports.terminal import WIDTH, draw, hanging, title
+from assay.reports.hanging import hanging
+from assay.reports.terminal import WIDTH, draw, title
 
 TONES: Final = {"good": "green", "bad": "bold red", "open": "yellow", "struck": "strike dim"}
 STATES: Final = {
