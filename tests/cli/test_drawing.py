@@ -13,7 +13,7 @@ from assay.cli import drawing as second
 from assay.reports import drawing
 
 BAR: dict[str, Any] = {
-    "data": {"values": [{"a": "ü <b>", "n": 3}, {"a": "c\n", "n": None}]},
+    "data": {"values": [{"a": "ü <b>", "n": 3}, {"a": "c\n", "n": None}, *({"a": f"{k}", "n": k} for k in range(900))]},
     "mark": "bar",
     "encoding": {"x": {"field": "a", "type": "nominal"}, "y": {"field": "n", "type": "quantitative"}},
 }
@@ -26,12 +26,14 @@ def drawers() -> list[psutil.Process]:
 
 def test_a_picture_is_the_same_from_either_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
-    expected = drawing.here(BAR)
+    expected = drawing.here(BAR)()
     with second.ahead(True):
         assert len(drawers()) == 1
         convert = drawing.CONVERT.get()
         assert convert is not drawing.here
-        assert [convert(BAR), convert(BAR)] == [expected, expected]
+        other = {**BAR, "mark": "point"}
+        drawn = [convert(other if number % 2 else BAR) for number in range(6)]  # more than a pipe holds at once
+        assert [take() for take in drawn] == [expected, drawing.here(other)()] * 3
     assert drawing.CONVERT.get() is drawing.here
     assert drawers() == []
 
@@ -41,14 +43,29 @@ def test_if_the_second_process_dies_the_pictures_are_drawn_here(monkeypatch: pyt
     with second.ahead(True):
         [process] = drawers()
         process.send_signal(signal.SIGKILL)
-        assert drawing.CONVERT.get()(BAR) == drawing.here(BAR)
+        assert drawing.CONVERT.get()(BAR)() == drawing.here(BAR)()
+    assert drawers() == []
+
+
+def test_it_may_die_at_any_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With questions that have no answer yet, and before further ones."""
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    expected = drawing.here(BAR)()
+    with second.ahead(True):
+        [process] = drawers()
+        process.send_signal(signal.SIGSTOP)
+        convert = drawing.CONVERT.get()
+        asked = [convert(BAR)]
+        process.send_signal(signal.SIGKILL)
+        asked += [convert(BAR), convert(BAR)]
+        assert [take() for take in asked] == [expected] * 3
     assert drawers() == []
 
 
 def test_a_specification_that_it_cannot_draw_is_an_error_here_as_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
     with second.ahead(True), pytest.raises(ValueError, match="Vega"):
-        drawing.CONVERT.get()({"mark": 7})
+        drawing.CONVERT.get()({"mark": 7})()
 
 
 @pytest.mark.parametrize(("wanted", "processors"), [(False, 8), (True, 1)])

@@ -11,8 +11,11 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from queue import SimpleQueue
 from typing import Any, Final
 
 ENOUGH_PROCESSORS: Final = 2
@@ -25,32 +28,63 @@ _FIRST: Final = {
 
 
 class Drawer:
-    """The second process."""
+    """The second process. A thread takes its answers in the order of the questions."""
 
     def __init__(self) -> None:
         self._process = subprocess.Popen(
             [sys.executable, "-c", _SERVE], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
         )
+        self._lock = threading.Lock()
+        self._open: deque[SimpleQueue[bytes]] = deque()  # one for each question without an answer
+        self._ended = False
+        self._thread = threading.Thread(target=self._listen, name="assay-drawer", daemon=True)
+        self._thread.start()
 
-    def convert(self, specification: Mapping[str, Any]) -> str:
-        """The SVG of a specification."""
+    def convert(self, specification: Mapping[str, Any]) -> Callable[[], str]:
+        """Ask for a picture; what is given takes its SVG."""
         from assay.reports import drawing
 
-        process = self._process
-        assert process.stdin is not None
-        assert process.stdout is not None
-        with suppress(OSError, ValueError):
-            process.stdin.write(json.dumps(specification).encode() + b"\n")
-            process.stdin.flush()
-            if answer := process.stdout.readline():
-                return str(json.loads(answer))
-        return drawing.here(specification)
+        box: SimpleQueue[bytes] = SimpleQueue()
+        if not self._ask(specification, box):
+            return drawing.here(specification)
+
+        def drawn() -> str:
+            with suppress(ValueError):
+                if answer := box.get():
+                    return str(json.loads(answer))
+            return drawing.here(specification)()
+
+        return drawn
+
+    def _ask(self, specification: Mapping[str, Any], box: SimpleQueue[bytes]) -> bool:
+        assert self._process.stdin is not None
+        with self._lock:
+            if self._ended:
+                return False
+            self._open.append(box)
+        with suppress(OSError):  # it has died: then there are no answers either
+            self._process.stdin.write(json.dumps(specification).encode() + b"\n")
+            self._process.stdin.flush()
+        return True
+
+    def _listen(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            self._open.popleft().put(line)
+        with self._lock:
+            self._ended = True
+            for box in self._open:
+                box.put(b"")
 
     def close(self) -> None:
         """End it."""
         self._process.kill()
-        with suppress(OSError):  # what was written to it and not read
-            self._process.communicate()
+        self._thread.join()
+        self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout):
+            with suppress(OSError):  # what was written to it and not read
+                if pipe is not None:
+                    pipe.close()
 
 
 def serve() -> None:

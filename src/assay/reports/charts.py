@@ -16,7 +16,7 @@ from typing import Any, Final
 from altair.utils.schemapi import debug_mode
 
 from assay.printable import printable
-from assay.reports import drawing
+from assay.reports.drawing import CONVERT
 from assay.reports.pictures import (
     cost_time,
     efficiency,
@@ -96,8 +96,8 @@ def draw(view: View) -> tuple[Picture, ...]:
             drawn = function(view)
             several = [drawn] if isinstance(drawn, (Drawing, Missing)) else drawn
             for place, drawing in enumerate(several):
-                found.append(finish(name if place == 0 else f"{name}-{place + 1}", drawing))
-    return tuple(found)
+                found.append(_begun(name if place == 0 else f"{name}-{place + 1}", drawing))
+    return tuple(finished() for finished in found)
 
 
 def picture(name: str, drawing: Drawing | Missing) -> Picture:
@@ -108,19 +108,26 @@ def picture(name: str, drawing: Drawing | Missing) -> Picture:
 
 def finish(name: str, drawing: Drawing | Missing) -> Picture:
     """One drawing as SVG for a page; `name` becomes part of its ids."""
+    return _begun(name, drawing)()
+
+
+def _begun(name: str, drawing: Drawing | Missing) -> Callable[[], Picture]:
+    """The picture to come: the next one can be laid out while somebody else draws this one."""
     if isinstance(drawing, Missing):
-        return Picture(name=name, title=drawing.title, svg="", absent=drawing.reason)
-    svg = _accessible(_themed(_svg(drawing.chart)), name, drawing.title, drawing.description)
-    return Picture(
-        name=name, title=drawing.title, svg=printable(svg), absent="", caption=drawing.caption,
-        description=drawing.description, key=drawing.key,
-    )  # fmt: skip
-
-
-def _svg(chart: Any) -> str:
-    specification = chart.to_dict(validate=False)
+        absent = Picture(name=name, title=drawing.title, svg="", absent=drawing.reason)
+        return lambda: absent
+    specification = drawing.chart.to_dict(validate=False)
     specification["config"] = CONFIG
-    return drawing.CONVERT.get()(specification)
+    drawn = CONVERT.get()(specification)
+
+    def finished() -> Picture:
+        svg = _accessible(_themed(drawn()), name, drawing.title, drawing.description)
+        return Picture(
+            name=name, title=drawing.title, svg=printable(svg), absent="", caption=drawing.caption,
+            description=drawing.description, key=drawing.key,
+        )  # fmt: skip
+
+    return finished
 
 
 def _themed(svg: str) -> str:

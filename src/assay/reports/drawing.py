@@ -6,14 +6,18 @@ from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from typing import Any, Final
 
-Convert = Callable[[Mapping[str, Any]], str]
+Convert = Callable[[Mapping[str, Any]], Callable[[], str]]  # asked for now, taken when it is needed
 
 
-def here(specification: Mapping[str, Any]) -> str:
+def here(specification: Mapping[str, Any]) -> Callable[[], str]:
     """In this process, where the engine takes a third of a second to start."""
-    import vl_convert
 
-    return str(vl_convert.vegalite_to_svg(dict(specification)))
+    def drawn() -> str:
+        import vl_convert
+
+        return str(vl_convert.vegalite_to_svg(dict(specification)))
+
+    return drawn
 
 
 CONVERT: Final[ContextVar[Convert]] = ContextVar("convert", default=here)
