@@ -16,6 +16,7 @@ import argparse
 import json
 import os
 import platform
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -93,12 +94,12 @@ def load(folder: Path, port: int, requests: int, streams: int) -> tuple[Path, di
                 seen.append((json.loads(told.read_bytes())["done"], now))
     if coordinator.returncode or path is None:
         raise SystemExit(f"the load ended with {coordinator.returncode}")
-    half = [(done, mb) for done, mb in seen if done >= requests / 4] or seen
-    (first, mb0), (last, mb1) = half[0], half[-1]
+    later = [(done, mb) for done, mb in seen if requests / 4 <= done < requests] or seen
+    per_request = statistics.linear_regression(*zip(*later, strict=True)).slope * 1e6
     return path.parent, {
         "client_peak_mb": round(client_peak, 1),
         "client_mb_at_finished": [[done, round(mb, 1)] for done, mb in seen[:: max(1, len(seen) // 12)]],
-        "client_bytes_per_finished_request": round((mb1 - mb0) * 1e6 / max(1, last - first), 1),
+        "client_bytes_per_finished_request": round(per_request, 1),
         "load_s": round(ended - began, 1),
         "coordinator_peak_mb_under_load": round(before, 1),
         "coordinator_peak_mb_sealing": round(peak, 1),
