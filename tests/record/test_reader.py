@@ -24,7 +24,8 @@ POLARS = {
     "int64": pl.Int64,
     "float64": pl.Float64,
     "string": pl.String,
-    "list<int64>": pl.List(pl.Int64), "list<float64>": pl.List(pl.Float64),
+    "list<int64>": pl.List(pl.Int64),
+    "list<float64>": pl.List(pl.Float64),
 }
 
 
