@@ -200,7 +200,7 @@ def test_a_dead_replica_fails_its_share_and_is_not_hammered(tmp_path: Path) -> N
             arrivals=closed(100_000, warm_up_s=0, duration_s=0.5),
         )  # fmt: skip
     refused = [row for row in rows if row["status"] == "refused"]
-    assert 2 <= len(refused) <= 2 * 6
+    assert 1 <= len(refused) <= 2 * 6  # a busy machine gets round to fewer, never to more
     assert {row["replica"] for row in refused} == {1}
     assert {row["error"] for row in refused} == {"Connection refused"}
     assert all(row["sent_ns"] is None and row["done_ns"] is not None for row in refused)
