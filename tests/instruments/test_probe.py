@@ -283,7 +283,13 @@ def test_every_row_that_the_probe_writes_fits_its_table(rig: Rig) -> None:
         rig.p.useful_work(4)
     for table, rows in itertools.groupby(sorted(rig.sink.rows, key=lambda row: row[0]), key=lambda row: row[0]):
         assert to_batch(table, [row for _, row in rows]) is not None, table
-    assert {name for name, _ in rig.sink.rows} == set(TABLES) - {"launches", "trials", "arrivals", "requests", "token_counts"}
+    assert {name for name, _ in rig.sink.rows} == set(TABLES) - {
+        "launches",
+        "trials",
+        "arrivals",
+        "requests",
+        "token_counts",
+    }
 
 
 def test_the_idle_and_the_recording_probe_have_the_same_surface() -> None:
