@@ -17,21 +17,17 @@ import polars as pl
 from assay.metrics.base import Results
 from assay.metrics.format import given
 from assay.metrics.measured import Measured
+from assay.spec.mlperf import SAMPLES, SECONDS, requirements
 from assay.stats.early_stopping import floor, least_passes
 from assay.units import NS_PER_S
 from assay.verdict.audits.base import Audit
 from assay.verdict.audits.served import by_configuration, finding, main, serving_of
 from assay.verdict.types import Finding
 
-SHORTEST_S: Final = 600.0
-SAMPLES: Final = 24_576  # of Offline
-NAMES: Final = {
-    "single_stream": "SingleStream",
-    "multi_stream": "MultiStream",
-    "server": "Server",
-    "offline": "Offline",
-}
-PERCENTILES: Final = {"single_stream": 0.90, "multi_stream": 0.99, "server": 0.99}
+SCENARIOS: Final = ("single_stream", "multi_stream", "server", "offline")
+ASKED: Final = {process: asked for process in SCENARIOS if (asked := requirements(process)) is not None}
+NAMES: Final = {process: asked.name for process, asked in ASKED.items()}
+PERCENTILES: Final = {process: asked.percentile for process, asked in ASKED.items() if asked.percentile is not None}
 
 
 def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
@@ -72,7 +68,7 @@ def _finding(measured: Measured, process: str, name: str, own: pl.DataFrame) -> 
     if missing:
         return finding(
             "mlperf_not_valid", "note", name, f"{shown} would not take this run: {'; '.join(missing)}",
-            f"serving.arrivals.duration_s = {SHORTEST_S:g} or more, and enough queries; assay's own intervals hold without that",
+            f"serving.arrivals.duration_s = {SECONDS:g} or more, and enough queries; assay's own intervals hold without that",
         )  # fmt: skip
     return finding(
         "mlperf_valid", "note", name, f"duration and counts are what {shown} asks for; an accuracy run and LoadGen itself are not part of this",
@@ -82,8 +78,8 @@ def _finding(measured: Measured, process: str, name: str, own: pl.DataFrame) -> 
 
 def _missing(measured: Measured, process: str, own: pl.DataFrame) -> Iterator[str]:
     shortest = min((float(value) for value in own["seconds"].drop_nulls()), default=0.0)
-    if shortest < SHORTEST_S:
-        yield f"a launch lasts {given(shortest, 3)} s, at least {SHORTEST_S:g} s are asked for"
+    if shortest < SECONDS:
+        yield f"a launch lasts {given(shortest, 3)} s, at least {SECONDS:g} s are asked for"
     if process == "offline":
         fewest = int(own["requests"].min())  # type: ignore[arg-type]
         if fewest < SAMPLES:
