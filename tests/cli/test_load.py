@@ -88,3 +88,8 @@ def test_a_secret_is_refused_before_anything_is_printed(flag: str, capsys: pytes
     assert cli.main(["load", URL, "--header", "Authorization: Bearer sk-Abcdefghijklmnopqrstuvwx12", flag]) == 2
     out, err = capsys.readouterr()
     assert "sk-Abc" not in out + err
+
+
+def test_what_mlperf_would_miss_is_said_beforehand(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["load", URL, "--rate", "5", "--arrival", "server", "--duration", "30s", "--dry-run"]) == 0
+    assert "MLPerf Server valid: no, 30 s of 600 s" in capsys.readouterr().err

@@ -165,7 +165,12 @@ def show_notes(experiment: Experiment) -> None:
 
     from assay.spec.rules import notes
 
-    for note in notes(experiment, datetime.now(UTC).date()):
+    told = list(notes(experiment, datetime.now(UTC).date()))
+    if (serving := experiment.serving) is not None:
+        from assay.traffic.mlperf import foreseen
+
+        told += dict.fromkeys(foreseen(serving.arrivals, load) for load in serving.rate or (None,))
+    for note in filter(None, told):
         print(f"note: {note}", file=sys.stderr)
 
 
