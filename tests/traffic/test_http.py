@@ -20,7 +20,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.traffic.base import Wire
-from assay.traffic.http import Dechunker, Exchange, Payloads, Pool, address_of, parse_head, plain_chunks
+from assay.traffic.chunks import Dechunker, plain_chunks
+from assay.traffic.http import Exchange, Payloads, Pool, address_of, parse_head
 from assay.traffic.transports import tls_context
 from tests.traffic.engine import Heard, engine, well
 

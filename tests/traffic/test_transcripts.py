@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import accumulate
 
 import pytest
@@ -11,7 +10,7 @@ from hypothesis import strategies as st
 
 from assay import catalog
 from assay.traffic.base import Answer, Ended, Reply
-from tests.traffic.transcripts import Transcript, load_all
+from tests.traffic.transcripts import Transcript, load_all, reply_with
 
 TRANSCRIPTS = load_all()
 STREAMED = [one for one in TRANSCRIPTS if one.reply.http_status == 200 and one.reply.ended == "complete"]
@@ -37,7 +36,7 @@ def test_other_reads_change_nothing_but_times(one: Transcript, data: st.DataObje
     body = one.reply.body
     cuts = data.draw(st.sets(st.integers(min_value=1, max_value=max(1, len(body) - 1)), max_size=30))
     ends = sorted({*(cut for cut in cuts if cut < len(body)), len(body)})
-    again = read(one, replace(one.reply, ends=ends, ns=list(range(len(ends)))))
+    again = read(one, reply_with(one.reply, ends=ends, ns=list(range(len(ends)))))
     assert one.differences(again).keys() <= {"chunk_ns"}
     assert again.chunk_ns == sorted(again.chunk_ns)
 
@@ -72,7 +71,7 @@ def test_noise_is_no_answer(name: str, body: bytes, status: int) -> None:
     if backend.process is not None:
         return
     reply = _reply(TRANSCRIPTS[0], [body], "complete")
-    answer = backend.read(replace(reply, http_status=status), TRANSCRIPTS[0].ask)
+    answer = backend.read(reply_with(reply, http_status=status), TRANSCRIPTS[0].ask)
     assert answer.status != "ok" or b"[DONE]" in body
     assert answer.status == {404: "4xx", 500: "5xx"}.get(status, answer.status)
 
@@ -80,4 +79,4 @@ def test_noise_is_no_answer(name: str, body: bytes, status: int) -> None:
 def _reply(one: Transcript, reads: list[bytes], ended: Ended) -> Reply:
     body = b"".join(reads)
     ends = list(accumulate(map(len, reads)))
-    return replace(one.reply, body=body, ends=ends, ns=list(range(len(ends))), ended=ended)
+    return reply_with(one.reply, body=body, ends=ends, ns=list(range(len(ends))), ended=ended)

@@ -59,6 +59,12 @@ def reply_of(
     )  # fmt: skip
 
 
+def reply_with(reply: Reply, **changed: Any) -> Reply:
+    """The same reply but for what is given."""
+    names = ("ended", "http_status", "headers", "body", "ends", "ns", "why")
+    return Reply(**({name: getattr(reply, name) for name in names} | changed))
+
+
 def load(path: Path) -> Transcript:
     """One file of the set."""
     told = json.loads(path.read_text(encoding="utf-8"))

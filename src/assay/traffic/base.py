@@ -17,6 +17,7 @@ from enum import IntEnum
 from typing import Any, Literal
 
 from assay.spec.serving import Target
+from assay.traffic.chunks import Framed
 
 Json = Mapping[str, Any]
 Status = Literal[
@@ -85,17 +86,58 @@ class Wire:
     headers: tuple[tuple[str, str], ...] = (("content-type", "application/json"),)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class Reply:
-    """What came back. `body` is without transfer framing; `ends[i]` is how much of it had come by the read at `ns[i]`."""
+    """What came back. `body` is without transfer framing; `ends[i]` is how much of it had come by the read at `ns[i]`.
 
-    ended: Ended
-    http_status: int | None
-    headers: Mapping[str, str]  # lower-case names
-    body: bytes
-    ends: Sequence[int]
-    ns: Sequence[int]
-    why: str = ""  # what went wrong below HTTP
+    A reader that knows the common form of a stream takes it from `framed`, framing and all, and then sets `size`; who asks for
+    `body`, `ends` or `ended` gets them with the framing taken off and checked.
+    """
+
+    __slots__ = ("_body", "_ended", "_ends", "_why", "framed", "headers", "http_status", "ns", "size")
+
+    def __init__(
+        self, *, ended: Ended, http_status: int | None, headers: Mapping[str, str], body: bytes, ends: Sequence[int],
+        ns: Sequence[int], why: str = "", framed: Framed | None = None,
+    ) -> None:  # fmt: skip
+        self._ended, self._body, self._ends, self._why = ended, body, ends, why
+        self.http_status, self.ns = http_status, ns
+        self.headers = headers  # lower-case names
+        self.framed = framed  # a chunked body that is still in its framing
+        self.size = len(body)  # bytes of the body
+
+    @property
+    def ended(self) -> Ended:
+        """How it ended."""
+        self._unframe()
+        return self._ended
+
+    @property
+    def why(self) -> str:
+        """What went wrong below HTTP."""
+        self._unframe()
+        return self._why
+
+    @property
+    def body(self) -> bytes:
+        """The body, without framing."""
+        self._unframe()
+        return self._body
+
+    @property
+    def ends(self) -> Sequence[int]:
+        """How much of the body had come by each read."""
+        self._unframe()
+        return self._ends
+
+    def _unframe(self) -> None:
+        if self.framed is None:
+            return
+        framed, self.framed = self.framed, None
+        try:
+            self._body, self._ends = framed.unframed()
+        except ValueError as error:
+            self._ended, self._why, self._ends = "malformed", str(error), [0] * len(self.ns)
+        self.size = len(self._body)
 
     def at(self, end: int) -> int:
         """When the first `end` bytes of the body had all come."""

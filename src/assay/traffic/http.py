@@ -15,7 +15,6 @@ import asyncio
 import os
 import select
 import sys
-from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -26,6 +25,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, cast
 from urllib.parse import urlsplit
 
 from assay.traffic.base import Answer, Ended, Reply, Wire
+from assay.traffic.chunks import LAST, Dechunker, Framed, plain_chunks
 
 if TYPE_CHECKING:
     import ssl
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 HEAD_BYTES = 1 << 16  # longest head of an answer, all interim heads included
 READ_COST = 128  # bytes that a read costs beyond its data: a drip of single bytes must not fill the memory
 FRESH_NS = 1_000_000  # a connection that was idle for less is not looked at before it is used again
-_FEW = 12  # reads: up to here it is faster to look at each
 _END: Final = b"\r\n\r\n"
+_SAID_ALL: Final = b"data: [DONE]\n\n\r\n"  # the last event of a stream, and the end of its chunk
 _NONE, _CHUNKED, _LENGTH, _CLOSE = range(4)  # how an answer ends; none: its head has not come yet
 
 
@@ -170,90 +170,6 @@ def _head_of(head: bytes) -> Head:
     return found
 
 
-# ---- chunks ------------------------------------------------------------------------------------------------------
-
-
-class _Sizes(dict[bytes, int]):
-    """Chunk sizes in hexadecimal, as numbers."""
-
-    def __missing__(self, text: bytes) -> int:
-        if not text or len(text) > 12 or text.strip(b"0123456789abcdefABCDEF"):
-            raise ValueError(f"not a size of a chunk: {text[:40]!r}")
-        value = int(text, 16)
-        if value < 4096:
-            self[text] = value  # at most 4096 numbers in a few spellings
-        return value
-
-
-_SIZES: Final = _Sizes()
-
-
-class Dechunker:
-    """Takes chunked framing off, read by read. For whatever `plain_chunks` cannot: extensions, trailers, CR LF inside."""
-
-    def __init__(self) -> None:
-        self.pieces: list[bytes] = []
-        self.size = 0  # bytes of the body so far
-        self.done = False
-        self.rest = b""  # what came after the end
-        self._line = b""  # a line that has begun
-        self._left = 0  # bytes of the current chunk that are still to come
-        self._after = False  # the CR LF after a chunk's data is still to come
-        self._trailer = False
-
-    def feed(self, data: bytes) -> None:
-        """Take one read.
-
-        Raises:
-            ValueError: it is not chunked framing.
-        """
-        place = 0
-        while place < len(data) and not self.done:
-            place = self._data(data, place) if self._left else self._lines(data, place)
-        if self.done:
-            self.rest += data[place:]
-
-    def _data(self, data: bytes, place: int) -> int:
-        piece = data[place : place + self._left]
-        self.pieces.append(piece)
-        self.size += len(piece)
-        self._left -= len(piece)
-        self._after = not self._left
-        return place + len(piece)
-
-    def _lines(self, data: bytes, place: int) -> int:
-        stop = data.find(b"\n", place)
-        self._line += data[place : stop + 1 if stop >= 0 else len(data)]
-        if len(self._line) > HEAD_BYTES:
-            raise ValueError("a chunk's line without end")
-        if stop < 0:
-            return len(data)
-        line, self._line = self._line.rstrip(b"\r\n"), b""
-        if self._trailer:
-            self.done = not line
-        elif self._after:
-            if line:
-                raise ValueError("a chunk is longer than its size")
-            self._after = False
-        else:
-            self._left = _SIZES[line.partition(b";")[0].strip()]
-            self._trailer = not self._left
-        return stop + 1
-
-
-def plain_chunks(raw: bytes) -> list[bytes] | None:
-    """Sizes and data of a chunked body in turn; None if it has not ended, or is not as plain as most are."""
-    pieces = raw.split(b"\r\n")
-    if pieces[-3:] != [b"0", b"", b""]:
-        return None
-    del pieces[-3:]
-    try:
-        plain = list(map(_SIZES.__getitem__, pieces[::2])) == list(map(len, pieces[1::2]))
-    except ValueError:
-        return None
-    return pieces if plain else None
-
-
 # ---- one request and its answer ----------------------------------------------------------------------------------
 
 
@@ -268,7 +184,7 @@ class Exchange:
     """A request on its way, and what has come of its answer."""
 
     __slots__ = (
-        "_body_at", "_dechunker", "_ends", "_pieces", "answer", "body", "connect_ns", "connection", "done", "done_ns", "ended", "head",
+        "_body_at", "_dechunker", "_ends", "_plain", "answer", "body", "connect_ns", "connection", "done", "done_ns", "ended", "head",
         "live", "ns", "parts", "payload", "replica", "request", "room", "sent_ns", "transport", "why",
     )  # fmt: skip
 
@@ -292,7 +208,7 @@ class Exchange:
         self.ns: list[int] = []
         self.body: bytes | None = None  # without framing, where it is known already
         self._body_at = 0
-        self._pieces: list[bytes] | None = None
+        self._plain = False  # chunked, ended, and as plain as most are, or said to be
         self._dechunker: Dechunker | None = None
         self._ends: list[int] = []
 
@@ -334,18 +250,26 @@ class Exchange:
     def chunks_ended(self) -> int | None:
         """Whether the chunked body has ended: bytes that came after its end, or None if it goes on.
 
+        A stream that has said "[DONE]" and then ends like a body is believed for now: the framing is checked with the rest, when
+        there is time (`Reply.ended`).
+
         Raises:
             ValueError: it is not chunked framing.
         """
         if self._dechunker is None:
-            self._pieces = plain_chunks(b"".join(self.parts)[self._body_at :])
-            if self._pieces is not None:
-                self._ends = self._plain_ends(self._pieces)
-                self.parts = []  # the same bytes again
+            if self._said_all() or plain_chunks(b"".join(self.parts)[self._body_at :]) is not None:
+                self._plain = True
                 return 0
             self._dechunker = Dechunker()
         self._dechunk()
         return len(self._dechunker.rest) if self._dechunker.done else None
+
+    def _said_all(self) -> bool:
+        parts = self.parts
+        last = parts[-1]
+        if last == LAST and len(parts) > 1:
+            return parts[-2].endswith(_SAID_ALL)
+        return last.endswith(_SAID_ALL + LAST)
 
     def _dechunk(self) -> None:
         """Feed the reads that were not fed yet."""
@@ -367,13 +291,22 @@ class Exchange:
 
     def reply(self) -> Reply:
         """What came back, without framing. The reads are let go."""
-        body, ends = self._unframed()
-        self.parts, self._pieces, self._dechunker = [], None, None
-        head = self.head
+        head, framed = self.head, None
+        body, ends = b"", self._ends
+        if self._plain:
+            framed = Framed(b"".join(self.parts)[self._body_at :], self._raw_ends())
+        else:
+            body, ends = self._unframed()
+        self.parts, self._dechunker = [], None
         return Reply(
             ended=self.ended, http_status=None if head is None else head.status, headers={} if head is None else head.headers,
-            body=body, ends=ends, ns=self.ns, why=self.why,
+            body=body, ends=ends, ns=self.ns, why=self.why, framed=framed,
         )  # fmt: skip
+
+    def _raw_ends(self) -> list[int]:
+        """How much had come by each read, from the begin of the body."""
+        begin = self._body_at
+        return [end - begin for end in accumulate(map(len, self.parts))]
 
     def _unframed(self) -> tuple[bytes, list[int]]:
         if self.body is not None:
@@ -384,68 +317,15 @@ class Exchange:
             return self._unchunked()
         raw = b"".join(self.parts)[self._body_at :]
         length = self.head.length if self.head.framing == _LENGTH else len(raw)
-        return raw[:length], [min(length, max(0, end - self._body_at)) for end in accumulate(map(len, self.parts))]
-
-    def _plain_ends(self, pieces: list[bytes]) -> list[int]:
-        """How much of a body of plain chunks had come by each read.
-
-        Reads nearly always end where a chunk ends: there the line ends so far tell how many chunks came, and so how much framing.
-        """
-        total = sum(map(len, pieces[1::2]))
-        if len(self.parts) == 1:
-            return [total]
-        if len(self.parts) > _FEW:
-            return _exact_ends(pieces, [end - self._body_at for end in accumulate(map(len, self.parts))])
-        widths = list(accumulate(map(len, pieces[::2]), initial=0))  # of the sizes before each chunk
-        whole = len(widths) - 1
-        ends: list[int] = []
-        raw, lines, begin = -self._body_at, 0, self._body_at
-        for part in self.parts:
-            raw += len(part)
-            lines += part.count(b"\r\n", begin)
-            chunks, inside = divmod(lines, 2)
-            if chunks >= whole:
-                ends.append(total)
-            elif raw < 0 or inside or (raw and not part.endswith(b"\r\n")):
-                return _exact_ends(pieces, [end - self._body_at for end in accumulate(map(len, self.parts))])
-            else:
-                ends.append(raw - widths[chunks] - 4 * chunks)
-            begin = 0
-        return ends
+        return raw[:length], [min(length, max(0, end)) for end in self._raw_ends()]
 
     def _unchunked(self) -> tuple[bytes, list[int]]:
-        if self._pieces is not None:
-            return b"".join(self._pieces[1::2]), self._ends
         if self._dechunker is None:
             self._dechunker = Dechunker()
         with suppress(ValueError):  # what came before the framing broke is kept
             self._dechunk()
         self._ends += [self._dechunker.size] * (len(self.ns) - len(self._ends))
         return b"".join(self._dechunker.pieces), self._ends
-
-
-def _exact_ends(pieces: list[bytes], raw_ends: list[int]) -> list[int]:
-    """The same, wherever the reads ended."""
-    widths = list(map(len, pieces))
-    body_ends = list(accumulate(widths[1::2]))
-    stops = [stop + 4 * n for n, stop in enumerate(accumulate(map(int.__add__, widths[::2], widths[1::2])), 1)]
-    known = dict(zip(stops, body_ends, strict=True))
-    known[0] = 0
-    known[raw_ends[-1]] = body_ends[-1] if body_ends else 0
-    ends = list(map(known.get, raw_ends))
-    if None in ends:  # a read that ended inside of a chunk
-        ends = [_body_end(end, stops, body_ends, widths) for end in raw_ends]
-    return cast(list[int], ends)
-
-
-def _body_end(raw_end: int, stops: list[int], body_ends: list[int], widths: list[int]) -> int:
-    """How much of the body stands in the first `raw_end` raw bytes."""
-    whole = bisect_right(stops, raw_end)
-    before = body_ends[whole - 1] if whole else 0
-    if whole == len(stops):
-        return before
-    begun = raw_end - (stops[whole - 1] if whole else 0) - widths[2 * whole] - 2
-    return before + max(0, min(begun, widths[2 * whole + 1]))
 
 
 # ---- a connection ------------------------------------------------------------------------------------------------

@@ -383,7 +383,7 @@ class Load:
             answer = self.plan.read(reply, request.made.ask)
         except Exception as error:  # a dialect must not end the load, whatever a server sent it
             answer = Answer(status="malformed", error=f"the answer could not be read: {type(error).__name__}: {error}")
-        return answer, reply.http_status, len(reply.body)
+        return answer, reply.http_status, reply.size
 
     def _count(
         self, request: Request, exchange: Exchange, answer: Answer, first_ns: int | None, last_ns: int | None

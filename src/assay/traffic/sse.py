@@ -15,13 +15,14 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Any, Final, NamedTuple
 
 import orjson
 
 from assay.traffic.base import Answer, Ask, Kind, Reply, Status
+from assay.traffic.chunks import SIZES
 
 MOST_ERROR = 500  # characters of a server's own words that are kept
 _WINDOW = 1 << 16  # bytes that are split at once: bounds the work if a stream is made to mislead
@@ -137,12 +138,18 @@ def read_openai(reply: Reply, ask: Ask, chat: bool) -> Answer:
 
     `chat` says which of the two was asked; both are understood either way, as some engines answer one with the other.
     """
+    if reply.framed is not None and _began_well(reply) and _is_stream(reply, ask):
+        reader = _Reader(reply.ns, reply.framed.ends, whole=True)
+        size = reader.read_framed(reply.framed.raw)
+        if size:
+            reply.size = size
+            return reader.answer(None, None)
     status = status_of(reply)
     if status is not None and not _began_well(reply):
         return Answer(status=status, error=_why(reply, status))
     if _is_stream(reply, ask):
-        reader = _Reader(reply)
-        reader.read()
+        reader = _Reader(reply.ns, reply.ends, whole=reply.ended == "complete")
+        reader.read(reply.body)
         return reader.answer(status, None if status is None else _why(reply, status))
     if status is not None:
         return Answer(status=status, error=_why(reply, status))
@@ -171,7 +178,7 @@ def _read_whole(reply: Reply) -> Answer:
     if not isinstance(told, dict) or "choices" not in told:
         message = error_message(told) if isinstance(told, dict) and is_error(told) else None
         return Answer(status="error" if message else "malformed", error=message or "the answer holds no choices")
-    reader = _Reader(reply)
+    reader = _Reader(reply.ns, reply.ends, whole=True)
     reader.chunk(told, reply.ns[-1] if reply.ns else 0)
     reader.end_whole()
     return reader.answer(None, None)
@@ -240,13 +247,10 @@ _LAST: Final = b"data: [DONE]\n\n"
 class _Reader:
     """Takes a stream apart, chunk by chunk."""
 
-    def __init__(self, reply: Reply) -> None:
-        self._reply = reply
-        self._at: Callable[[int], int] = reply.at
-        if len(reply.ns) == 1:  # all came at once
-            ns = reply.ns[0]
-            self._at = lambda end: ns
-        self._whole = reply.ended == "complete"
+    def __init__(self, read_ns: Sequence[int], ends: Sequence[int], *, whole: bool) -> None:
+        self._read_ns, self._ends = read_ns, ends
+        self._last_read = len(read_ns) - 1
+        self._whole = whole
         self._ns: list[int] = []
         self._kind: list[int] = []
         self._chars: list[int] = []
@@ -293,9 +297,13 @@ class _Reader:
 
     # -- events
 
-    def read(self) -> None:
+    def _at(self, end: int) -> int:
+        """When the first `end` bytes had all come."""
+        last = self._last_read
+        return self._read_ns[min(bisect_left(self._ends, end), last) if last else 0]
+
+    def read(self, body: bytes) -> None:
         """Take all events of the body."""
-        body = self._reply.body
         if b"\r" in body or body.startswith(b"\xef"):
             for end, name, data in events(body, whole=self._whole):
                 self._event(name, data, self._at(end))
@@ -306,35 +314,43 @@ class _Reader:
 
     def _known(self, body: bytes, begin: int) -> int:
         """Take the event at `begin`, and those that follow in its form, by what is remembered; 0 if it is not."""
+        after = self._meant(body, begin)
+        if after > 0:
+            return after
+        behind = begin + len(self._id)
+        if after < 0:
+            for template in _TEMPLATES:
+                if body.startswith(template.before, behind):
+                    return self._run(body, begin, self._id + template.before, template)
+        return 0
+
+    def _meant(self, body: bytes, begin: int) -> int:
+        """Take the event at `begin` if its bytes are remembered; where the next begins; 0: unknown; -1: it has an id, and may have a text."""
         if not body.startswith(_ID, begin):
             if not body.startswith(_LAST, begin):
                 return 0
             self._done = True
             self._put(self._at(begin + len(_LAST)), Kind.DONE)
             return begin + len(_LAST)
-        behind = body.find(b'"', begin + len(_ID)) + 1
-        stop = body.find(b"\n\n", begin)
-        if not begin < behind <= stop:
-            return 0
-        name = body[begin:behind]
-        if name != self._id:
-            if not _is_plain(name[len(_ID) : -1]):
+        behind = begin + len(self._id)
+        if not (self._id and body.startswith(self._id, begin)):
+            behind = body.find(b'"', begin + len(_ID)) + 1
+            name = body[begin:behind]
+            if not behind or not _is_plain(name[len(_ID) : -1]):
                 return 0
             self._id = name
+        stop = body.find(b"\n\n", behind)
+        if stop < 0:
+            return 0
         meaning = _MEANINGS.get(body[behind:stop])
-        if meaning is not None:
-            self._ns.append(self._at(stop + 2))
-            self._kind.append(meaning.kind)
-            self._chars.append(0)
-            if meaning.finish is not None:
-                self._finish = meaning.finish
-            if meaning.usage is not None:
-                self._usage = meaning.usage
-            return stop + 2
-        for template in _TEMPLATES:
-            if body.startswith(template.before, behind):
-                return self._run(body, begin, name + template.before, template)
-        return 0
+        if meaning is None:
+            return -1
+        self._put(self._at(stop + 2), meaning.kind)
+        if meaning.finish is not None:
+            self._finish = meaning.finish
+        if meaning.usage is not None:
+            self._usage = meaning.usage
+        return stop + 2
 
     def _next(self, body: bytes, begin: int) -> int:
         """The event at `begin`; where the next begins."""
@@ -352,36 +368,124 @@ class _Reader:
 
     def _run(self, body: bytes, begin: int, before: bytes, template: _Template) -> int:
         """Take the chunks from `begin` that differ in nothing but the text; where the first other one begins, 0 if it does."""
-        after = template.after
-        pieces = _split(body[begin + len(before) : begin + _WINDOW], after, before)
+        pieces = _split(body[begin + len(before) : begin + _WINDOW], template.after, before)
+        taken = self._take(pieces, template.kind)
+        if not taken:
+            return 0
+        around = len(before) + len(template.after)
+        stops = list(accumulate([around + len(piece) for piece in pieces[:taken]], initial=begin))
+        self._stamp(stops[1:])
+        return stops[-1]
+
+    def _take(self, pieces: list[bytes], kind: Kind) -> int:
+        """Take some chunks' texts, as they stand in JSON; how many, for one that is no JSON ends them."""
         joined = b"".join(pieces)
         plain = joined.isascii() and b'"' not in joined and b"\\" not in joined
         text = joined.decode() if plain else ""
-        chars = list(map(len, pieces))
-        if not (plain and text.isprintable()):
+        if plain and text.isprintable():
+            chars = list(map(len, pieces))
+        else:
             texts = _texts(pieces)
             text, chars = "".join(texts), list(map(len, texts))
-            del pieces[len(texts) :]
-            joined = b"".join(pieces)
-        if not pieces:
-            return 0
-        (self._content if template.kind == Kind.CONTENT else self._reasoning).append(text)
+        (self._content if kind == Kind.CONTENT else self._reasoning).append(text)
         self._chars += chars
-        self._kind += [template.kind if n else Kind.ROLE for n in chars] if 0 in chars else [template.kind] * len(chars)
-        around = len(before) + len(after)
-        end = begin + len(joined) + around * len(pieces)
-        self._ns += self._times(begin, end, around, pieces)
-        return end
+        self._kind += [kind if n else Kind.ROLE for n in chars] if 0 in chars else [kind] * len(chars)
+        return len(chars)
 
-    def _times(self, begin: int, end: int, around: int, pieces: list[bytes]) -> list[int]:
-        """When each of some chunks had come, that stand one behind the other from `begin` to `end`."""
-        ns, ends = self._reply.ns, self._reply.ends
-        read = bisect_left(ends, begin + around + len(pieces[0]))
-        if read >= len(ends) - 1 or ends[read] >= end:  # all in one read
-            return [ns[min(read, len(ns) - 1)]] * len(pieces)
-        stops = accumulate((around + len(piece) for piece in pieces), initial=begin)
-        next(stops)
-        return [ns[bisect_left(ends, stop, read)] for stop in stops]
+    def _stamp(self, stops: list[int]) -> None:
+        """Note when chunks had come that end at these places, one behind the other."""
+        ns, ends = self._read_ns, self._ends
+        read = bisect_left(ends, stops[0]) if self._last_read else 0
+        if read >= self._last_read or ends[read] >= stops[-1]:  # all in one read
+            self._ns += [ns[min(read, self._last_read)]] * len(stops)
+        else:
+            self._ns += [ns[min(bisect_left(ends, stop, read), self._last_read)] for stop in stops]
+
+    # -- the same, with the transfer's framing still on
+
+    def read_framed(self, raw: bytes) -> int:
+        """Take all events of a chunked body whose chunks hold whole events, as nearly all do.
+
+        Gives the bytes of the body without its framing; 0: it is not of that form, and nothing that was read counts.
+        """
+        place = body = 0
+        try:
+            while True:
+                stop = raw.find(b"\r\n", place)
+                length = SIZES[raw[place:stop]]
+                begin, end = stop + 2, stop + 2 + length
+                if not length:
+                    return body if raw[begin:] == b"\r\n" else 0
+                if raw[end - 2 : end + 2] != b"\n\n\r\n":
+                    return 0
+                template = self._chunk_events(raw, begin, end)
+                if template is None:
+                    place, body = end + 2, body + length
+                    continue
+                place, more = self._framed_run(raw, place, template)
+                if not more:
+                    return 0
+                body += more
+        except ValueError:  # no size of a chunk
+            return 0
+
+    def _chunk_events(self, raw: bytes, begin: int, end: int) -> _Template | None:
+        """Take the events of one chunk; a template if its one event is the first of a run with it.
+
+        Raises:
+            ValueError: they want to be read in another way.
+        """
+        at = begin
+        while at < end:
+            after = self._meant(raw, at)
+            if after < 0 and at == begin:
+                behind = at + len(self._id)
+                for template in _TEMPLATES:
+                    if raw.startswith(template.before, behind):
+                        return template
+            if after <= 0:
+                after = raw.find(b"\n\n", at) + 2
+                event = raw[at:after]
+                if b"\r" in event or event.startswith(b"\xef"):
+                    raise ValueError("lines that end otherwise")
+                found = _event(event[:-2])
+                if found is not None and self._event(*found, self._at(after)) is not None:
+                    raise ValueError("a form of text that is to be learned first")
+            at = after
+        return None
+
+    def _framed_run(self, raw: bytes, place: int, template: _Template) -> tuple[int, int]:
+        """Take the chunks from `place` on that differ in nothing but the text and so the size.
+
+        Gives where the first other one begins, and how many bytes of the body they are; 0: there are none.
+        """
+        heads = _Heads(self._id + template.before, template.after)
+        pieces = raw[place : place + _WINDOW].split(heads.needle)
+        pieces[0] = heads.tail + pieces[0]
+        rest = pieces.pop()
+        lengths = list(map(len, pieces))
+        if not (rest.startswith(heads.tail) and all(map(_STARTS, pieces, map(heads.__getitem__, lengths)))):
+            first = _first_other(pieces, rest, heads)
+            if not first:
+                return place, 0
+            del pieces[first:], lengths[first:]
+        least, most = min(heads.values(), key=len), max(heads.values(), key=len)
+        width = len(least)
+        if width == len(most):
+            texts = [piece[width:] for piece in pieces]
+            framing = len(pieces) * (width - heads.bare)
+        else:
+            texts = [piece[len(heads[n]) :] for piece, n in zip(pieces, lengths, strict=True)]
+            framing = sum(len(heads[n]) - heads.bare for n in lengths)
+        if not texts or self._take(texts, template.kind) != len(texts):
+            return place, 0
+        step = len(heads.needle)
+        end = place + sum(lengths) + step * len(lengths)
+        if self._last_read:
+            self._stamp([stop - 2 for stop in accumulate([n + step for n in lengths], initial=place)][1:])
+        else:
+            self._ns += list(self._read_ns) * len(lengths)
+        return end, end - place - framing
 
     def _event(self, name: str, data: bytes, ns: int) -> Said | None:
         """One event. Gives the text of a chunk that has nothing but a text."""
@@ -563,6 +667,32 @@ def count(value: object, name: str) -> int | None:
     if isinstance(value, float) and value.is_integer() and 0 <= value < _LARGEST:
         return int(value)
     raise ValueError(f"usage tells {name} = {str(value)[:40]}, which is no count")
+
+
+_STARTS: Final = bytes.startswith
+
+
+class _Heads(dict[int, bytes]):
+    """What stands before a text, from the end of the text before it on, by the length of both: the framing tells the size."""
+
+    def __init__(self, before: bytes, after: bytes) -> None:
+        super().__init__()
+        self.needle, self.tail = after[:_NEEDLE], after[_NEEDLE:] + b"\r\n"
+        self.bare = len(self.tail) + len(before) - 2  # bytes of a head that are no framing
+        self._before, self._around = before, len(after) - len(self.tail) - 2
+
+    def __missing__(self, length: int) -> bytes:
+        size = length + self._around  # and the digits of the size itself
+        digits = next((n for n in (2, 3, 4, 1) if 16 ** (n - 1) <= size - n < 16**n), 0)
+        head = self[length] = b"%b%x\r\n%b" % (self.tail, size - digits, self._before) if digits else b"\0"
+        return head
+
+
+def _first_other(pieces: list[bytes], rest: bytes, heads: _Heads) -> int:
+    """How many pieces are of the form at the begin; 0 also where one of them does not end as it should."""
+    first = next((n for n, piece in enumerate(pieces) if not piece.startswith(heads[len(piece)])), len(pieces))
+    behind = pieces[first] if first < len(pieces) else rest
+    return first if behind.startswith(heads.tail) else 0
 
 
 # ---- runs of equal chunks ----------------------------------------------------------------------------------------

@@ -1,0 +1,175 @@
+"""How is the chunked framing of an answer taken off, and how much of its body had come by each read?
+
+Most bodies are plain: every chunk is a size, its data and a line end, without extensions or trailers.  Those are taken apart as a
+whole, after their end; anything else goes through `Dechunker`, read by read.  Source: RFC 9112, section 7.1.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import Final, NamedTuple, cast
+
+LAST: Final = b"0\r\n\r\n"
+LONGEST_LINE: Final = 1 << 16  # bytes of a chunk's line, its extensions included
+_FEW: Final = 12  # reads: up to here it is faster to look at each
+
+
+class _Sizes(dict[bytes, int]):
+    """Chunk sizes in hexadecimal, as numbers."""
+
+    def __missing__(self, text: bytes) -> int:
+        if not text or len(text) > 12 or text.strip(b"0123456789abcdefABCDEF"):
+            raise ValueError(f"not a size of a chunk: {text[:40]!r}")
+        value = int(text, 16)
+        if value < 4096:
+            self[text] = value  # at most 4096 numbers in a few spellings
+        return value
+
+
+SIZES: Final = _Sizes()
+
+
+class Framed(NamedTuple):
+    """A chunked body as it came, and how many of its bytes had come by each read (negative: the head was still coming)."""
+
+    raw: bytes
+    ends: list[int]
+
+    def unframed(self) -> tuple[bytes, list[int]]:
+        """The body, and how much of it had come by each read.
+
+        Raises:
+            ValueError: it is not chunked framing, or goes on behind its end, or does not end.
+        """
+        pieces = plain_chunks(self.raw)
+        if pieces is not None:
+            return b"".join(pieces[1::2]), plain_ends(pieces, self)
+        dechunker, ends, begin = Dechunker(), [], 0
+        for end in self.ends:
+            end = max(end, 0)
+            dechunker.feed(self.raw[begin:end])
+            ends.append(dechunker.size)
+            begin = end
+        if not dechunker.done or dechunker.rest:
+            raise ValueError("the answer's chunks go on where it said that it had ended")
+        return b"".join(dechunker.pieces), ends
+
+
+class Dechunker:
+    """Takes chunked framing off, read by read. For whatever `plain_chunks` cannot: extensions, trailers, CR LF inside."""
+
+    def __init__(self) -> None:
+        self.pieces: list[bytes] = []
+        self.size = 0  # bytes of the body so far
+        self.done = False
+        self.rest = b""  # what came after the end
+        self._line = b""  # a line that has begun
+        self._left = 0  # bytes of the current chunk that are still to come
+        self._after = False  # the CR LF after a chunk's data is still to come
+        self._trailer = False
+
+    def feed(self, data: bytes) -> None:
+        """Take one read.
+
+        Raises:
+            ValueError: it is not chunked framing.
+        """
+        place = 0
+        while place < len(data) and not self.done:
+            place = self._data(data, place) if self._left else self._lines(data, place)
+        if self.done:
+            self.rest += data[place:]
+
+    def _data(self, data: bytes, place: int) -> int:
+        piece = data[place : place + self._left]
+        self.pieces.append(piece)
+        self.size += len(piece)
+        self._left -= len(piece)
+        self._after = not self._left
+        return place + len(piece)
+
+    def _lines(self, data: bytes, place: int) -> int:
+        stop = data.find(b"\n", place)
+        self._line += data[place : stop + 1 if stop >= 0 else len(data)]
+        if len(self._line) > LONGEST_LINE:
+            raise ValueError("a chunk's line without end")
+        if stop < 0:
+            return len(data)
+        line, self._line = self._line.rstrip(b"\r\n"), b""
+        if self._trailer:
+            self.done = not line
+        elif self._after:
+            if line:
+                raise ValueError("a chunk is longer than its size")
+            self._after = False
+        else:
+            self._left = SIZES[line.partition(b";")[0].strip()]
+            self._trailer = not self._left
+        return stop + 1
+
+
+def plain_chunks(raw: bytes) -> list[bytes] | None:
+    """Sizes and data of a chunked body in turn; None if it has not ended, or is not as plain as most are."""
+    pieces = raw.split(b"\r\n")
+    if pieces[-3:] != [b"0", b"", b""]:
+        return None
+    del pieces[-3:]
+    try:
+        plain = list(map(SIZES.__getitem__, pieces[::2])) == list(map(len, pieces[1::2]))
+    except ValueError:
+        return None
+    return pieces if plain else None
+
+
+def plain_ends(pieces: Sequence[bytes], framed: Framed) -> list[int]:
+    """How much of a body of plain chunks had come by each read.
+
+    Reads nearly always end where a chunk ends: there the line ends so far tell how many chunks came, and so how much framing.
+    """
+    raw_ends = framed.ends
+    total = sum(map(len, pieces[1::2]))
+    if len(raw_ends) == 1:
+        return [total]
+    if len(raw_ends) > _FEW:
+        return _exact_ends(pieces, raw_ends)
+    widths = list(accumulate(map(len, pieces[::2]), initial=0))  # of the sizes before each chunk
+    whole = len(widths) - 1
+    ends: list[int] = []
+    lines = begin = 0
+    for end in raw_ends:
+        lines += framed.raw.count(b"\r\n", begin, max(end, 0))
+        chunks, inside = divmod(lines, 2)
+        if chunks >= whole:
+            ends.append(total)
+        elif end < 0 or inside or (end and framed.raw[end - 2 : end] != b"\r\n"):
+            return _exact_ends(pieces, raw_ends)
+        else:
+            ends.append(end - widths[chunks] - 4 * chunks)
+        begin = max(end, 0)
+    return ends
+
+
+def _exact_ends(pieces: Sequence[bytes], raw_ends: Sequence[int]) -> list[int]:
+    """The same, wherever the reads ended."""
+    widths = list(map(len, pieces))
+    body_ends = list(accumulate(widths[1::2]))
+    stops = [stop + 4 * n for n, stop in enumerate(accumulate(map(int.__add__, widths[::2], widths[1::2])), 1)]
+    known = dict(zip(stops, body_ends, strict=True))
+    known[0] = 0
+    known[raw_ends[-1]] = body_ends[-1] if body_ends else 0
+    ends = list(map(known.get, raw_ends))
+    if None in ends:  # a read that ended inside of a chunk
+        ends = [_body_end(end, stops, body_ends, widths) for end in raw_ends]
+    return cast(list[int], ends)
+
+
+def _body_end(raw_end: int, stops: list[int], body_ends: list[int], widths: list[int]) -> int:
+    """How much of the body stands in the first `raw_end` raw bytes."""
+    whole = bisect_right(stops, raw_end)
+    before = body_ends[whole - 1] if whole else 0
+    if whole == len(stops):
+        return before
+    begun = raw_end - (stops[whole - 1] if whole else 0) - widths[2 * whole] - 2
+    return before + max(0, min(begun, widths[2 * whole + 1]))
