@@ -38,10 +38,10 @@ class Framed(NamedTuple):
     ends: list[int]
 
     def unframed(self) -> tuple[bytes, list[int]]:
-        """The body, and how much of it had come by each read.
+        """The body, and how much of it had come by each read. What stands behind its end is nobody's.
 
         Raises:
-            ValueError: it is not chunked framing, or goes on behind its end, or does not end.
+            ValueError: it is not chunked framing, or does not end.
         """
         pieces = plain_chunks(self.raw)
         if pieces is not None:
@@ -52,8 +52,8 @@ class Framed(NamedTuple):
             dechunker.feed(self.raw[begin:end])
             ends.append(dechunker.size)
             begin = end
-        if not dechunker.done or dechunker.rest:
-            raise ValueError("the answer's chunks go on where it said that it had ended")
+        if not dechunker.done:
+            raise ValueError("the answer's chunks go on where it seemed to end")
         return b"".join(dechunker.pieces), ends
 
 
