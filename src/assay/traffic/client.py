@@ -37,6 +37,7 @@ from assay.traffic.due import Agenda
 from assay.traffic.load import NS, Load, Made, Plan
 from assay.traffic.log import RequestLog
 from assay.traffic.schedule import KINDS
+from assay.traffic.steady import steady
 from assay.traffic.transports import Way, ways
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ FIRST_BODIES_S: Final = 0.05  # before it says that it is ready; more are made w
 CONNECT_S: Final = 5.0  # the longest that connections are opened ahead
 COMPARED: Final = frozenset(KINDS.index(kind) for kind in ("identity", "rerun", "needle"))
 SEEDS: Final = 1 << 31
+GARBAGE: Final = 50_000  # objects since the last look for cycles: looking takes milliseconds in which nothing is stamped
 
 
 @dataclass(frozen=True)
@@ -237,8 +239,8 @@ class Client:
             if self.writer.error is not None:  # what cannot be recorded is not worth being sent
                 self._stopped()
             if turns * TELL_S % LOG_S == 0:
-                load.log.flush()
-            if turns * TELL_S % 1 == 0:
+                load.hand_over()
+            if gc.get_count()[0] > GARBAGE:
                 gc.collect(0)
             if self.state:
                 # renaming may wait for the disk: not in the loop that stamps
@@ -274,6 +276,7 @@ def _ns(seconds: float) -> int:
 def main(arguments: list[str]) -> int:
     """The process."""
     without_pandas()
+    steady()
     job = Job.read(Path(arguments[0]))
     try:
         _runner()(Client(job, int(arguments[1])).run())

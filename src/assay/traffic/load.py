@@ -28,8 +28,9 @@ from assay.traffic.window import Window
 
 NS: Final = 1_000_000_000
 SLICE_NS: Final = 50_000  # of parsing and preparing, before sockets are looked at again
-SEND_SLICE_NS: Final = 500_000  # of sending, likewise
-SLICE_PER_REPLY_NS: Final = 2000  # so much longer for every reply that waits: the parsing keeps up, without a long halt
+SEND_SLICE_NS: Final = 500_000  # of sending what is due, likewise
+FOLLOW_SLICE_NS: Final = 150_000  # of sending what follows something: streams that end together must not hold up the others
+SLICE_PER_REPLY_NS: Final = 2000  # so much longer for every reply that waits beyond a wave: the parsing keeps up, without a long halt
 REPLY_BYTES: Final = 1 << 14  # ... a long reply counts as several of so many bytes
 MOST_WAITING_BYTES: Final = 1 << 27  # of replies that wait to be parsed; beyond it, all of them are
 AHEAD: Final = 256  # bodies of an open loop that are made ahead
@@ -115,6 +116,7 @@ class Load:
         self._ended: deque[Exchange] = deque()  # to be parsed
         self._ended_bytes = 0
         self._flying: dict[Exchange, int] = {}  # -> when it was handed over
+        self._wave = 0  # most that were in flight: so many may end at once
         self._busy = [0] * len(plan.transports)  # in flight, per replica
         self._turns = plan.client  # round robin
         self._history: dict[int, Sequence[Json]] = {}
@@ -181,6 +183,11 @@ class Load:
         """Write down all that has ended."""
         self._settle_all()
         self.log.flush()
+
+    def hand_over(self) -> None:
+        """Let what has been written down so far leave this process soon."""
+        self.log.cut()
+        self._work_soon()
 
     def stop(self) -> None:
         """Send nothing more; what is in flight is cancelled."""
@@ -253,6 +260,8 @@ class Load:
         exchange = Exchange(request, payload, self.plan.room, self._on_end)
         exchange.replica = replica = request.replica
         self._flying[exchange] = monotonic_ns()
+        if len(self._flying) > self._wave:
+            self._wave = len(self._flying)
         self._busy[replica] += 1
         following = self.agenda.next_of(number)
         if following >= 0:
@@ -324,10 +333,14 @@ class Load:
             self._look_for_the_end()
 
     def _follow_all(self) -> None:
+        stop = monotonic_ns() + FOLLOW_SLICE_NS
         while self._following:
             exchange, number = self._following.popleft()
             if not self._stopped:
                 self._follow(exchange, number)
+            if self._following and monotonic_ns() >= stop:
+                self.loop.call_soon(self._follow_all)
+                return
         if not self._flying:
             self._look_for_the_end()
 
@@ -420,14 +433,16 @@ class Load:
     def _work(self) -> None:
         """A slice of what can wait: bodies first, for they will be needed at a time, then answers."""
         ended = self._ended
-        waiting = max(len(ended), self._ended_bytes // REPLY_BYTES)
-        stop = monotonic_ns() + SLICE_NS + waiting * SLICE_PER_REPLY_NS
+        waiting = max(len(ended), self._ended_bytes // REPLY_BYTES) - self._wave
+        stop = monotonic_ns() + SLICE_NS + max(0, waiting) * SLICE_PER_REPLY_NS
         self._make_ahead(stop)
+        while self.log.pending and monotonic_ns() < stop:
+            self.log.advance()
         while ended:
             self._settle(ended.popleft())
             if monotonic_ns() >= stop:
                 break
-        self._working = bool(self._ended or (self._to_make and self._ready_bytes < AHEAD_BYTES))
+        self._working = bool(self._ended or self.log.pending or (self._to_make and self._ready_bytes < AHEAD_BYTES))
         if self._working:
             self.loop.call_soon(self._work)
 

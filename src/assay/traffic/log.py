@@ -1,13 +1,16 @@
 """How are a million requests written down, each with every chunk, without a Python object for each number?
 
 A request's numbers go into one flat array, its lists into three more; some hundred requests at a time become one Arrow record
-batch of the table `requests` (`StreamWriter.append_batch`).  What a finished request leaves in memory is gone with the batch.
+batch of the table `requests` (`StreamWriter.append_batch`).  That takes a millisecond, in which nothing could be stamped that comes
+in, and another thread would only hold Python's lock meanwhile: so it is done column by column (`advance`).  What a finished
+request leaves in memory is gone with the batch.
 """
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, get_args
@@ -108,89 +111,120 @@ class RequestLog:
     def __post_init__(self) -> None:
         self.clean = lru_cache(maxsize=256)(lambda error: self.redact(error)[:LONGEST_ERROR])
         self.rows = 0  # in all
-        self._begin()
+        self._waiting = _Gathered()
+        self._full: deque[_Gathered] = deque()
+        self._making: Iterator[pyarrow.RecordBatch | None] = iter(())  # of the batch under way
 
-    def _begin(self) -> None:
-        self._waiting = 0
-        self._numbers = array("q")
-        self._chunk_ns, self._chunk_kind, self._chunk_chars = array("q"), bytearray(), array("q")
-        self._logprobs = array("d")
-        self._error: list[str | None] = []
-        self._finish: list[str | None] = []
-        self._text: list[str | None] = []
-        self._reasoning: list[str | None] = []
+    @property
+    def pending(self) -> bool:
+        """Whether there is a batch to be made."""
+        return bool(self._full)
 
     def add(self, row: Row, answer: Answer, times: Times) -> None:
         """Take one finished request."""
-        self._numbers.fromlist([
+        waiting = self._waiting
+        waiting.numbers.fromlist([
             row.request, row.phase, row.kind, row.stream, row.session, row.turn, row.replica, _CODES["transport"][row.transport],
             row.scheduled_ns, _n(row.sent_ns), _n(row.connect_ns), _n(row.first_byte_ns), _n(times.first_token_ns),
             _n(times.first_visible_ns), _n(times.last_token_ns), _n(row.done_ns), _CODES["status"][answer.status],
             _n(row.http_status), _n(answer.tokens_in), _n(answer.tokens_out), _n(answer.tokens_reasoning),
             _n(answer.tokens_cached), row.bytes_out, row.bytes_in, len(answer.chunk_ns), len(answer.logprobs),
         ])  # fmt: skip
-        self._chunk_ns.fromlist(answer.chunk_ns)
-        self._chunk_kind += bytes(answer.chunk_kind)
-        self._chunk_chars.fromlist(answer.chunk_chars)
+        waiting.chunk_ns.fromlist(answer.chunk_ns)
+        waiting.chunk_kind += bytes(answer.chunk_kind)
+        waiting.chunk_chars.fromlist(answer.chunk_chars)
         if answer.logprobs:
-            self._logprobs.fromlist(answer.logprobs)
-        self._error.append(None if answer.error is None else self.clean(answer.error))
-        self._finish.append(answer.finish_reason)
+            waiting.logprobs.fromlist(answer.logprobs)
+        waiting.error.append(None if answer.error is None else self.clean(answer.error))
+        waiting.finish.append(answer.finish_reason)
         keep = self.keep_text
-        self._text.append(self._shown(answer.text) if keep else None)
-        self._reasoning.append(self._shown(answer.reasoning) if keep else None)
+        waiting.text.append(self._shown(answer.text) if keep else None)
+        waiting.reasoning.append(self._shown(answer.reasoning) if keep else None)
         self.rows += 1
-        self._waiting += 1
-        if self._waiting >= ROWS or len(self._chunk_ns) >= CHUNKS:
-            self.flush()
+        if len(waiting.error) >= ROWS or len(waiting.chunk_ns) >= CHUNKS:
+            self.cut()
 
     def _shown(self, text: str | None) -> str | None:
         if text and self.secrets and any(secret in text for secret in self.secrets):
             return self.redact(text)
         return text
 
-    def flush(self) -> None:
-        """Hand over what has been gathered."""
-        if self._waiting:
-            batch = self._batch()
-            self._begin()
-            self.put(batch)
+    def cut(self) -> None:
+        """Let what has been gathered so far be the next batch, small as it may be."""
+        if self._waiting.error:
+            self._full.append(self._waiting)
+            self._waiting = _Gathered()
 
-    def _batch(self) -> pyarrow.RecordBatch:
+    def advance(self) -> None:
+        """Do a part of some hundredths of a millisecond of the next batch; hand it over if it is done."""
+        made = next(self._making, _NOTHING)
+        if made is _NOTHING and self._full:
+            self._making = self._full[0].steps(self.launch, self.client)
+        elif made is not None and made is not _NOTHING:
+            self._full.popleft()
+            self.put(made)
+
+    def flush(self) -> None:
+        """Hand over all that has been gathered."""
+        self.cut()
+        while self._full:
+            self.advance()
+
+
+_NOTHING: Final[Any] = object()
+
+
+class _Gathered:
+    """Requests that are no batch yet."""
+
+    __slots__ = ("chunk_chars", "chunk_kind", "chunk_ns", "error", "finish", "logprobs", "numbers", "reasoning", "text")
+
+    def __init__(self) -> None:
+        self.numbers = array("q")
+        self.chunk_ns, self.chunk_kind, self.chunk_chars = array("q"), bytearray(), array("q")
+        self.logprobs = array("d")
+        self.error: list[str | None] = []
+        self.finish: list[str | None] = []
+        self.text: list[str | None] = []
+        self.reasoning: list[str | None] = []
+
+    def steps(self, launch: int, client: int) -> Iterator[pyarrow.RecordBatch | None]:
+        """All of them as rows of the table: many times None, then the batch."""
         import numpy as np
         import pyarrow as pa
 
         from assay.record.tables import arrow_schema
 
         schema = arrow_schema("requests")
-        table = np.frombuffer(self._numbers, dtype=np.int64).reshape(-1, len(_NUMBERS)).T
+        table = np.frombuffer(self.numbers, dtype=np.int64).reshape(-1, len(_NUMBERS)).T
         numbers = dict(zip(_NUMBERS, table, strict=True))
         sent = np.where(numbers["sent_ns"] < 0, numbers["scheduled_ns"], numbers["sent_ns"])
         counts = numbers["chunks"]
-        chunk_ns = np.frombuffer(self._chunk_ns, dtype=np.int64) - np.repeat(sent, counts)
-        kinds = np.frombuffer(self._chunk_kind, dtype=np.uint8).astype(np.int64)
+        chunk_ns = np.frombuffer(self.chunk_ns, dtype=np.int64) - np.repeat(sent, counts)
+        yield None
+        texts = {"error": self.error, "finish_reason": self.finish, "text": self.text, "reasoning": self.reasoning}
+        one = {"launch": launch, "client": client}
+        kinds = np.frombuffer(self.chunk_kind, dtype=np.uint8).astype(np.int64)
         lists = {
-            "chunk_ns": _lists(chunk_ns, counts),
-            "chunk_kind": _lists(kinds, counts),
-            "chunk_chars": _lists(np.frombuffer(self._chunk_chars, dtype=np.int64), counts),
-            "logprobs": _lists(np.frombuffer(self._logprobs, dtype=np.float64), numbers["logprobs"]),
-        }
-        texts = {"error": self._error, "finish_reason": self._finish, "text": self._text, "reasoning": self._reasoning}
-        one = {"launch": self.launch, "client": self.client}
+            "chunk_ns": (chunk_ns, counts), "chunk_kind": (kinds, counts),
+            "chunk_chars": (np.frombuffer(self.chunk_chars, dtype=np.int64), counts),
+            "logprobs": (np.frombuffer(self.logprobs, dtype=np.float64), numbers["logprobs"]),
+        }  # fmt: skip
         arrays = []
         for column in schema:
             name = column.name
             if name in lists:
-                arrays.append(lists[name])
+                arrays.append(_lists(*lists[name]))
             elif name in texts:
                 arrays.append(_strings(texts[name]))
             elif name in one:
-                arrays.append(pa.array(np.full(self._waiting, one[name], dtype=np.int32)))
+                arrays.append(pa.array(np.full(len(self.error), one[name], dtype=np.int32)))
             elif name in _NAMED:
                 arrays.append(_words(_NAMED[name]).take(pa.array(numbers[name])))
             else:
                 arrays.append(_optional(numbers[name], column))
-        return pa.RecordBatch.from_arrays(arrays, schema=schema)
+            yield None
+        yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 def _optional(values: npt.NDArray[np.int64], column: Any) -> pyarrow.Array:
