@@ -154,7 +154,7 @@ REQUESTS = Table("requests", "a request that was due, with its one outcome", (
     Column("session", "int64", "conversation to which it belongs", nullable=True),
     Column("turn", "int32", "place in its conversation, from 0", nullable=True),
     Column("replica", "int32", "replica that it was sent to", nullable=True),
-    Column("transport", "string", "the path that it took: lean, library, process (no server), foreign (another program sent it) or empty (never sent)"),
+    Column("transport", "string", "the path: kernel (assay's own, stamped by the kernel), lean (assay's own, stamped at the read), library, process (no server), foreign (another program sent it) or empty (never sent)"),
     Column("scheduled_ns", "int64", "when it was due"),
     Column("sent_ns", "int64", "just before its first byte was written; null: never sent", nullable=True),
     Column("connect_ns", "int64", "how long the new connection took, TLS included; null: one was kept alive", nullable=True),

@@ -14,7 +14,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from assay.spec.serving import Target
 from assay.traffic.chunks import Framed
@@ -43,8 +43,7 @@ class Kind(IntEnum):
 TEXT = frozenset({Kind.CONTENT, Kind.REASONING, Kind.TOOL})  # kinds that bear tokens
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Prompt:
+class Prompt(NamedTuple):
     """One text to be sent, as the traffic made it."""
 
     text: str = ""
@@ -58,8 +57,7 @@ class Prompt:
     expected: str | None = None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Ask:
+class Ask(NamedTuple):
     """What is wanted of a model, whatever the dialect."""
 
     task: str
@@ -76,8 +74,7 @@ class Ask:
     logprobs: bool = False
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Wire:
+class Wire(NamedTuple):
     """A request as it is sent. `path` begins with a slash and comes after the replica's URL and its own path."""
 
     path: str

@@ -1,8 +1,9 @@
 """How does a request go out and an answer come in, with as little as possible between the socket and the clock?
 
-HTTP/1.1 on a bare asyncio protocol.  The first thing that happens to a read is that its time is taken; then its bytes are put
-on a list, and only the end of the answer is looked for.  Framing, headers and text are taken apart after the end
-(`Exchange.reply`, `assay.traffic.sse`).  A request is written by one `write` to the socket, just after `sent_ns` is taken.
+HTTP/1.1 on a bare asyncio protocol.  A read's time is the kernel's, of when its bytes came (`assay.traffic.sockets`), or else is
+taken before anything else happens; then its bytes are put on a list, and only the end of the answer is looked for.  Framing,
+headers and text are taken apart after the end (`Exchange.reply`, `assay.traffic.sse`).  A request is written by one `write` to
+the socket, just after `sent_ns` is taken.
 
 A request is never processed twice: another connection is taken only if the server had closed a kept-alive one before its kernel
 took a byte of the request (`_untaken`); else a lost connection is that request's failure.  Redirects are not followed.
@@ -14,6 +15,7 @@ from __future__ import annotations
 import asyncio
 import os
 import select
+import socket
 import sys
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -26,13 +28,14 @@ from urllib.parse import urlsplit
 
 from assay.traffic.base import Answer, Ended, Reply, Wire
 from assay.traffic.chunks import LAST, Dechunker, Framed, plain_chunks
+from assay.traffic.sockets import Poller, connected, stamping
 
 if TYPE_CHECKING:
     import ssl
 
 HEAD_BYTES = 1 << 16  # longest head of an answer, all interim heads included
 READ_COST = 128  # bytes that a read costs beyond its data: a drip of single bytes must not fill the memory
-FRESH_NS = 1_000_000  # a connection that was idle for less is not looked at before it is used again
+FRESH_NS = 10_000_000  # a connection that was idle for less is not looked at before it is used again
 _END: Final = b"\r\n\r\n"
 _SAID_ALL: Final = b"data: [DONE]\n\n\r\n"  # the last event of a stream, and the end of its chunk
 _NONE, _CHUNKED, _LENGTH, _CLOSE = range(4)  # how an answer ends; none: its head has not come yet
@@ -185,7 +188,7 @@ class Exchange:
 
     __slots__ = (
         "_body_at", "_dechunker", "_ends", "_plain", "answer", "body", "connect_ns", "connection", "done", "done_ns", "ended", "head",
-        "live", "ns", "parts", "payload", "replica", "request", "room", "sent_ns", "transport", "why",
+        "live", "ns", "parts", "payload", "replica", "request", "room", "seen_ns", "sent_ns", "transport", "why",
     )  # fmt: skip
 
     def __init__(self, request: Any, payload: Any, room: int, done: Callable[[Exchange], None]) -> None:
@@ -201,6 +204,7 @@ class Exchange:
         self.connect_ns: int | None = None
         self.sent_ns: int | None = None
         self.done_ns = 0
+        self.seen_ns = 0  # when this process knew that it had ended: what follows is due from then on
         self.ended: Ended = "cancelled"
         self.why = ""
         self.head: Head | None = None
@@ -222,7 +226,8 @@ class Exchange:
             return
         self.live = False
         self.ended, self.why = ended, why
-        self.done_ns = monotonic_ns() if at_ns is None else at_ns
+        self.seen_ns = monotonic_ns()
+        self.done_ns = self.seen_ns if at_ns is None else at_ns
         self.payload = b""
         self.done(self)
 
@@ -335,7 +340,7 @@ class Connection(asyncio.Protocol):
     """One connection to a replica: one exchange at a time."""
 
     __slots__ = ("_exchange", "_fd", "_framing", "_left", "_poll", "_pool", "_socket", "_transport", "began_ns", "closed", "connect_ns",
-                 "idle_ns", "used")  # fmt: skip
+                 "idle_ns", "used", "way")  # fmt: skip
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
@@ -350,13 +355,14 @@ class Connection(asyncio.Protocol):
         self.idle_ns = 0
         self.used = False
         self.closed = False
+        self.way = "lean"
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
-        socket = transport.get_extra_info("socket")
-        if socket is not None and hasattr(select, "poll"):
+        link = transport.get_extra_info("socket")
+        if link is not None and hasattr(select, "poll"):
             self._poll = select.poll()
-            self._socket = socket.fileno()
+            self._socket = link.fileno()
             self._poll.register(self._socket, getattr(select, "POLLRDHUP", select.POLLHUP))
             if not self._pool.address.tls:
                 self._fd = self._socket
@@ -375,6 +381,7 @@ class Connection(asyncio.Protocol):
         transport = self._transport
         assert transport is not None
         exchange.connection = self
+        exchange.transport = self.way
         exchange.connect_ns, self.connect_ns = self.connect_ns, None
         self._exchange, self._framing = exchange, _NONE
         payload = exchange.payload
@@ -399,7 +406,11 @@ class Connection(asyncio.Protocol):
         return True
 
     def data_received(self, data: bytes) -> None:
-        ns = monotonic_ns()
+        """A read by asyncio's own transport."""
+        self.received(data, monotonic_ns())
+
+    def received(self, data: bytes, ns: int) -> None:
+        """A read, and when its bytes came."""
         exchange = self._exchange
         if exchange is None:  # nothing was asked: a farewell, or the rest of what was given up
             self._drop()
@@ -540,8 +551,10 @@ class Pool:
         self._open = 0
         self._all: set[Connection] = set()
         self._connecting: set[asyncio.Task[None]] = set()
-        self._hosts: list[str] = []
+        self._places: list[tuple[int, tuple[Any, ...]]] = []  # socket families and addresses of the host
         self._closed = False
+        self._poller: Poller | None = None
+        self._stamping = context is None and not address.tls and stamping()
 
     @property
     def open(self) -> int:
@@ -611,29 +624,40 @@ class Pool:
 
     async def _connected(self) -> Connection:
         loop = asyncio.get_running_loop()
-        address = self.address
-        hosts = self._hosts
-        if not hosts:
-            found = await loop.getaddrinfo(address.host, address.port, type=1)
-            hosts = self._hosts = list(dict.fromkeys(str(place[4][0]) for place in found))
-        name = address.host if address.tls else None
-        for number, host in enumerate(hosts):
+        places = self._places
+        if not places:
+            found = await loop.getaddrinfo(self.address.host, self.address.port, type=socket.SOCK_STREAM)
+            places = self._places = list(dict.fromkeys((int(place[0]), tuple(place[4])) for place in found))
+        for number, (family, place) in enumerate(places):
             try:
-                _, connection = await loop.create_connection(
-                    lambda: Connection(self), host, address.port, ssl=self._context, server_hostname=name
-                )
+                connection = await self._connected_to(loop, family, place)
             except OSError:
-                if number + 1 == len(hosts):
+                if number + 1 == len(places):
                     raise
                 continue
             if number:
-                self._hosts = [host, *(other for other in hosts if other != host)]
+                self._places = [(family, place), *(other for other in places if other != (family, place))]
             return connection
         raise OSError("the host has no address")
 
+    async def _connected_to(self, loop: asyncio.AbstractEventLoop, family: int, place: tuple[Any, ...]) -> Connection:
+        if self._stamping:
+            connection = Connection(self)
+            if self._poller is None:
+                self._poller = Poller(loop)
+            if await connected(loop, family, place, connection, self._poller):
+                connection.way = "kernel"
+                return connection
+            self._stamping = False
+        name = self.address.host if self.address.tls else None
+        _, connection = await loop.create_connection(
+            lambda: Connection(self), str(place[0]), self.address.port, ssl=self._context, server_hostname=name
+        )
+        return connection
+
     def _fail(self, ended: Ended, why: str) -> None:
         """A connection could not be made: the request that has waited longest has failed."""
-        self._hosts = []
+        self._places = []
         while self._waiting:
             exchange = self._waiting.popleft()
             if exchange.live:
@@ -679,6 +703,8 @@ class Pool:
             connection._drop()
         while self._all or self._connecting:
             await asyncio.sleep(0)
+        if self._poller is not None:
+            self._poller.close()
 
 
 def _plain(error: OSError) -> str:

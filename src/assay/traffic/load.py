@@ -29,8 +29,12 @@ from assay.traffic.window import Window
 NS: Final = 1_000_000_000
 SLICE_NS: Final = 50_000  # of parsing and preparing, before sockets are looked at again
 SEND_SLICE_NS: Final = 500_000  # of sending what is due, likewise
-FOLLOW_SLICE_NS: Final = 150_000  # of sending what follows something: streams that end together must not hold up the others
-SLICE_PER_REPLY_NS: Final = 2000  # so much longer for every reply that waits beyond a wave: the parsing keeps up, without a long halt
+FOLLOW_SLICE_NS: Final = (
+    150_000  # of sending what follows something: streams that end together must not hold up the others
+)
+SLICE_PER_REPLY_NS: Final = (
+    2000  # so much longer for every reply that waits beyond a wave: the parsing keeps up, without a long halt
+)
 REPLY_BYTES: Final = 1 << 14  # ... a long reply counts as several of so many bytes
 MOST_WAITING_BYTES: Final = 1 << 27  # of replies that wait to be parsed; beyond it, all of them are
 AHEAD: Final = 256  # bodies of an open loop that are made ahead
@@ -346,9 +350,9 @@ class Load:
 
     def _follow(self, exchange: Exchange, number: int) -> None:
         for after in self.agenda.followers(number):
-            due = self.agenda.after(after, exchange.done_ns)
-            if exchange.ended == "refused" and exchange.done_ns + REFUSED_PAUSE_NS > due:
-                due = exchange.done_ns + REFUSED_PAUSE_NS
+            due = self.agenda.after(after, exchange.seen_ns)
+            if exchange.ended == "refused" and exchange.seen_ns + REFUSED_PAUSE_NS > due:
+                due = exchange.seen_ns + REFUSED_PAUSE_NS
             if due >= self.agenda.end_ns:
                 continue
             if self._session[number] >= 0 and self._session[after] == self._session[number]:

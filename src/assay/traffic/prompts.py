@@ -23,7 +23,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
 SYNTHETIC: Final = "synthetic"
 CANARY: Final = KINDS.index("canary")
+NORMAL: Final = KINDS.index("normal")
 FIXED: Final = frozenset(KINDS.index(kind) for kind in ("identity", "rerun", "needle"))
 TOOLS: Final = frozenset(PAUSES.index(pause) for pause in ("tool", "retrieval"))
 FRAMES: Final = {"completions": Frame(special=True), "embeddings": Frame(special=True), "rerank": Frame()}
@@ -84,6 +85,24 @@ def _without_source(scenario: Scenario, serving: Serving) -> Problem | None:
     return None
 
 
+class _Columns(NamedTuple):
+    """A schedule's columns whose items are Python's numbers: an array's own cost four times as much."""
+
+    schedule: Schedule
+    seed: memoryview
+    kind: memoryview
+    tokens_in: memoryview
+    tokens_out: memoryview
+    example: memoryview
+
+    @classmethod
+    def of(cls, schedule: Schedule) -> _Columns:
+        """The columns of a schedule."""
+        names = cls._fields[1:]
+        arrays = (np.ascontiguousarray(getattr(schedule, name)) for name in names)
+        return cls(schedule, *(memoryview(array) for array in arrays))  # type: ignore[arg-type]
+
+
 class Prompts:
     """What a launch sends. Every method depends on its arguments alone; memory does not grow with requests."""
 
@@ -101,13 +120,24 @@ class Prompts:
         self._frame = FRAMES.get(serving.task) or chat_frame(tokenizer)
         self._words = self._task not in SILENT and self.scenario.letter not in ("I", "A")
         self._synthetic = self._maker()
+        self._common = self._words and not self._raw  # text of a length, one message
+        self._columns: _Columns | None = None
 
     # ---- what others ask -----------------------------------------------------------------------------------------
 
     def prompt(self, schedule: Schedule, i: int, history: Sequence[Json] = ()) -> Prompt:
         """What request `i` sends. `history`: what `after` gave for the turn before; empty for a first turn."""
-        seed, kind = int(schedule.seed[i]), int(schedule.kind[i])
-        asked_in, asked_out = int(schedule.tokens_in[i]), int(schedule.tokens_out[i])
+        columns = self._columns
+        if columns is None or columns.schedule is not schedule:
+            columns = self._columns = _Columns.of(schedule)
+        seed, kind, asked_in, asked_out = columns.seed[i], columns.kind[i], columns.tokens_in[i], columns.tokens_out[i]
+        if self._common and kind == NORMAL and not history and i not in schedule.blocks:
+            example = columns.example[i]
+            return Prompt(
+                text=self._words_of(seed ^ self._salt, asked_in, self._shared), tokens_in=None if asked_in < 0 else asked_in,
+                tokens_out=None if asked_out < 0 else asked_out, example=None if example < 0 else str(example),
+                expected=schedule.expected.get(i),
+            )  # fmt: skip
         if history and int(schedule.pause_kind[i]) in TOOLS:
             made = self._tool_step(seed, history)
         elif kind == CANARY and self._task not in SILENT:
@@ -209,9 +239,11 @@ class Prompts:
         return {"I": self._image, "A": self._characters}.get(self.scenario.letter, self._text)
 
     def _text(self, number: int, n: int, history: Sequence[Json], shared: int) -> Prompt:
+        return _said(self._words_of(number, n, shared), history)
+
+    def _words_of(self, number: int, n: int, shared: int) -> str:
         group = (self._salt + mix(number ^ IDENTITY) % self._asked.prefixes) & MASK if shared else 0
-        text = self.texts.make(max(n, 1), number, shared=shared, group=group, unique=self._busts)
-        return _said(text, history)
+        return self.texts.make(max(n, 1), number, shared=shared, group=group, unique=self._busts)
 
     def _documents(self, number: int, n: int, history: Sequence[Json], shared: int) -> Prompt:
         reranks = self.scenario.letter == "R"
@@ -282,7 +314,7 @@ class Prompts:
             *made.messages[1:],
         )
         text = made.text if made.messages and len(made.messages) > 1 else begin + made.text
-        return replace(made, text=text, messages=messages)
+        return made._replace(text=text, messages=messages)
 
     def _number(self, schedule: Schedule, i: int) -> int:
         """Which row request `i` sends: all turns of a conversation the same."""

@@ -178,8 +178,8 @@ class Texts:
         code = min(m, self._digits if digits is None else digits) if unique else 0
         parts, left = [], x
         for _ in range(code):
-            left, digit = divmod(left, base)
-            parts.append(pieces[digit])
+            parts.append(pieces[left % base])
+            left //= base
         begin, end = mix(x), int(last and m > code)
         text, missing = self.pool.slice(begin, m - code - end)
         parts.append(text)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -59,7 +58,7 @@ def test_other_tasks_have_other_paths_and_keys() -> None:
 
 
 def test_a_task_of_another_name_is_known_by_what_it_asks_with() -> None:
-    assert BACKEND.wire(replace(CHAT, task="own"), TARGET).path == "/v1/chat/completions"
+    assert BACKEND.wire(CHAT._replace(task="own"), TARGET).path == "/v1/chat/completions"
     assert BACKEND.wire(Ask(task="own", model="m", query="q", documents=DOCUMENTS), TARGET).path == "/v1/rerank"
     assert BACKEND.wire(Ask(task="own", model="m", documents=DOCUMENTS), TARGET).path == "/v1/embeddings"
     assert BACKEND.wire(Ask(task="own", model="m", prompt="p"), TARGET).path == "/v1/completions"

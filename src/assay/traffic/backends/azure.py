@@ -10,7 +10,6 @@ Source: https://learn.microsoft.com/azure/ai-foundry/openai/reference.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import lru_cache
 from typing import Final
 from urllib.parse import quote
@@ -28,7 +27,7 @@ def wire(ask: Ask, target: Target) -> Wire:
     """What goes over the connection: OpenAI's body at the deployment's path."""
     deployment = option(target, "deployment") or ask.model
     version = option(target, "api_version") or API_VERSION
-    made = _OPENAI(ask if ask.model == deployment else replace(ask, model=deployment), target)
+    made = _OPENAI(ask if ask.model == deployment else ask._replace(model=deployment), target)
     if "path" in target.options:
         return made
     return Wire(path=_path(kind_of(ask), deployment, version), body=made.body, headers=made.headers)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from assay.traffic.base import Ask, Prompt, Task
 
 
 def ask(prompt: Prompt, asked: Ask) -> Ask:
     """The ask with the documents; a prompt without any is one document itself."""
-    return replace(asked, documents=prompt.documents or (prompt.text,), stream=False, max_tokens=None)
+    return asked._replace(documents=prompt.documents or (prompt.text,), stream=False, max_tokens=None)
 
 
 TASK = Task(name="embeddings", streams=False, ask=ask)

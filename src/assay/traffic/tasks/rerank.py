@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from assay.traffic.base import Ask, Prompt, Task
 
 
 def ask(prompt: Prompt, asked: Ask) -> Ask:
     """The ask with the query and the documents."""
-    return replace(asked, query=prompt.query, documents=prompt.documents, stream=False, max_tokens=None)
+    return asked._replace(query=prompt.query, documents=prompt.documents, stream=False, max_tokens=None)
 
 
 TASK = Task(name="rerank", streams=False, ask=ask)

@@ -1,0 +1,205 @@
+"""When did the bytes reach this machine, however late this process looked?
+
+Where the kernel can tell (Linux, without TLS), it stamps what comes in (SO_TIMESTAMPNS), and a read gives the stamp with the
+bytes.  A time is then right even if the process was busy with another stream, waited for a processor or was asleep: 512 streams
+in step cost 0.1 ms at p99 instead of some milliseconds.  asyncio's transports cannot pass the stamp on, so these connections are read
+here: one epoll for all of a replica's, which the loop watches like any descriptor.
+
+A stamp is the kernel's wall clock, held against the monotonic one at each look.  One that cannot be (the wall clock was set
+meanwhile) counts as the time of the read.  Of several packets in one read, the last one's stamp is given.
+Source: socket(7), epoll(7); Documentation/networking/timestamping.rst of Linux.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import select
+import socket
+import struct
+import sys
+from time import monotonic_ns, time_ns
+from typing import Any, Final, Protocol, cast
+
+SO_TIMESTAMPNS: Final = 35  # include/uapi/asm-generic/socket.h; the module socket does not name it
+READ_BYTES: Final = 1 << 14
+LONGEST_AGO_NS: Final = 10_000_000_000  # a stamp that is older was made by another clock
+CLOCKS_APART_NS: Final = 5000  # between looks at the two clocks, at most; else the process was interrupted in between
+_ANCILLARY: Final = socket.CMSG_SPACE(16) if hasattr(socket, "CMSG_SPACE") else 0
+_TIMESPEC: Final = struct.Struct("qq")
+NS: Final = 1_000_000_000
+
+
+def stamping() -> bool:
+    """Whether the kernel can stamp what comes in."""
+    return sys.platform.startswith("linux") and hasattr(select, "epoll") and sys.maxsize > 1 << 32
+
+
+class Receiver(Protocol):
+    """What a link tells of its connection."""
+
+    def received(self, data: bytes, ns: int) -> None:
+        """Bytes came, at this monotonic time."""
+
+    def eof_received(self) -> None:
+        """The other side says no more."""
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """It is closed; called once."""
+
+
+class Poller:
+    """Watches links, and reads those that have something."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.loop = loop
+        self._epoll = select.epoll()
+        self._links: dict[int, Link] = {}
+        self._ahead_ns = time_ns() - monotonic_ns()  # the wall clock's, of the monotonic one
+        loop.add_reader(self._epoll.fileno(), self._look)
+
+    def watch(self, link: Link) -> None:
+        """Read it from now on."""
+        self._links[link.fd] = link
+        self._epoll.register(link.fd, select.EPOLLIN | select.EPOLLRDHUP)
+
+    def want(self, link: Link, *, room: bool) -> None:
+        """Tell it when there is room to write, or no longer."""
+        self._epoll.modify(link.fd, select.EPOLLIN | select.EPOLLRDHUP | (select.EPOLLOUT if room else 0))
+
+    def forget(self, link: Link) -> None:
+        """Read it no more."""
+        if self._links.pop(link.fd, None) is not None:
+            self._epoll.unregister(link.fd)
+
+    def close(self) -> None:
+        """Stop watching."""
+        if not self._epoll.closed:
+            self.loop.remove_reader(self._epoll.fileno())
+            self._epoll.close()
+
+    def _look(self) -> None:
+        events = self._epoll.poll(0)
+        before, wall, now = monotonic_ns(), time_ns(), monotonic_ns()
+        if now - before < CLOCKS_APART_NS:
+            self._ahead_ns = wall - before
+        ahead, links = self._ahead_ns, self._links
+        for fd, event in events:
+            link = links.get(fd)
+            if link is not None:
+                link.ready(event, ahead)
+
+
+class Link:
+    """One connection: what asyncio calls a transport, as far as it is needed, with the kernel's stamps."""
+
+    __slots__ = ("_closed", "_left", "_poller", "_receiver", "_recvmsg", "_socket", "fd")
+
+    def __init__(self, sock: socket.socket, receiver: Receiver, poller: Poller) -> None:
+        self._socket, self._receiver, self._poller = sock, receiver, poller
+        self._recvmsg = sock.recvmsg
+        self._left = b""  # to be written when there is room
+        self._closed = False
+        self.fd = sock.fileno()
+
+    def begin(self) -> None:
+        """Read from now on."""
+        self._poller.watch(self)
+
+    def ready(self, event: int, ahead_ns: int) -> None:
+        """Something can be read or written."""
+        if event & select.EPOLLOUT:
+            self._write_left()
+        if not event & ~select.EPOLLOUT or self._closed:
+            return
+        try:
+            data, ancillary, _, _ = self._recvmsg(READ_BYTES, _ANCILLARY)
+        except (BlockingIOError, InterruptedError):
+            return
+        except OSError as error:
+            self._close(error)
+            return
+        if not data:
+            self._receiver.eof_received()
+            self._close(None)
+            return
+        ns = monotonic_ns()
+        if ancillary:
+            seconds, rest = _TIMESPEC.unpack(ancillary[0][2])
+            stamp = seconds * NS + rest - ahead_ns
+            if ns - LONGEST_AGO_NS < stamp < ns:
+                ns = stamp
+        self._receiver.received(data, ns)
+
+    def write(self, data: bytes) -> None:
+        """Send it, now or as soon as there is room."""
+        if self._closed:
+            return
+        if self._left:
+            self._left += data
+            return
+        self._left = data
+        self._write_left()
+        if self._left and not self._closed:
+            self._poller.want(self, room=True)
+
+    def _write_left(self) -> None:
+        try:
+            taken = self._socket.send(self._left)
+        except (BlockingIOError, InterruptedError):
+            return
+        except OSError as error:
+            self._close(error)
+            return
+        self._left = self._left[taken:]
+        if not self._left:
+            self._poller.want(self, room=False)
+
+    def abort(self) -> None:
+        """Close it."""
+        self._close(None)
+
+    def is_closing(self) -> bool:
+        """Whether it is closed."""
+        return self._closed
+
+    def get_extra_info(self, name: str, default: Any = None) -> Any:
+        """The socket."""
+        return self._socket if name == "socket" else default
+
+    def _close(self, error: Exception | None) -> None:
+        if self._closed:
+            return
+        self._closed = True
+        self._poller.forget(self)
+        self._poller.loop.call_soon(self._ended, error)
+
+    def _ended(self, error: Exception | None) -> None:
+        self._receiver.connection_lost(error)
+        self._socket.close()
+
+
+async def connected(
+    loop: asyncio.AbstractEventLoop, family: int, address: tuple[Any, ...], receiver: Any, poller: Poller
+) -> bool:
+    """Connect `receiver` to an address, stamped by the kernel. False: this kernel does not stamp; nothing was connected.
+
+    Raises:
+        OSError: no connection could be made.
+    """
+    sock = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        sock.setblocking(False)
+        try:
+            sock.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
+        except OSError:
+            sock.close()
+            return False
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        await loop.sock_connect(sock, address)
+    except BaseException:
+        sock.close()
+        raise
+    link = Link(sock, cast(Receiver, receiver), poller)
+    receiver.connection_made(link)
+    link.begin()
+    return True
