@@ -1,8 +1,9 @@
 """Which path did the requests take?
 
-assay's own protocol (lean) stamps the socket's read before anything is parsed; a library (for proxies and HTTP/2) does so later and costs
-more of the client.  Times from different paths differ by what the path costs, so a configuration that used several is a warning, and the slower
-path is a note.  Foreign results say nothing of their path.
+assay's own protocol takes the kernel's stamp of when bytes came (kernel; Linux, without TLS), or stamps the socket's read before
+anything is parsed (lean); a library (for proxies and HTTP/2) does so later and costs more of the client.  Times from different
+paths differ by what the path costs, so a configuration that used several is a warning, and the slower path is a note.  Foreign
+results say nothing of their path.
 Cannot tell: how much later; `assay doctor client` measures it for each path.
 """
 
