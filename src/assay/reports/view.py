@@ -270,7 +270,7 @@ class View:
 
     @cached_property
     def rules(self) -> tuple[Rule, ...]:
-        """The twelve rules of Hoefler and Belli, answered. They need scipy.stats, whose import takes half a second."""
+        """The twelve rules of Hoefler and Belli, answered."""
         return self.answers()
 
     @property

@@ -9,6 +9,7 @@ Cannot tell: whether the workload stands for what the reader cares about.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -20,6 +21,7 @@ from assay.metrics.estimate import Estimate, Value
 from assay.metrics.format import count, given, show
 from assay.metrics.measured import Measured
 from assay.spec.plan import plan
+from assay.stats.normality import shapiro, skewness
 from assay.units import NS_PER_S
 from assay.verdict.judge import Judgement
 from assay.verdict.timing import is_timing, own
@@ -354,13 +356,10 @@ def _pictures(measured: Measured) -> _Answered:
 
 def shape(values: tuple[float, ...]) -> tuple[float, float]:
     """Skewness and the p-value of Shapiro and Wilk's test of the logarithms of positive values (3 or more)."""
-    import numpy as np
-    from scipy import stats
-
-    logs = np.log(np.asarray(values, dtype=np.float64))
-    if float(np.ptp(logs)) == 0.0:
+    logs = [math.log(value) for value in values]
+    if min(logs) == max(logs):
         return 0.0, 1.0
-    return float(stats.skew(logs, bias=len(logs) < 4)), float(stats.shapiro(logs).pvalue)
+    return skewness(logs), shapiro(logs)[1]
 
 
 # ---- what papers are asked for -----------------------------------------------------------------------------------
