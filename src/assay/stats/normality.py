@@ -57,7 +57,7 @@ def skewness(values: Sequence[float] | Floats) -> float:
     if second == 0.0:
         return 0.0
     plain = float((away**3).mean()) / second**1.5
-    return plain if n < 4 else plain * math.sqrt(n * (n - 1)) / (n - 2)
+    return plain if n < 4 else float(plain * math.sqrt(n * (n - 1)) / (n - 2))
 
 
 def _weights(n: int) -> Floats:
