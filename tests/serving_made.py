@@ -169,6 +169,8 @@ class ServingMade:
         turn: int | None = None,
         client: int = 0,
         connect_s: float | None = None,
+        tokenize_s: float | None = None,
+        prefill_s: float | None = None,
         cached: int | None = None,
         reasoning_tokens: int | None = None,
         finish_reason: str | None = "length",
@@ -221,7 +223,8 @@ class ServingMade:
             [due + ns(t) - sent for t in times] if sent is not None else [],
             marks if sent is not None else [],
             (list(chars) if chars is not None else [4 if mark in (1, 2, 3) else 0 for mark in marks]) if sent is not None else [],
-            400, 40 * len(times), text, None, list(logprobs),
+            400, 40 * len(times), text, None, list(logprobs), None if tokenize_s is None else ns(tokenize_s),
+            None if prefill_s is None else ns(prefill_s),
         ))  # fmt: skip
         if planned:
             self.arrival(

@@ -93,3 +93,14 @@ def test_migrations_are_chained_in_order_and_a_gap_is_not_jumped() -> None:
 def test_every_format_since_the_first_can_be_read_and_is_in_the_history() -> None:
     assert sorted(HISTORY) == list(range(1, FORMAT_VERSION + 1))
     assert all(steps_from(version) is not None for version in HISTORY)
+
+
+def test_requests_of_format_3_say_nothing_of_the_time_inside_a_model() -> None:
+    step = migrations.MIGRATIONS[3]
+    old = pa.table({"request": [1, 2]})
+    read = step.table("requests", lambda _: old)
+    assert read is not None
+    assert read.column_names == ["request", "tokenize_ns", "prefill_ns"]
+    assert read["prefill_ns"].to_pylist() == [None, None]
+    assert step.table("steps", lambda _: old) is old
+    assert step.table("requests", lambda _: None) is None

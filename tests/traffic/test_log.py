@@ -32,7 +32,7 @@ FULL = Row(
 SAID = Answer(
     status="ok", finish_reason="stop", tokens_in=3, tokens_out=2, tokens_reasoning=1, tokens_cached=0,
     chunk_ns=[1100, 1200, 1300, 1400], chunk_kind=[0, 2, 1, 5], chunk_chars=[0, 3, 4, 0], text="text", reasoning="why",
-    logprobs=[-0.5, -1.5],
+    logprobs=[-0.5, -1.5], tokenize_ns=7,
 )  # fmt: skip
 
 
@@ -44,6 +44,7 @@ def test_a_row_has_every_column_of_the_table() -> None:
         "http_status": 200, "error": None, "finish_reason": "stop", "tokens_in": 3, "tokens_out": 2, "tokens_reasoning": 1,
         "tokens_cached": 0, "chunk_ns": [100, 200, 300, 400], "chunk_kind": [0, 2, 1, 5], "chunk_chars": [0, 3, 4, 0],
         "bytes_out": 10, "bytes_in": 20, "text": "text", "reasoning": "why", "logprobs": [-0.5, -1.5],
+        "tokenize_ns": 7, "prefill_ns": None,
     }]  # fmt: skip
 
 

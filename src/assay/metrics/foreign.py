@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Final
 
 from assay.metrics.estimate import Absent, Estimate, Value
+from assay.metrics.inside import BEHIND_A_SERVER
 from assay.metrics.measured import Measured
 from assay.metrics.peer_numbers import NAMES
 from assay.metrics.requests import WINDOW
@@ -39,6 +40,10 @@ def unknowable(measured: Measured, metrics: Collection[str]) -> Mapping[str, Abs
         )
         return dict.fromkeys(metrics, Absent(reason="not_measured", detail=words))
     found = {name: _of_peers(title) for name in PEERS if not name.endswith(f"_{foreign.get('tool')}")}
+    found |= {
+        name: Absent(reason="not_applicable", detail=BEHIND_A_SERVER)
+        for name in ("tokenize_time_p50", "prefill_time_p50")
+    }
     found["connect_time_p50"] = Absent(
         reason="not_measured", detail=f"the imported file of {title} does not say how long connections took to set up"
     )

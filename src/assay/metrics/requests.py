@@ -49,8 +49,8 @@ class Served:
 
     requests: one row per request of every launch, by launch and due time, without lists and texts; with configuration, block, role,
         ok, counted, inside (half-open window), met, tokens (float, null: unknown), tokens_from (usage | tokenizer), text_chunks,
-        and in seconds lag_s (without a new connection's set-up), connect_s, ttft_s, ttft_visible_s, ttft_sent_s, tpot_s, e2e_s,
-        worst_gap_s (the longest time per token between two chunks).
+        and in seconds lag_s (without a new connection's set-up), connect_s, tokenize_s, prefill_s, ttft_s, ttft_visible_s,
+        ttft_sent_s, tpot_s, e2e_s, worst_gap_s (the longest time per token between two chunks).
     windows: one row per launch: launch, configuration, block, role, t0_ns, begin_ns, end_ns, seconds (null: no window),
         tokens (in the window; null: unknown), unknown and evenly (answers without a count; whose tokens were spread evenly).
     gaps: per launch the times per token between the chunks of counted requests, by due time, in seconds.
@@ -207,6 +207,8 @@ def _times(requests: pl.DataFrame) -> pl.DataFrame:
         lag_s=(pl.col("sent_ns") - pl.col("connect_ns").fill_null(0) - pl.col("scheduled_ns")).clip(lower_bound=0)
         / NS_PER_S,
         connect_s=pl.col("connect_ns") / NS_PER_S,
+        tokenize_s=pl.col("tokenize_ns") / NS_PER_S,
+        prefill_s=pl.col("prefill_ns") / NS_PER_S,
         ttft_s=since("first_token_ns"),
         ttft_visible_s=since("first_visible_ns"),
         ttft_sent_s=since("first_token_ns", "sent_ns"),

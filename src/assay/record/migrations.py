@@ -27,6 +27,18 @@ def _same_table(name: str, read: ReadTable) -> pyarrow.Table | None:
     return read(name)
 
 
+def _with_times_inside(name: str, read: ReadTable) -> pyarrow.Table | None:
+    """Requests without what a model in this process spends before its first token: nobody had written it down."""
+    import pyarrow as pa
+
+    table = read(name)
+    if name != "requests" or table is None:
+        return table
+    for column in ("tokenize_ns", "prefill_ns"):
+        table = table.append_column(column, pa.nulls(table.num_rows, pa.int64()))
+    return table
+
+
 @dataclass(frozen=True, kw_only=True)
 class Migration:
     """One step to the next format version."""
@@ -37,7 +49,11 @@ class Migration:
 
 
 # format version that is read -> the step to the next one
-MIGRATIONS: dict[int, Migration] = {1: Migration(), 2: Migration()}  # both only add: tables and optional keys
+MIGRATIONS: dict[int, Migration] = {
+    1: Migration(),  # 1 and 2 only add: tables and optional keys
+    2: Migration(),
+    3: Migration(table=_with_times_inside),
+}
 
 
 def steps_from(version: int, migrations: Mapping[int, Migration] = MIGRATIONS) -> tuple[Migration, ...] | None:

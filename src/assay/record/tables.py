@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pyarrow
 
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 # Format history: shown in the reference page; a new version needs its step in record/migrations.py
 HISTORY: dict[int, str] = {
-    3: "(assay 0.3.0) tables arrivals, requests and token_counts; the manifest may hold schedules; the experiment may have [serving]",
+    4: "(assay 0.3.0) requests have tokenize_ns and prefill_ns; the path of a request may be kernel",
+    3: "(assay 0.3.0, before its release) tables arrivals, requests and token_counts; the manifest may hold schedules; the experiment may have [serving]",
     2: "(assay 0.2.0) table trials; launches may have the status contaminated; the manifest may hold looks and session",
     1: "(assay 0.1.0) first format: launches, steps, examples, samples, fingerprints, events, telemetry",
 }
@@ -179,6 +180,8 @@ REQUESTS = Table("requests", "a request that was due, with its one outcome", (
     Column("text", "string", "the answer's text; null if it was not kept or there is none", nullable=True),
     Column("reasoning", "string", "the answer's reasoning text, likewise", nullable=True),
     Column("logprobs", "list<float64>", "log probabilities of the answer's tokens, where they were asked for"),
+    Column("tokenize_ns", "int64", "how long the prompt's tokens took, where the model is in this process", nullable=True),
+    Column("prefill_ns", "int64", "likewise, from then until the first token of the answer was known", nullable=True),
 ), order=("launch", "request"))  # fmt: skip
 
 TOKEN_COUNTS = Table("token_counts", "a request whose tokens were counted by the tokenizer, after the load", (

@@ -554,7 +554,7 @@ class Pool:
         self._places: list[tuple[int, tuple[Any, ...]]] = []  # socket families and addresses of the host
         self._closed = False
         self._poller: Poller | None = None
-        self._stamping = context is None and not address.tls and stamping()
+        self.stamping = context is None and not address.tls and stamping()
 
     @property
     def open(self) -> int:
@@ -641,14 +641,14 @@ class Pool:
         raise OSError("the host has no address")
 
     async def _connected_to(self, loop: asyncio.AbstractEventLoop, family: int, place: tuple[Any, ...]) -> Connection:
-        if self._stamping:
+        if self.stamping:
             connection = Connection(self)
             if self._poller is None:
                 self._poller = Poller(loop)
             if await connected(loop, family, place, connection, self._poller):
                 connection.way = "kernel"
                 return connection
-            self._stamping = False
+            self.stamping = False
         name = self.address.host if self.address.tls else None
         _, connection = await loop.create_connection(
             lambda: Connection(self), str(place[0]), self.address.port, ssl=self._context, server_hostname=name

@@ -86,6 +86,7 @@ class Plan:
     first_byte_ns: int | None = None
     room: int = 1 << 26  # bytes of the largest answer
     client: int = 0
+    awake_ns: int = 0  # the timer wakes up so much early and waits awake
     noted: memoryview | None = None  # a place for the due time of each request, which outlives the process
 
 
@@ -133,7 +134,7 @@ class Load:
         self._failure: Exception | None = None
         self._finished = asyncio.Event()
         self._cold_ended: asyncio.Event | None = None
-        self._timer = Timer(loop, self._fire)
+        self._timer = Timer(loop, self._fire, plan.awake_ns)
 
     # ---- from begin to end
 

@@ -33,7 +33,7 @@ LONGEST_ERROR = 500
 _NUMBERS: Final = (
     "request", "phase", "kind", "stream", "session", "turn", "replica", "transport", "scheduled_ns", "sent_ns", "connect_ns",
     "first_byte_ns", "first_token_ns", "first_visible_ns", "last_token_ns", "done_ns", "status", "http_status", "tokens_in",
-    "tokens_out", "tokens_reasoning", "tokens_cached", "bytes_out", "bytes_in", "chunks", "logprobs",
+    "tokens_out", "tokens_reasoning", "tokens_cached", "bytes_out", "bytes_in", "tokenize_ns", "prefill_ns", "chunks", "logprobs",
 )  # fmt: skip
 _NAMED: Final = {"phase": PHASES, "kind": KINDS, "transport": TRANSPORTS, "status": STATUSES}
 _CODES: Final = {name: {word: code for code, word in enumerate(words)} for name, words in _NAMED.items()}
@@ -128,7 +128,8 @@ class RequestLog:
             row.scheduled_ns, _n(row.sent_ns), _n(row.connect_ns), _n(row.first_byte_ns), _n(times.first_token_ns),
             _n(times.first_visible_ns), _n(times.last_token_ns), _n(row.done_ns), _CODES["status"][answer.status],
             _n(row.http_status), _n(answer.tokens_in), _n(answer.tokens_out), _n(answer.tokens_reasoning),
-            _n(answer.tokens_cached), row.bytes_out, row.bytes_in, len(answer.chunk_ns), len(answer.logprobs),
+            _n(answer.tokens_cached), row.bytes_out, row.bytes_in, _n(answer.tokenize_ns), _n(answer.prefill_ns),
+            len(answer.chunk_ns), len(answer.logprobs),
         ])  # fmt: skip
         waiting.chunk_ns.fromlist(answer.chunk_ns)
         waiting.chunk_kind += bytes(answer.chunk_kind)

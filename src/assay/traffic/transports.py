@@ -133,6 +133,11 @@ def _lean(url: str, client: Client, sign: Sign | None) -> Lean:
     return Lean(Pool(address, most=client.connections, connect_timeout_s=timeout_s, context=context), url, sign)
 
 
+def stamped(way: Way) -> bool:
+    """Whether the kernel stamps what comes back, so that this process need not be quick to look."""
+    return isinstance(way, Lean) and way.pool.stamping
+
+
 def tls_context(*, verify: bool) -> ssl.SSLContext:
     """For https. Without `verify` any certificate will do."""
     import ssl

@@ -1,0 +1,30 @@
+"""What a model in this process spends before its first token (backend `process`); servers do not tell it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Final
+
+import polars as pl
+
+from assay.metrics.estimate import Absent, Value
+from assay.metrics.latencies import percentile
+from assay.metrics.measured import Measured
+
+BEHIND_A_SERVER: Final = (
+    "the answers came from a server, which does not tell it; a model in this process does (backend process)"
+)
+
+
+def middle(measured: Measured, column: str, name: str) -> Mapping[str, Value]:
+    """The pooled median of a column per configuration; not applicable where no model ran in this process."""
+    found = percentile(measured, column, 0.5, name, BEHIND_A_SERVER, pl.col(column).is_not_null())
+    if measured.counted_requests[column].null_count() < measured.counted_requests.height:
+        return found
+    return {
+        configuration: replace(value, reason="not_applicable", detail=BEHIND_A_SERVER)
+        if isinstance(value, Absent)
+        else value
+        for configuration, value in found.items()
+    }
