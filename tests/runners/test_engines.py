@@ -65,3 +65,15 @@ def test_an_answer_that_drips_for_ever_is_given_up(first: bytes, monkeypatch: py
     monkeypatch.setattr(engines, "ASK_S", 0.1)
     with answering(first, again=b":") as url:
         assert engines.described([url]) == {}
+
+
+def test_who_is_silent_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def silent(url: str, headers: object, **_: object) -> bytes:
+        asked.append(url)
+        raise TimeoutError("no whole page within 2 s")
+
+    monkeypatch.setattr(engines, "fetch", silent)
+    assert engines.described(["http://127.0.0.1:1/"]) == {}
+    assert len(asked) == 1

@@ -141,7 +141,10 @@ def _purpose(target: Target, planned: PlannedLaunch) -> object:
 def described(urls: Sequence[str]) -> dict[str, Any]:
     """What the first replica says of itself, by path; {} if it says nothing. Nothing secret is asked for or kept."""
     for path in DESCRIBED_AT if urls else ():
-        said = _asked(urls[0].rstrip("/") + path)
+        try:
+            said = _asked(urls[0].rstrip("/") + path)
+        except TimeoutError:  # who is silent here will be silent at the other paths, too
+            return {}
         if said is not None:
             return {"path": path, "said": said}
     return {}
@@ -150,6 +153,8 @@ def described(urls: Sequence[str]) -> dict[str, Any]:
 def _asked(url: str) -> str | None:
     try:
         content = json.loads(fetch(url, {"accept": "application/json"}, timeout_s=ASK_S, most=MIB))
+    except TimeoutError:
+        raise
     # an address may lead to anything, a mail server too
     except (OSError, ValueError, RecursionError, http.client.HTTPException):
         return None
