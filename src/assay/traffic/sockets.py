@@ -81,7 +81,7 @@ class Poller:
         events = self._epoll.poll(0)
         before, wall, now = monotonic_ns(), time_ns(), monotonic_ns()
         if now - before < CLOCKS_APART_NS:
-            self._ahead_ns = wall - before
+            self._ahead_ns = wall - (before + now) // 2
         ahead, links = self._ahead_ns, self._links
         for fd, event in events:
             link = links.get(fd)
