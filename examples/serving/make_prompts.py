@@ -1,6 +1,6 @@
 """What should the small model answer?  Questions, and its own answers made one by one in this process, as a reference.
 
-    python examples/serving/make_prompts.py MODEL OUT.jsonl [--prompts 24] [--tokens 32]
+    python examples/serving/make_prompts.py MODEL OUT.jsonl [--prompts 72] [--tokens 32]
 
 Greedy, float32, one prompt at a time, no server and no batching: a fleet that gives other answers has changed the result.
 It needs torch and transformers, and takes about ten seconds.
@@ -33,7 +33,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("model", type=Path)
     parser.add_argument("out", type=Path)
-    parser.add_argument("--prompts", type=int, default=24)
+    parser.add_argument("--prompts", type=int, default=72)
     parser.add_argument("--tokens", type=int, default=32)
     asked = parser.parse_args()
 
