@@ -206,6 +206,36 @@ def test_a_cap_on_connections_holds_and_every_request_gets_its_turn() -> None:
     assert [heard.number for heard in made.heard] == list(range(20))
 
 
+def test_an_answer_before_all_was_asked_ends_the_connection_and_no_request_is_mixed_with_the_rest_of_another() -> None:
+    begins: list[bytes] = []
+    over = threading.Event()
+
+    def serve(listening: socket.socket) -> None:
+        links = []
+        for _ in range(2):
+            link, _ = listening.accept()
+            links.append(link)
+            begins.append(link.recv(4096)[:5])
+            link.sendall(OK)
+        over.wait(10.0)
+        for link in links:
+            link.close()
+
+    async def use(pool: Pool) -> list[Exchange]:
+        return [await sent(pool, Wire(path="/", body=b"x" * (32 << 20))), await sent(pool)]
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = threading.Thread(target=serve, args=(listening,))
+        thread.start()
+        try:
+            found = pooled(f"http://127.0.0.1:{listening.getsockname()[1]}", use)
+        finally:
+            over.set()
+            thread.join(10.0)
+    assert [one.ended for one in found] == ["complete", "complete"]
+    assert begins == [b"POST ", b"POST "]
+
+
 def test_connections_can_be_opened_ahead() -> None:
     async def use(pool: Pool) -> list[Exchange]:
         pool.warm(4)

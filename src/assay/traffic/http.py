@@ -339,8 +339,8 @@ class Exchange:
 class Connection(asyncio.Protocol):
     """One connection to a replica: one exchange at a time."""
 
-    __slots__ = ("_exchange", "_fd", "_framing", "_left", "_poll", "_pool", "_socket", "_transport", "began_ns", "closed", "connect_ns",
-                 "idle_ns", "used", "way")  # fmt: skip
+    __slots__ = ("_exchange", "_fd", "_framing", "_left", "_poll", "_pool", "_socket", "_transport", "_unsent", "began_ns", "closed",
+                 "connect_ns", "idle_ns", "used", "way")  # fmt: skip
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
@@ -354,6 +354,7 @@ class Connection(asyncio.Protocol):
         self.connect_ns: int | None = None  # until the first exchange has taken it
         self.idle_ns = 0
         self.used = False
+        self._unsent = False  # not all of the last request went out at once
         self.closed = False
         self.way = "lean"
 
@@ -402,6 +403,7 @@ class Connection(asyncio.Protocol):
             exchange.finish("closed", f"reset: {error.strerror}")
             return True
         if taken < len(payload):
+            self._unsent = True
             transport.write(payload[taken:])
         return True
 
@@ -461,11 +463,16 @@ class Connection(asyncio.Protocol):
         head = exchange.head
         self._exchange = exchange.connection = None
         self.used = True
-        if exact and head is not None and head.keep:
+        if exact and head is not None and head.keep and not (self._unsent and self._holds_back()):
             self._pool.release(self, exchange.ns[-1])
         else:
             self._drop()
         exchange.finish("complete", at_ns=exchange.ns[-1])
+
+    def _holds_back(self) -> bool:
+        """Whether a part of the last request waits to be sent: an answer that came before all of it was asked."""
+        self._unsent = False
+        return self._transport is None or self._transport.get_write_buffer_size() > 0
 
     def _end(self, ended: Ended, why: str) -> None:
         """Give the exchange and the connection up."""

@@ -68,7 +68,7 @@ class Poller:
 
     def forget(self, link: Link) -> None:
         """Read it no more."""
-        if self._links.pop(link.fd, None) is not None:
+        if self._links.pop(link.fd, None) is not None and not self._epoll.closed:
             self._epoll.unregister(link.fd)
 
     def close(self) -> None:
@@ -153,6 +153,10 @@ class Link:
         self._left = self._left[taken:]
         if not self._left:
             self._poller.want(self, room=False)
+
+    def get_write_buffer_size(self) -> int:
+        """Bytes that wait for room."""
+        return len(self._left)
 
     def abort(self) -> None:
         """Close it."""
