@@ -15,7 +15,7 @@ from assay.clock import FakeClock
 from assay.errors import RecordError
 from assay.record.folder import create
 from assay.record.reader import open_record, resolve
-from assay.record.tables import TABLES
+from assay.record.tables import FORMAT_VERSION, TABLES
 from assay.record.writer import StreamWriter
 from tests.record.making import experiment, launch_row, sealed, step_row, unfinished
 
@@ -153,7 +153,10 @@ def test_another_programs_manifest_is_foreign(tmp_path: Path, content: str) -> N
 def test_a_newer_format_names_the_assay_that_can_read_it(tmp_path: Path) -> None:
     path = sealed(tmp_path)
     edit(path, format_version=99)
-    fails(path, "is of record format 99; this assay .* reads formats up to 3. Open it with the assay that wrote it")
+    fails(
+        path,
+        f"is of record format 99; this assay .* reads formats up to {FORMAT_VERSION}. Open it with the assay that wrote it",
+    )
 
 
 def test_a_format_that_no_migration_knows_is_refused(tmp_path: Path) -> None:

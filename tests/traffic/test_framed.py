@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import orjson
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -109,3 +110,13 @@ def test_what_goes_on_behind_its_end_is_malformed() -> None:
     )
     answer = read_openai(reply, ASK, chat=True)
     assert (answer.status, reply.ended) == ("malformed", "malformed")
+
+
+@pytest.mark.parametrize("headers", [{}, {"content-type": "text/plain"}])
+def test_a_stream_that_only_its_body_shows_is_read_too(headers: dict[str, str]) -> None:
+    raw = framed(stream(1, [("content", "hi")]))
+    reply = Reply(
+        ended="complete", http_status=200, headers=headers, ns=[1], body=b"", ends=[], framed=Framed(raw, [len(raw)])
+    )
+    answer = read_openai(reply, ASK, chat=True)
+    assert (answer.status, answer.text) == ("ok", "hi")

@@ -236,6 +236,45 @@ def test_an_answer_before_all_was_asked_ends_the_connection_and_no_request_is_mi
     assert begins == [b"POST ", b"POST "]
 
 
+def test_an_answer_before_all_was_asked_is_heard_though_the_server_closes_then() -> None:
+    told = b"HTTP/1.1 413 Content Too Large\r\nConnection: close\r\nContent-Length: 50000\r\n\r\n" + b"x" * 50_000
+
+    def serve(listening: socket.socket) -> None:
+        link, _ = listening.accept()
+        with link:
+            link.recv(4096)
+            link.sendall(told)  # and then a reset, for what was asked is not read
+
+    async def use(pool: Pool) -> Exchange:
+        return await sent(pool, Wire(path="/", body=b"x" * (32 << 20)))
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = threading.Thread(target=serve, args=(listening,))
+        thread.start()
+        try:
+            found = pooled(f"http://127.0.0.1:{listening.getsockname()[1]}", use)
+        finally:
+            thread.join(10.0)
+    reply = found.reply()
+    assert (found.ended, reply.http_status, len(reply.body)) == ("complete", 413, 50_000)
+
+
+def test_times_of_an_answer_never_run_backwards() -> None:
+    body = b"HTTP/1.1 200 OK\r\nContent-Length: 400000\r\n\r\n" + b"x" * 400_000
+
+    async def large(heard: Heard, writer: asyncio.StreamWriter) -> bool:
+        writer.write(body)
+        return True
+
+    async def use(pool: Pool) -> list[Exchange]:
+        return await asyncio.gather(*(sent(pool) for _ in range(8)))
+
+    with engine(large) as made:
+        found = [one for _ in range(5) for one in pooled(made.url, use)]
+    assert all(one.ended == "complete" and len(one.ns) > 5 for one in found)
+    assert all(one.ns == sorted(one.ns) and one.sent_ns is not None and one.ns[0] > one.sent_ns for one in found)
+
+
 def test_connections_can_be_opened_ahead() -> None:
     async def use(pool: Pool) -> list[Exchange]:
         pool.warm(4)

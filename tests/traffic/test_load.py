@@ -147,6 +147,28 @@ def refuse(*_: Any) -> Any:
     raise AssertionError("nothing is sent in this test")
 
 
+def test_what_follows_an_answer_and_had_no_turn_yet_when_the_load_was_stopped_is_unsent() -> None:
+    """Twelve streams end together; the load is stopped before anything that follows them was sent."""
+    sent: list[int] = []
+    batches: list[pa.RecordBatch] = []
+
+    async def whole() -> Load:
+        loop = asyncio.get_running_loop()
+        made = plan(planned("closed", load=12, requests=36), [Transport(sent)])
+        load = Load(made, RequestLog(launch=0, client=0, put=batches.append), loop)
+        load._follow_all = lambda: load.stop()  # type: ignore[method-assign]  # its turn comes, and with it the end
+        await load.run(time.monotonic_ns())
+        load.finish()
+        return load
+
+    load = uvloop.run(whole())
+    rows = [row for batch in batches for row in batch.to_pylist()]
+    assert sorted(sent) == sorted(row["request"] for row in rows if row["status"] == "reset")
+    assert len(sent) == 12
+    assert [row["status"] for row in rows].count("unsent") == 12
+    assert load.window.due == load.window.done == 24
+
+
 def test_what_was_due_and_not_yet_sent_when_the_load_was_stopped_is_unsent() -> None:
     """Ten requests at 10/s, begun 0.55 s ago by a loop that has had no turn since: six were due, none was sent."""
     schedule = planned("constant", load=10.0, duration_s=1.0)

@@ -19,8 +19,9 @@ BEHIND_A_SERVER: Final = (
 
 def middle(measured: Measured, column: str, name: str) -> Mapping[str, Value]:
     """The pooled median of a column per configuration; not applicable where no model ran in this process."""
-    found = percentile(measured, column, 0.5, name, BEHIND_A_SERVER, pl.col(column).is_not_null())
-    if measured.counted_requests[column].null_count() < measured.counted_requests.height:
+    found = percentile(measured, column, 0.5, name, "no answer tells it", pl.col(column).is_not_null())
+    serving = measured.experiment.serving
+    if serving is not None and any(target.backend == "process" for target in serving.targets):
         return found
     return {
         configuration: replace(value, reason="not_applicable", detail=BEHIND_A_SERVER)

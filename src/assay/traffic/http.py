@@ -388,6 +388,7 @@ class Connection(asyncio.Protocol):
         payload = exchange.payload
         exchange.sent_ns = monotonic_ns()
         if self._fd < 0:
+            self._unsent = True  # as far as is known here
             transport.write(payload)
             return True
         try:

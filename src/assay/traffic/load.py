@@ -199,10 +199,18 @@ class Load:
         if self._stopped:
             return
         self._stopped = True
+        self._put_off_followers()
         self._never_sent(monotonic_ns())
         self.agenda.stop()
         self._give_up("cancelled", "the load was stopped")
         self._finished.set()
+
+    def _put_off_followers(self) -> None:
+        """Let what follows something that has ended be due: its turn to be sent had not come."""
+        while self._following:
+            exchange, number = self._following.popleft()
+            for after in self.agenda.followers(number):
+                self.agenda.put_off(after, self.agenda.after(after, exchange.seen_ns))
 
     def _never_sent(self, now: int) -> None:
         """Account for what is due and was not sent yet: a client that was late when it was stopped hides nothing."""

@@ -5,8 +5,9 @@ bytes.  A time is then right even if the process was busy with another stream, w
 in step cost 0.1 ms at p99 instead of some milliseconds.  asyncio's transports cannot pass the stamp on, so these connections are read
 here: one epoll for all of a replica's, which the loop watches like any descriptor.
 
-A stamp is the kernel's wall clock, held against the monotonic one at each look.  One that cannot be (the wall clock was set
-meanwhile) counts as the time of the read.  Of several packets in one read, the last one's stamp is given.
+A stamp is the kernel's wall clock, held against the monotonic one at each look: both run at one rate, so that they move apart only
+when the wall clock is set.  At a look that finds them moved, the times are those of the reads.  Of several packets in one read, the
+last one's stamp is given; times of one connection never run backwards.
 Source: socket(7), epoll(7); Documentation/networking/timestamping.rst of Linux.
 """
 
@@ -23,7 +24,9 @@ from typing import Any, Final, Protocol, cast
 SO_TIMESTAMPNS: Final = 35  # include/uapi/asm-generic/socket.h; the module socket does not name it
 READ_BYTES: Final = 1 << 14
 LONGEST_AGO_NS: Final = 10_000_000_000  # a stamp that is older was made by another clock
-CLOCKS_APART_NS: Final = 5000  # between looks at the two clocks, at most; else the process was interrupted in between
+LOOK_NS: Final = 5000  # that a look at the two clocks may take; else the process was interrupted in between
+LOOKS: Final = 5
+MOVED_NS: Final = 10_000  # of one clock by the other: more is no error of the look
 _ANCILLARY: Final = socket.CMSG_SPACE(16) if hasattr(socket, "CMSG_SPACE") else 0
 _TIMESPEC: Final = struct.Struct("qq")
 NS: Final = 1_000_000_000
@@ -79,25 +82,35 @@ class Poller:
 
     def _look(self) -> None:
         events = self._epoll.poll(0)
-        before, wall, now = monotonic_ns(), time_ns(), monotonic_ns()
-        if now - before < CLOCKS_APART_NS:
-            self._ahead_ns = wall - (before + now) // 2
-        ahead, links = self._ahead_ns, self._links
+        ahead_ns, links = self._known_ahead(), self._links
         for fd, event in events:
             link = links.get(fd)
             if link is not None:
-                link.ready(event, ahead)
+                link.ready(event, ahead_ns)
+
+    def _known_ahead(self) -> int | None:
+        """By how much the wall clock is ahead of the monotonic one; None if it was just set, or that cannot be told."""
+        for _ in range(LOOKS):
+            before, wall, now = monotonic_ns(), time_ns(), monotonic_ns()
+            if now - before < LOOK_NS:
+                ahead = wall - (before + now) // 2
+                if abs(ahead - self._ahead_ns) < MOVED_NS:
+                    return self._ahead_ns
+                self._ahead_ns = ahead
+                return None
+        return None
 
 
 class Link:
     """One connection: what asyncio calls a transport, as far as it is needed, with the kernel's stamps."""
 
-    __slots__ = ("_closed", "_left", "_poller", "_receiver", "_recvmsg", "_socket", "fd")
+    __slots__ = ("_closed", "_last_ns", "_left", "_poller", "_receiver", "_recvmsg", "_socket", "fd")
 
     def __init__(self, sock: socket.socket, receiver: Receiver, poller: Poller) -> None:
         self._socket, self._receiver, self._poller = sock, receiver, poller
         self._recvmsg = sock.recvmsg
         self._left = b""  # to be written when there is room
+        self._last_ns = 0  # when the last bytes came
         self._closed = False
         self.fd = sock.fileno()
 
@@ -105,8 +118,8 @@ class Link:
         """Read from now on."""
         self._poller.watch(self)
 
-    def ready(self, event: int, ahead_ns: int) -> None:
-        """Something can be read or written."""
+    def ready(self, event: int, ahead_ns: int | None) -> None:
+        """Something can be read or written. `ahead_ns`: the wall clock's, of the monotonic one; None: not known."""
         if event & select.EPOLLOUT:
             self._write_left()
         if not event & ~select.EPOLLOUT or self._closed:
@@ -123,11 +136,12 @@ class Link:
             self._close(None)
             return
         ns = monotonic_ns()
-        if ancillary:
+        if ancillary and ahead_ns is not None:
             seconds, rest = _TIMESPEC.unpack(ancillary[0][2])
             stamp = seconds * NS + rest - ahead_ns
             if ns - LONGEST_AGO_NS < stamp < ns:
-                ns = stamp
+                ns = max(stamp, self._last_ns)
+        self._last_ns = ns
         self._receiver.received(data, ns)
 
     def write(self, data: bytes) -> None:
@@ -138,17 +152,17 @@ class Link:
             self._left += data
             return
         self._left = data
+        self._poller.want(self, room=True)
         self._write_left()
-        if self._left and not self._closed:
-            self._poller.want(self, room=True)
 
     def _write_left(self) -> None:
         try:
             taken = self._socket.send(self._left)
         except (BlockingIOError, InterruptedError):
             return
-        except OSError as error:
-            self._close(error)
+        except OSError:
+            # The reading will say why, after the answer that the other side may have given before it closed.
+            self._poller.want(self, room=False)
             return
         self._left = self._left[taken:]
         if not self._left:

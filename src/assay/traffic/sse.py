@@ -138,9 +138,10 @@ def read_openai(reply: Reply, ask: Ask, chat: bool) -> Answer:
 
     `chat` says which of the two was asked; both are understood either way, as some engines answer one with the other.
     """
-    if reply.framed is not None and _began_well(reply) and _is_stream(reply, ask):
-        reader = _Reader(reply.ns, reply.framed.ends, whole=True)
-        size = reader.read_framed(reply.framed.raw)
+    framed = reply.framed
+    if framed is not None and _began_well(reply) and "event-stream" in reply.headers.get("content-type", "").lower():
+        reader = _Reader(reply.ns, framed.ends, whole=True)
+        size = reader.read_framed(framed.raw)
         if size:
             reply.size = size
             return reader.answer(None, None)
