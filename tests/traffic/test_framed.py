@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.traffic import sse
+from assay.traffic import runs
 from assay.traffic.base import Answer, Ask, Kind, Reply
 from assay.traffic.chunks import LAST, Framed
 from assay.traffic.sse import read_openai
@@ -98,7 +98,7 @@ def test_the_common_form_is_taken_in_its_framing() -> None:
         answer, reply = read_both(framed(stream(number, said)), {300, 900, 5000})
         assert answer.chunk_kind.count(Kind.CONTENT) == 89
     assert reply.framed is not None
-    assert sse._TEMPLATES
+    assert runs.TEMPLATES
 
 
 def test_what_goes_on_behind_its_end_is_malformed() -> None:

@@ -12,7 +12,6 @@ that were not seen before are parsed.
 
 from __future__ import annotations
 
-import json
 import re
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,12 +22,34 @@ import orjson
 
 from assay.traffic.base import Answer, Ask, Kind, Reply, Status
 from assay.traffic.chunks import SIZES
+from assay.traffic.runs import (
+    ID,
+    LONGEST,
+    STARTS,
+    TEMPLATES,
+    Heads,
+    Template,
+    first_other,
+    is_plain,
+    learn_template,
+    split,
+    texts_of,
+)
+from assay.traffic.told import (
+    MOST_ERROR,
+    Said,
+    error_message,
+    first_choice,
+    is_error,
+    loads,
+    logprobs_of,
+    said_by,
+    usage_of,
+)
 
-MOST_ERROR = 500  # characters of a server's own words that are kept
 _WINDOW = 1 << 16  # bytes that are split at once: bounds the work if a stream is made to mislead
 _BLANK: Final = re.compile(rb"\r\n(?:\r\n|\r|\n)|\n(?:\r\n|\r|\n)|\r\r\n|\r\r")
 _LINE: Final = re.compile(rb"\r\n|\r|\n")
-_LARGEST = 1 << 53
 _DONE: Final = b"[DONE]"
 
 Event = tuple[int, str, bytes]  # where it ends in the body, its name ("" for none), its data
@@ -120,19 +141,6 @@ def said(body: bytes) -> str:
     return (message or body[: 4 * MOST_ERROR].decode("utf-8", "replace"))[:MOST_ERROR]
 
 
-def error_message(told: object) -> str | None:
-    """The message of an error in JSON: {"error": {"message": ...}}, {"error": ...}, {"message": ...}, {"detail": ...}."""
-    if not isinstance(told, dict):
-        return None
-    inner = told.get("error") or told
-    if isinstance(inner, str):
-        return inner
-    if not isinstance(inner, dict):
-        return None
-    message = inner.get("message") or inner.get("detail") or inner.get("error") or inner.get("type")
-    return message if isinstance(message, str) else orjson.dumps(inner).decode()[:MOST_ERROR] if inner else None
-
-
 def read_openai(reply: Reply, ask: Ask, chat: bool) -> Answer:
     """What a reply of the chat or the completions API says, streamed or not. Never raises, whatever the server sent.
 
@@ -185,46 +193,7 @@ def _read_whole(reply: Reply) -> Answer:
     return reader.answer(None, None)
 
 
-def loads(data: bytes) -> Any:
-    """JSON as orjson reads it, and NaN and Infinity as well, which engines have been seen to write.
-
-    Raises:
-        ValueError: it is not JSON, or not UTF-8.
-    """
-    try:
-        return orjson.loads(data)
-    except orjson.JSONDecodeError:
-        if b"NaN" not in data and b"Infinity" not in data:
-            raise
-        try:
-            return json.loads(data)
-        except RecursionError:
-            raise ValueError("nested too deeply") from None
-
-
-def is_error(told: Mapping[str, Any]) -> bool:
-    """Whether a JSON object inside of a 200 tells of an error."""
-    return bool(told.get("error")) or told.get("object") == "error" or told.get("type") == "error"
-
-
 # ---- a stream ----------------------------------------------------------------------------------------------------
-
-
-class Said(NamedTuple):
-    """One choice's text."""
-
-    kind: Kind
-    chars: int
-    content: str
-    reasoning: str
-
-
-class _Template(NamedTuple):
-    """What stands around the text in a run of equal chunks."""
-
-    before: bytes  # from behind the id to the text
-    after: bytes  # from the text to the event's end, blank line included
-    kind: Kind
 
 
 class _Meaning(NamedTuple):
@@ -236,12 +205,7 @@ class _Meaning(NamedTuple):
 
 
 _MEANINGS: Final[dict[bytes, _Meaning]] = {}  # of chunks without text, by their bytes behind the id
-_TEMPLATES: Final[list[_Template]] = []  # the ones last seen, the latest first
 _MOST_MEANINGS = 512
-_MOST_TEMPLATES = 8
-_NEEDLE = 24
-_LONGEST = 1024  # bytes of a chunk that is remembered
-_ID: Final = b'data: {"id":"'
 _LAST: Final = b"data: [DONE]\n\n"
 
 
@@ -320,14 +284,14 @@ class _Reader:
             return after
         behind = begin + len(self._id)
         if after < 0:
-            for template in _TEMPLATES:
+            for template in TEMPLATES:
                 if body.startswith(template.before, behind):
                     return self._run(body, begin, self._id + template.before, template)
         return 0
 
     def _meant(self, body: bytes, begin: int) -> int:
         """Take the event at `begin` if its bytes are remembered; where the next begins; 0: unknown; -1: it has an id, and may have a text."""
-        if not body.startswith(_ID, begin):
+        if not body.startswith(ID, begin):
             if not body.startswith(_LAST, begin):
                 return 0
             self._done = True
@@ -335,9 +299,9 @@ class _Reader:
             return begin + len(_LAST)
         behind = begin + len(self._id)
         if not (self._id and body.startswith(self._id, begin)):
-            behind = body.find(b'"', begin + len(_ID)) + 1
+            behind = body.find(b'"', begin + len(ID)) + 1
             name = body[begin:behind]
-            if not behind or not _is_plain(name[len(_ID) : -1]):
+            if not behind or not is_plain(name[len(ID) : -1]):
                 return 0
             self._id = name
         stop = body.find(b"\n\n", behind)
@@ -364,12 +328,12 @@ class _Reader:
             return end
         said = self._event(*event, self._at(end))
         if said is not None:
-            _learn_template(body, begin, end, said)
+            learn_template(body, begin, end, said)
         return end
 
-    def _run(self, body: bytes, begin: int, before: bytes, template: _Template) -> int:
+    def _run(self, body: bytes, begin: int, before: bytes, template: Template) -> int:
         """Take the chunks from `begin` that differ in nothing but the text; where the first other one begins, 0 if it does."""
-        pieces = _split(body[begin + len(before) : begin + _WINDOW], template.after, before)
+        pieces = split(body[begin + len(before) : begin + _WINDOW], template.after, before)
         taken = self._take(pieces, template.kind)
         if not taken:
             return 0
@@ -386,7 +350,7 @@ class _Reader:
         if plain and text.isprintable():
             chars = list(map(len, pieces))
         else:
-            texts = _texts(pieces)
+            texts = texts_of(pieces)
             text, chars = "".join(texts), list(map(len, texts))
         (self._content if kind == Kind.CONTENT else self._reasoning).append(text)
         self._chars += chars
@@ -430,7 +394,7 @@ class _Reader:
         except ValueError:  # no size of a chunk
             return 0
 
-    def _chunk_events(self, raw: bytes, begin: int, end: int) -> _Template | None:
+    def _chunk_events(self, raw: bytes, begin: int, end: int) -> Template | None:
         """Take the events of one chunk; a template if its one event is the first of a run with it.
 
         Raises:
@@ -441,7 +405,7 @@ class _Reader:
             after = self._meant(raw, at)
             if after < 0 and at == begin:
                 behind = at + len(self._id)
-                for template in _TEMPLATES:
+                for template in TEMPLATES:
                     if raw.startswith(template.before, behind):
                         return template
             if after <= 0:
@@ -455,18 +419,18 @@ class _Reader:
             at = after
         return None
 
-    def _framed_run(self, raw: bytes, place: int, template: _Template) -> tuple[int, int]:
+    def _framed_run(self, raw: bytes, place: int, template: Template) -> tuple[int, int]:
         """Take the chunks from `place` on that differ in nothing but the text and so the size.
 
         Gives where the first other one begins, and how many bytes of the body they are; 0: there are none.
         """
-        heads = _Heads(self._id + template.before, template.after)
+        heads = Heads(self._id + template.before, template.after)
         pieces = raw[place : place + _WINDOW].split(heads.needle)
         pieces[0] = heads.tail + pieces[0]
         rest = pieces.pop()
         lengths = list(map(len, pieces))
-        if not (rest.startswith(heads.tail) and all(map(_STARTS, pieces, map(heads.__getitem__, lengths)))):
-            first = _first_other(pieces, rest, heads)
+        if not (rest.startswith(heads.tail) and all(map(STARTS, pieces, map(heads.__getitem__, lengths)))):
+            first = first_other(pieces, rest, heads)
             if not first:
                 return place, 0
             del pieces[first:], lengths[first:]
@@ -519,16 +483,16 @@ class _Reader:
         """Keep what a chunk without text means, for the same bytes with another id."""
         behind = data.find(b'"', 7) + 1
         if (
-            not (data.startswith(_ID[6:]) and behind > 7 and len(data) <= _LONGEST)
+            not (data.startswith(ID[6:]) and behind > 7 and len(data) <= LONGEST)
             or b"\n" in data
-            or not _is_plain(data[7 : behind - 1])
+            or not is_plain(data[7 : behind - 1])
         ):
             return
         if self._malformed or self._chars[-1] or b'"logprobs":{' in data or self._kind[-1] == Kind.OTHER:
             return
         if len(_MEANINGS) >= _MOST_MEANINGS:
             _MEANINGS.clear()
-        choice, usage = _first(told.get("choices")), told.get("usage")
+        choice, usage = first_choice(told.get("choices")), told.get("usage")
         finish = choice.get("finish_reason") if choice is not None else None
         _MEANINGS[data[behind:]] = _Meaning(
             Kind(self._kind[-1]), finish if isinstance(finish, str) and finish else None,
@@ -549,7 +513,7 @@ class _Reader:
         usage = told.get("usage")
         if usage is not None:
             self._take_usage(usage)
-        choice = _first(told.get("choices"))
+        choice = first_choice(told.get("choices"))
         if choice is None:
             self._put(ns, Kind.USAGE if isinstance(usage, dict) and not told.get("choices") else Kind.OTHER)
             return None
@@ -559,7 +523,7 @@ class _Reader:
             self._finish = finish
         logprobs = choice.get("logprobs")
         if logprobs:
-            self._logprobs += _logprobs(logprobs)
+            self._logprobs += logprobs_of(logprobs)
         kind = Kind.FINISH if said.kind == Kind.ROLE and finish else said.kind
         self._put(ns, kind, said.chars)
         if said.content:
@@ -573,204 +537,3 @@ class _Reader:
             self._usage = usage_of(usage)
         except ValueError as error:
             self._malformed = self._malformed or str(error)
-
-
-def _first(choices: object) -> Mapping[str, Any] | None:
-    """The choice with index 0: of several answers to one prompt, the first is read."""
-    if not isinstance(choices, list):
-        return None
-    for choice in choices:
-        if isinstance(choice, dict) and not choice.get("index"):
-            return choice
-    return None
-
-
-def said_by(choice: Mapping[str, Any]) -> Said:
-    """What a choice says: of a chat's delta or message, or of a completion's text."""
-    delta = choice.get("delta")
-    if not isinstance(delta, dict):
-        delta = choice.get("message")
-    if not isinstance(delta, dict):
-        content, reasoning, tool = _text(choice.get("text")), "", 0
-    else:
-        content = _text(delta.get("content")) or _text(delta.get("refusal"))
-        reasoning = _text(delta.get("reasoning_content") or delta.get("reasoning"))
-        tool = _tool_chars(delta.get("tool_calls")) if delta.get("tool_calls") else 0
-        if not tool and delta.get("function_call"):
-            tool = _tool_chars([{"function": delta["function_call"]}])
-    chars = len(content) + len(reasoning) + tool
-    kind = Kind.CONTENT if content else Kind.REASONING if reasoning else Kind.TOOL if tool else Kind.ROLE
-    return Said(kind, chars, content, reasoning)
-
-
-def _text(value: object) -> str:
-    """A text, or a list of parts that hold some."""
-    if isinstance(value, str):
-        return value
-    if isinstance(value, list):
-        return "".join(part["text"] for part in value if isinstance(part, dict) and isinstance(part.get("text"), str))
-    return ""
-
-
-def _tool_chars(calls: object) -> int:
-    """Characters of the names and arguments in some tool calls."""
-    functions = [call.get("function") for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
-    return sum(
-        len(_text(function.get("name"))) + len(_text(function.get("arguments")))
-        for function in functions
-        if isinstance(function, dict)
-    )
-
-
-def _logprobs(told: object) -> list[float]:
-    """Log probabilities of chat ({"content": [{"logprob": ...}]}) or of completions ({"token_logprobs": [...]})."""
-    if not isinstance(told, dict):
-        return []
-    content = told.get("content")
-    found: list[object]
-    if isinstance(content, list):
-        found = [token.get("logprob") for token in content if isinstance(token, dict)]
-    else:
-        values = told.get("token_logprobs")
-        found = values if isinstance(values, list) else []
-    return [float(value) for value in found if isinstance(value, (int, float)) and not isinstance(value, bool)]
-
-
-def usage_of(usage: object) -> dict[str, int | None]:
-    """Tokens by a server's own account: in, out, reasoning, cached; None where it tells nothing.
-
-    Raises:
-        ValueError: it tells what cannot be a count: negative, not whole, or no number.
-    """
-    if not isinstance(usage, dict):
-        return {}
-    before, after = usage.get("prompt_tokens_details"), usage.get("completion_tokens_details")
-    cached = before.get("cached_tokens") if isinstance(before, dict) else None
-    reasoning = after.get("reasoning_tokens") if isinstance(after, dict) else None
-    return {
-        "in": count(usage.get("prompt_tokens"), "prompt_tokens"),
-        "out": count(usage.get("completion_tokens"), "completion_tokens"),
-        "reasoning": count(usage.get("reasoning_tokens") if reasoning is None else reasoning, "reasoning_tokens"),
-        "cached": count(cached, "cached_tokens"),
-    }
-
-
-def count(value: object, name: str) -> int | None:
-    """A number of tokens as a server told it.
-
-    Raises:
-        ValueError: it cannot be a count.
-    """
-    if value is None:
-        return None
-    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _LARGEST:
-        return value
-    if isinstance(value, float) and value.is_integer() and 0 <= value < _LARGEST:
-        return int(value)
-    raise ValueError(f"usage tells {name} = {str(value)[:40]}, which is no count")
-
-
-_STARTS: Final = bytes.startswith
-
-
-class _Heads(dict[int, bytes]):
-    """What stands before a text, from the end of the text before it on, by the length of both: the framing tells the size."""
-
-    def __init__(self, before: bytes, after: bytes) -> None:
-        super().__init__()
-        self.needle, self.tail = after[:_NEEDLE], after[_NEEDLE:] + b"\r\n"
-        self.bare = len(self.tail) + len(before) - 2  # bytes of a head that are no framing
-        self._before, self._around = before, len(after) - len(self.tail) - 2
-
-    def __missing__(self, length: int) -> bytes:
-        size = length + self._around  # and the digits of the size itself
-        digits = next((n for n in (2, 3, 4, 1) if 16 ** (n - 1) <= size - n < 16**n), 0)
-        head = self[length] = b"%b%x\r\n%b" % (self.tail, size - digits, self._before) if digits else b"\0"
-        return head
-
-
-def _first_other(pieces: list[bytes], rest: bytes, heads: _Heads) -> int:
-    """How many pieces are of the form at the begin; 0 also where one of them does not end as it should."""
-    first = next((n for n, piece in enumerate(pieces) if not piece.startswith(heads[len(piece)])), len(pieces))
-    behind = pieces[first] if first < len(pieces) else rest
-    return first if behind.startswith(heads.tail) else 0
-
-
-# ---- runs of equal chunks ----------------------------------------------------------------------------------------
-
-
-def _learn_template(body: bytes, begin: int, end: int, said: Said) -> None:
-    """Keep what stands around this event's text, if the next event has the same and nothing else is hidden in it."""
-    text = said.content or said.reasoning
-    if said.chars != len(text) or not (text.isascii() and text.isprintable()) or '"' in text or "\\" in text:
-        return
-    event = body[begin:end]
-    behind = event.find(b'"', len(_ID)) + 1
-    if not (event.startswith(_ID) and event.find(b"\n") == len(event) - 2 and behind):
-        return
-    if not _is_plain(event[len(_ID) : behind - 1]):
-        return
-    start = _place(event, behind, text.encode())
-    if not start or not body.startswith(event[:start], end):
-        return
-    template = _Template(event[behind:start], event[start + len(text) :], said.kind)
-    if len(event) <= 4 * _LONGEST and _is_the_text(template, said):
-        _TEMPLATES.insert(0, template)
-        del _TEMPLATES[_MOST_TEMPLATES:]
-
-
-def _is_plain(text: bytes) -> bool:
-    """Whether it is a JSON string as it stands."""
-    return text.isascii() and b"\\" not in text and text.decode().isprintable()
-
-
-def _place(event: bytes, behind: int, text: bytes) -> int:
-    """Where the text begins, if it stands there once as a value in JSON; else 0."""
-    for colon in (b'":"', b'": "'):
-        quoted = colon + text + b'"'
-        place = event.find(quoted, behind)
-        if place >= 0:
-            return place + len(colon) if event.find(quoted, place + 1) < 0 else 0
-    return 0
-
-
-def _is_the_text(template: _Template, said: Said) -> bool:
-    """Whether what is put between the two is the chunk's text and nothing else."""
-    mark = "assay?"
-    try:
-        told = orjson.loads(b'{"id":""' + template.before + mark.encode() + template.after)
-    except orjson.JSONDecodeError:
-        return False
-    choice = _first(told.get("choices")) if isinstance(told, dict) else None
-    if choice is None or told.get("usage") or choice.get("finish_reason") or choice.get("logprobs"):
-        return False
-    found = said_by(choice)
-    return found.kind == said.kind and found.chars == len(mark) and mark in (found.content, found.reasoning)
-
-
-def _split(window: bytes, after: bytes, before: bytes) -> list[bytes]:
-    """What stands between `after` and `before` again and again, from the begin, up to the last `after`."""
-    between = after + before
-    short = between[:_NEEDLE]  # CPython looks for a short needle three times as fast
-    pieces = window.split(short)
-    pieces.pop()  # behind the last one
-    skip = len(between) - len(short)
-    pieces[1:] = [piece[skip:] for piece in pieces[1:]]
-    if pieces and window.startswith(between.join(pieces) + after):
-        return pieces
-    pieces = window.split(between)  # the short one stands elsewhere, too
-    last = pieces.pop()
-    stop = last.find(after)
-    return [*pieces, last[:stop]] if stop >= 0 else pieces
-
-
-def _texts(pieces: list[bytes]) -> list[str]:
-    """The texts of JSON strings without their quotes, up to the first that is none."""
-    texts = []
-    for piece in pieces:
-        try:
-            text = orjson.loads(b'"' + piece + b'"')
-        except orjson.JSONDecodeError:
-            break
-        texts.append(text)
-    return texts

@@ -28,7 +28,8 @@ from assay.traffic.backends.bodies import Head, Tree, data_url, deep, images_of,
 from assay.traffic.backends.gathered import Gathered
 from assay.traffic.backends.options import OMIT, PATH, Hidden, Sign, adding, headers_of, joined, option
 from assay.traffic.base import Answer, Ask, Backend, Json, Kind, Option, Reply, Wire
-from assay.traffic.sse import error_message, failure, loads
+from assay.traffic.sse import failure
+from assay.traffic.told import error_message, loads
 
 SERVICE: Final = "bedrock"
 _COUNTS = {"tokens_in": "inputTokens", "tokens_out": "outputTokens", "tokens_cached": "cacheReadInputTokens"}

@@ -17,7 +17,7 @@ from assay.errors import EnvironmentLacks
 from assay.traffic.backends.bodies import Tree, some, text_of
 from assay.traffic.backends.gathered import Gathered
 from assay.traffic.base import Ask, Kind
-from assay.traffic.sse import said_by, usage_of
+from assay.traffic.told import said_by, usage_of
 
 METRICS: Final = "amazon-bedrock-invocationMetrics"
 _COUNTS = {

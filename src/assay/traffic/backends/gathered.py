@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from assay.traffic.base import Answer, Kind, Reply, Status
-from assay.traffic.sse import MOST_ERROR, count, error_message, events, failure, is_error, loads
+from assay.traffic.sse import events, failure
+from assay.traffic.told import MOST_ERROR, count, error_message, is_error, loads
 
 UNFINISHED: Final = "the answer ended without saying why"
 # How vendors call the two usual ends of an answer.

@@ -24,7 +24,7 @@ from assay.traffic.backends.bodies import Head, Tree, deep, images_of, some, tex
 from assay.traffic.backends.gathered import Gathered, read_events
 from assay.traffic.backends.options import OMIT, PATH, Headers, Hidden, Sign, headers_of, joined, option
 from assay.traffic.base import Answer, Ask, Backend, Json, Kind, Option, Reply, Wire
-from assay.traffic.sse import said_by
+from assay.traffic.told import said_by
 
 PATH_OF_CHAT: Final = "/20231130/actions/chat"
 _COUNTS = {"tokens_in": "promptTokens", "tokens_out": "completionTokens"}

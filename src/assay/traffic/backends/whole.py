@@ -12,7 +12,8 @@ from collections.abc import Callable
 from typing import Any
 
 from assay.traffic.base import Answer, Ask, Kind, Reply
-from assay.traffic.sse import MOST_ERROR, count, error_message, failure, is_error, loads
+from assay.traffic.sse import failure
+from assay.traffic.told import MOST_ERROR, count, error_message, is_error, loads
 
 
 def read_embeddings(reply: Reply, ask: Ask) -> Answer:
