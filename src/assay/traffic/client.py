@@ -51,7 +51,6 @@ FIRST_BODIES_S: Final = 0.05  # before it says that it is ready; more are made w
 CONNECT_S: Final = 5.0  # the longest that connections are opened ahead
 COMPARED: Final = frozenset(KINDS.index(kind) for kind in ("identity", "rerun", "needle"))
 SEEDS: Final = 1 << 31
-AWAKE_NS: Final = 150_000  # before a request is due; what comes in meanwhile has the kernel's stamp
 GARBAGE: Final = (
     50_000  # objects since the last look for cycles: looking takes milliseconds in which nothing is stamped
 )
@@ -192,7 +191,7 @@ class Client:
             lasts_ns=_ns(serving.arrivals.warm_up_s + serving.arrivals.duration_s), drain_ns=_ns(serving.arrivals.drain_s),
             timeout_ns=_ns(client.timeout_s), first_byte_ns=None if first_byte_s is None else _ns(first_byte_s),
             room=int(client.response_mib * (1 << 20)), client=self.number, noted=self.noted,
-            awake_ns=AWAKE_NS if all(stamped(way) for way in self.ways) else 0,
+            stamped=all(stamped(way) for way in self.ways),
         )  # fmt: skip
         return Load(plan, self._log(), loop)
 

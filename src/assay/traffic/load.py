@@ -29,9 +29,9 @@ from assay.traffic.window import Window
 NS: Final = 1_000_000_000
 SLICE_NS: Final = 50_000  # of parsing and preparing, before sockets are looked at again
 SEND_SLICE_NS: Final = 500_000  # of sending what is due, likewise
-FOLLOW_SLICE_NS: Final = (
-    150_000  # of sending what follows something: streams that end together must not hold up the others
-)
+FOLLOW_SLICE_NS: Final = 150_000  # of sending what follows something, where that would hold up the stamps of others
+FOLLOW_SLICE_STAMPED_NS: Final = 20_000_000  # ... where the kernel stamps: nothing waits but what is to be sent
+AWAKE_NS: Final = 150_000  # there the timer wakes up so much before a request is due
 SLICE_PER_REPLY_NS: Final = (
     2000  # so much longer for every reply that waits beyond a wave: the parsing keeps up, without a long halt
 )
@@ -86,7 +86,7 @@ class Plan:
     first_byte_ns: int | None = None
     room: int = 1 << 26  # bytes of the largest answer
     client: int = 0
-    awake_ns: int = 0  # the timer wakes up so much early and waits awake
+    stamped: bool = False  # the kernel says when answers came, however late they are read
     noted: memoryview | None = None  # a place for the due time of each request, which outlives the process
 
 
@@ -134,7 +134,8 @@ class Load:
         self._failure: Exception | None = None
         self._finished = asyncio.Event()
         self._cold_ended: asyncio.Event | None = None
-        self._timer = Timer(loop, self._fire, plan.awake_ns)
+        self._timer = Timer(loop, self._fire, AWAKE_NS if plan.stamped else 0)
+        self._follow_ns = FOLLOW_SLICE_STAMPED_NS if plan.stamped else FOLLOW_SLICE_NS
 
     # ---- from begin to end
 
@@ -346,7 +347,7 @@ class Load:
             self._look_for_the_end()
 
     def _follow_all(self) -> None:
-        stop = monotonic_ns() + FOLLOW_SLICE_NS
+        stop = monotonic_ns() + self._follow_ns
         while self._following:
             exchange, number = self._following.popleft()
             if not self._stopped:
