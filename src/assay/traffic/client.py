@@ -51,9 +51,7 @@ FIRST_BODIES_S: Final = 0.05  # before it says that it is ready; more are made w
 CONNECT_S: Final = 5.0  # the longest that connections are opened ahead
 COMPARED: Final = frozenset(KINDS.index(kind) for kind in ("identity", "rerun", "needle"))
 SEEDS: Final = 1 << 31
-GARBAGE: Final = (
-    50_000  # objects since the last look for cycles: looking takes milliseconds in which nothing is stamped
-)
+GARBAGE: Final = 50_000  # objects since the last look for cycles: nothing else is done while it lasts
 
 
 @dataclass(frozen=True)

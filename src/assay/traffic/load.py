@@ -33,7 +33,7 @@ FOLLOW_SLICE_NS: Final = 150_000  # of sending what follows something, where tha
 FOLLOW_SLICE_STAMPED_NS: Final = 20_000_000  # ... where the kernel stamps: nothing waits but what is to be sent
 AWAKE_NS: Final = 150_000  # there the timer wakes up so much before a request is due
 SLICE_PER_REPLY_NS: Final = (
-    2000  # so much longer for every reply that waits beyond a wave: the parsing keeps up, without a long halt
+    2000  # so much longer for every reply beyond a wave: the parsing keeps up, without a long halt
 )
 REPLY_BYTES: Final = 1 << 14  # ... a long reply counts as several of so many bytes
 MOST_WAITING_BYTES: Final = 1 << 27  # of replies that wait to be parsed; beyond it, all of them are
