@@ -77,6 +77,8 @@ def write(root: Path, rows: int) -> Path:
 
 def requests(launch: int, t0: int, rate: float) -> Iterator[tuple[str, tuple[Any, ...]]]:
     """Poisson arrivals, answered at once by a server with gamma distributed times; one in 500 is refused."""
+    from assay.record.tables import REQUESTS
+
     random = np.random.default_rng(launch)
     due = np.cumsum(random.exponential(1.0 / rate, size=int(rate * SECONDS * 1.05) + 10))
     due = due[due < SECONDS]
@@ -84,19 +86,28 @@ def requests(launch: int, t0: int, rate: float) -> Iterator[tuple[str, tuple[Any
     gaps = random.gamma(20.0, 0.0005, size=(due.size, CHUNKS - 1))
     times = (np.concatenate([first[:, None], gaps], axis=1).cumsum(axis=1) * S).astype(np.int64)
     scheduled = t0 + (due * S).astype(np.int64)
-    kinds, chars = [1] * CHUNKS, [4] * CHUNKS
+    kinds, chars, columns = [1] * CHUNKS, [4] * CHUNKS, REQUESTS.column_names
     for number, (at, chunks) in enumerate(zip(scheduled.tolist(), times.tolist(), strict=True)):
         phase, ok = ("warm_up" if at - t0 < 2 * S else "main"), number % 500 != 499
         yield (
             "arrivals",
             (launch, number, phase, "normal", None, None, None, at - t0, 0, "none", 100, CHUNKS, 1, None, None, None),
         )
-        yield "requests", (
-            launch, number, 0, phase, "normal", None, None, None, number % 2, "lean", at, at + 20_000, None,
-            *((at + chunks[0], at + chunks[0], at + chunks[0], at + chunks[-1], at + chunks[-1], "ok", 200, None, "length", 100, CHUNKS)
-              if ok else (None, None, None, None, at + 50_000, "refused", None, "connection refused", None, None, None)),
-            None, None, *((chunks, kinds, chars) if ok else ([], [], [])), 400, 640 if ok else 0, None, None, [],
-        )  # fmt: skip
+        known = {
+            "launch": launch, "request": number, "client": 0, "phase": phase, "kind": "normal", "replica": number % 2,
+            "transport": "lean", "scheduled_ns": at, "sent_ns": at + 20_000, "bytes_out": 400, "logprobs": [],
+        }  # fmt: skip
+        answer = {
+            "first_byte_ns": at + chunks[0], "first_token_ns": at + chunks[0], "first_visible_ns": at + chunks[0],
+            "last_token_ns": at + chunks[-1], "done_ns": at + chunks[-1], "status": "ok", "http_status": 200,
+            "finish_reason": "length", "tokens_in": 100, "tokens_out": CHUNKS, "chunk_ns": chunks, "chunk_kind": kinds,
+            "chunk_chars": chars, "bytes_in": 640,
+        } if ok else {
+            "done_ns": at + 50_000, "status": "refused", "error": "connection refused", "chunk_ns": [], "chunk_kind": [],
+            "chunk_chars": [], "bytes_in": 0,
+        }  # fmt: skip
+        row = {**known, **answer}
+        yield "requests", tuple(row.get(name) for name in columns)
 
 
 def report(path: Path, name: str) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from assay.reports.view import View, build
 from assay.verdict.judge import judge
 from tests import builders
 from tests.metrics.scaling_records import usl_record
+from tests.reports.schema import checked
 
 NAMES = [name for name, _ in charts.PICTURES]
 
@@ -38,7 +39,7 @@ def test_every_specification_is_valid_for_the_schema() -> None:
     measured = builders.measured(launches=1, levels=(1, 2, 4), steps=6, failed=True)
     for drawing in (one for several in drawn(build(measured, builders.judgement())).values() for one in several):
         assert isinstance(drawing, Drawing)
-        assert drawing.chart.to_dict(validate=True)["$schema"].startswith("https://vega.github.io/schema/vega-lite/")
+        checked(drawing.chart)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -166,9 +167,9 @@ def test_the_law_that_aicc_prefers_is_drawn_with_its_band_and_dashed_where_it_is
     keys = [key.text for key in drawing.key]
     assert "Universal Scalability Law, fitted, band: 95 % interval" in keys
     assert "the same, predicted" in keys
-    spec = drawing.chart.to_dict()
+    spec = drawing.chart.spec
     lines = [layer for layer in spec["layer"] if layer["mark"].get("color") == colour("second")]
-    rows = [spec["datasets"][layer["data"]["name"]] for layer in lines]
+    rows = [layer["data"]["values"] for layer in lines]
     reach = [max(row["x"] for row in each) for each in rows]
     # band and line, measured and predicted; the law turns at sqrt(.95 / .002) = 21.8, and nothing measured shows the fall
     assert reach == pytest.approx([16, 16, 21.8, 21.8], rel=0.02)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from typing import Any
 
 import openpyxl
+import polars as pl
 import pytest
 
 from assay.reports import excel, excel_serving
@@ -60,6 +62,25 @@ def test_every_request_has_a_row(load: View, book: Any) -> None:
     assert rows[0]["Status"] == first["status"]
     assert rows[0]["Counted"] in ("yes", "no")
     assert {row["Status"] for row in rows} == set(load.serving.requests["status"].unique())
+
+
+def test_answers_that_came_whole_have_no_speed_and_break_no_workbook(load: View) -> None:
+    """Behind a stall all tokens of an answer come in one read: its time per token is 0."""
+    assert load.serving is not None
+    mine = pl.col("configuration") == load.columns[0].key
+    requests = load.serving.requests.with_columns(
+        tpot_s=pl.when(mine).then(0.0 * pl.col("tpot_s")).otherwise("tpot_s"),
+        e2e_s=pl.when(mine).then(float("inf")).otherwise("e2e_s"),
+    )
+    book = opened(replace(load, serving=replace(load.serving, requests=requests)))
+    whole, other = table(book, "Summary D(100,100)")[:2]
+    speed = "Output speed of one request (tokens/s) mean"
+    assert whole[speed] is None
+    assert other[speed] > 0
+    assert whole["End-to-end latency (s) p95"] == "no bound"
+    assert {
+        row["End to end (s)"] for row in table(book, "Requests") if row["Configuration"] == load.columns[0].key
+    } == {None}
 
 
 def test_what_is_left_out_is_said(load: View, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,7 @@ from assay.reports.pictures.base import Drawing
 from assay.reports.pictures.load_panel import PRESET, conditions, draw
 from assay.reports.view import View
 from tests.reports.conftest import EVIL
+from tests.reports.schema import checked
 from tests.reports.test_html import structure
 
 
@@ -22,7 +23,7 @@ def test_eight_numbers_are_asked_for(load: View) -> None:
     assert len(PRESET) == 8
     drawn = draw(load)
     assert isinstance(drawn, Drawing)
-    specification = drawn.chart.to_dict()
+    specification = checked(drawn.chart)
     assert len(specification["concat"]) == sum(
         1 for name in PRESET if (row := load.metric(name)) is not None and row.known
     )

@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any, Final
 
-from altair.utils.schemapi import debug_mode
-
 from assay.printable import printable
 from assay.reports.drawing import CONVERT
 from assay.reports.pictures import (
@@ -91,19 +89,17 @@ class Picture:
 def draw(view: View) -> tuple[Picture, ...]:
     """All pictures of a view, in the order of PICTURES."""
     found = []
-    with debug_mode(False):  # the tests check every specification against the schema; here that takes half of the time
-        for name, function in LOAD_PICTURES if view.serving is not None else PICTURES:
-            drawn = function(view)
-            several = [drawn] if isinstance(drawn, (Drawing, Missing)) else drawn
-            for place, drawing in enumerate(several):
-                found.append(_begun(name if place == 0 else f"{name}-{place + 1}", drawing))
+    for name, function in LOAD_PICTURES if view.serving is not None else PICTURES:
+        drawn = function(view)
+        several = [drawn] if isinstance(drawn, (Drawing, Missing)) else drawn
+        for place, drawing in enumerate(several):
+            found.append(_begun(name if place == 0 else f"{name}-{place + 1}", drawing))
     return tuple(finished() for finished in found)
 
 
 def picture(name: str, drawing: Drawing | Missing) -> Picture:
     """One picture on its own, for pages that are not about one record."""
-    with debug_mode(False):
-        return finish(name, drawing)
+    return finish(name, drawing)
 
 
 def finish(name: str, drawing: Drawing | Missing) -> Picture:
@@ -116,9 +112,7 @@ def _begun(name: str, drawing: Drawing | Missing) -> Callable[[], Picture]:
     if isinstance(drawing, Missing):
         absent = Picture(name=name, title=drawing.title, svg="", absent=drawing.reason)
         return lambda: absent
-    specification = drawing.chart.to_dict(validate=False)
-    specification["config"] = CONFIG
-    drawn = CONVERT.get()(specification)
+    drawn = CONVERT.get()(drawing.chart.whole(CONFIG))
 
     def finished() -> Picture:
         svg = _accessible(_themed(drawn()), name, drawing.title, drawing.description)

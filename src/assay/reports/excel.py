@@ -234,7 +234,9 @@ def _write_frame(page: Any, frame: pl.DataFrame) -> int:
 def _write_cell(page: Any, styles: _Styles, row: int, column: int, content: Content) -> None:
     if content is None:
         return
-    if isinstance(content, Figure):
+    if isinstance(content, Figure) and not math.isfinite(content.value):
+        page.write_string(row, column, "no bound" if math.isinf(content.value) else "not a number", styles.text)
+    elif isinstance(content, Figure):
         page.write_number(row, column, content.value, styles.number(content.style))
     elif isinstance(content, Mark):
         page.write_string(row, column, content.word, styles.status(content.status))

@@ -115,7 +115,8 @@ def _row(view: View, column: Column) -> Iterator[Content]:
         values = well[name].drop_nulls()
         yield _number(values.mean())
         yield from (_number(values.quantile(share, "linear")) for share in SHARES)
-    yield _number((1.0 / well["tpot_s"].drop_nulls()).mean())
+    paced = well["tpot_s"].drop_nulls()
+    yield _number((1.0 / paced.filter(paced > 0)).mean())  # an answer that came whole has no speed
 
 
 def _number(value: object) -> Content:
@@ -130,7 +131,8 @@ def _requests(view: View) -> Sheet:
     shown = rows.head(MOST_ROWS).join(first, on="launch", maintain_order="left").with_columns(due_s=due)
     known = [(title, name) for title, name in REQUEST_COLUMNS if name in shown.columns]
     plain = shown.select(name for _, name in known).with_columns(
-        cs.boolean().replace_strict({True: "yes", False: "no"}, return_dtype=pl.String), cs.float().fill_nan(None)
+        cs.boolean().replace_strict({True: "yes", False: "no"}, return_dtype=pl.String),
+        pl.when(cs.float().is_finite()).then(cs.float()),
     )
     left = rows.height - shown.height
     note = f"{left:,} further requests are in the record and not in this sheet"

@@ -50,13 +50,10 @@ def head(one: History) -> str:
 
 def page(found: Sequence[History], title: str) -> str:
     """The whole page as one HTML document: no script, no network; text from records is escaped."""
-    from altair.utils.schemapi import debug_mode
-
     from assay.reports import charts
     from assay.reports.pictures.history import draw
 
-    with debug_mode(False):
-        pictures = [charts.finish(f"history-{place}", draw(one)) for place, one in enumerate(found)]
+    pictures = [charts.finish(f"history-{place}", draw(one)) for place, one in enumerate(found)]
     shown = [
         {"head": head(one), "picture": picture, "rows": rows(one)}
         for one, picture in zip(found, pictures, strict=True)

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 LEAST_PINGS: Final = 20
 TIMES_THE_BOUND: Final = 10  # an interval between two hosts must be at least so many bounds long
 
-ROUNDING: Final = 1e-9  # of a slope; clocks drift by 1e-6 to 1e-4
+ROUNDINGS: Final = 8  # of the largest number, by which a bound may be off: it is a sum of four
 
 Points = list[tuple[float, float]]
 Line = NDArray[np.float64]
@@ -88,8 +88,8 @@ def linear_drift(pings: Iterable[Ping]) -> Drift:
         top, bottom = (float(np.interp(time - origin, line[:, 0], line[:, 1])) for line in (above, below))
         return Offset(offset=base + (top + bottom) / 2, bound=max(top - bottom, 0.0) / 2)
 
-    least, largest = _slopes(above, below)
-    if least > largest + ROUNDING:
+    least, largest = _slopes(above, below, _rounding(found))
+    if least > largest:
         raise ValueError(
             "no straight line lies between all pings: a clock was set, or changed its rate; use shorter stretches"
         )
@@ -99,10 +99,18 @@ def linear_drift(pings: Iterable[Ping]) -> Drift:
     )  # fmt: skip
 
 
-def _slopes(above: Line, below: Line) -> tuple[float, float]:
+def _rounding(pings: Sequence[Ping]) -> float:
+    """By how much the bounds may be off since numbers have so many digits; whole numbers are subtracted exactly."""
+    times = [time for ping in pings for time in (ping.t0, ping.t1, ping.t2, ping.t3)]
+    exact = all(isinstance(time, int) for time in times)
+    largest = max(abs(time - times[0]) for time in times) if exact else max(abs(time) for time in times)
+    return ROUNDINGS * float(np.spacing(float(largest)))
+
+
+def _slopes(above: Line, below: Line, rounding: float) -> tuple[float, float]:
     """Least and largest slope of the straight lines between the hulls: a + b x <= y above, a + b x >= y below, a eliminated."""
     run = above[:, :1] - below[:, 0]
-    rise = above[:, 1:] - below[:, 1]
+    rise = above[:, 1:] - below[:, 1] + rounding
     return float((rise[run < 0] / run[run < 0]).max()), float((rise[run > 0] / run[run > 0]).min())
 
 

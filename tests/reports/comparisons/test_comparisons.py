@@ -17,6 +17,7 @@ from assay.reports.comparisons.view import ComparisonView, build
 from assay.reports.pictures.base import Drawing, Missing
 from assay.verdict.compare import compare
 from assay.verdict.compared import Side
+from tests.reports.schema import checked
 from tests.verdict.comparing import complete, relabelled, side, with_experiment
 
 RENDERINGS: dict[str, Callable[[ComparisonView], str]] = {
@@ -148,7 +149,7 @@ def test_the_forest_shows_the_band_of_equivalence_and_every_ratio_in_words(
 ) -> None:
     drawn = forest.draw(decided)
     assert isinstance(drawn, Drawing)
-    drawn.chart.to_dict()  # checks the specification against the schema
+    checked(drawn.chart)
     assert any("within 3 %" in key.text for key in drawn.key)
     assert "Throughput of B against A at workers=2: faster" in drawn.description
     picture = charts.picture("forest", drawn)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -11,9 +10,10 @@ from assay.reports import charts
 from assay.reports.pictures import load_curve, load_goodput, load_panel, load_percentiles, load_timeline
 from assay.reports.pictures.base import Drawing, Missing
 from assay.reports.pictures.load_percentiles import place
-from assay.reports.pictures.loads import apart, engines_of, packed
+from assay.reports.pictures.loads import apart, engines_of
 from assay.reports.view import View
 from tests.reports.conftest import judged
+from tests.reports.schema import checked
 from tests.serving_made import ServingMade
 
 DRAW = (load_curve.draw, load_goodput.draw, load_percentiles.draw, load_timeline.draw)
@@ -28,16 +28,15 @@ def drawings(view: View) -> list[Drawing]:
 def rows_of(specification: Any) -> list[dict[str, Any]]:
     """Every row of data of a specification."""
     if isinstance(specification, dict):
-        packs = [text for text in specification.get("datasets", {}).values() if isinstance(text, str)]
-        below = [row for value in specification.values() for row in rows_of(value)]
-        return [*(row for text in packs for row in json.loads(text)), *below]
+        own = specification["data"]["values"] if "data" in specification else []
+        return [*own, *(row for value in specification.values() for row in rows_of(value))]
     return [row for value in specification for row in rows_of(value)] if isinstance(specification, list) else []
 
 
 def test_every_picture_is_valid_vega_lite(load: View, scenarios: View) -> None:
     for view in (load, scenarios):
         for drawing in drawings(view):
-            drawing.chart.to_dict()  # checked against the schema
+            checked(drawing.chart)
 
 
 def test_the_pictures_of_a_load_are_these(load: View) -> None:
@@ -57,7 +56,7 @@ def test_the_curve_goes_through_the_measured_points(load: View) -> None:
     row = load.metric("output_throughput")
     assert row is not None
     wanted = {cell.value.value for cell in row.cells.values()}  # type: ignore[union-attr]
-    drawn = {round(point["x"], 6) for point in rows_of(drawing.chart.to_dict()) if "order" in point}
+    drawn = {round(point["x"], 6) for point in rows_of(drawing.chart.spec) if "order" in point}
     assert drawn <= {round(value, 6) for value in wanted}
     assert len(drawn) >= 3
 
@@ -73,7 +72,7 @@ def test_several_scenarios_are_small_multiples(scenarios: View) -> None:
     for draw in (load_curve.draw, load_goodput.draw):
         (drawing,) = draw(scenarios)
         assert isinstance(drawing, Drawing)
-        assert len(drawing.chart.to_dict()["concat"]) == 2
+        assert len(drawing.chart.spec["concat"]) == 2
 
 
 def test_an_engine_keeps_its_colour_in_every_picture(load: View) -> None:
@@ -98,10 +97,6 @@ def test_labels_of_loads_do_not_touch(loads: list[float], wide: bool, width: int
 def test_equal_factors_beyond_are_equally_far_apart() -> None:
     assert place(0.9) == pytest.approx(1.0)
     assert place(0.999) - place(0.99) == pytest.approx(place(0.99) - place(0.9))
-
-
-def test_data_are_packed_so_that_they_are_copied_as_one() -> None:
-    assert packed([{"a": 1}]).to_dict() == {"values": '[{"a": 1}]', "format": {"type": "json"}}
 
 
 def test_a_timeline_shades_the_fault_and_the_outage(load: View) -> None:

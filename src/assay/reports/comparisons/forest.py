@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 
-import altair as alt
-
 from assay.metrics.format import given
+from assay.reports import vega
 from assay.reports.comparisons.view import ChangeRow, ComparisonView
 from assay.reports.pictures.base import (
     Drawing,
@@ -14,7 +13,6 @@ from assay.reports.pictures.base import (
     Missing,
     Rows,
     colour,
-    data,
     level,
     markers,
     number_axis,
@@ -36,26 +34,24 @@ def draw(view: ComparisonView) -> Drawing | Missing:
     names = [_label(row, view) for row in rows]
     groups = [_rows([row for row in rows if row.struck == struck], view, low, high) for struck in (False, True)]
 
-    def x(field: str) -> alt.X:
+    def x(field: str) -> vega.Spec:
         axis = number_axis(title=f"change against {view.sides[0]}, %")
-        return alt.X(f"{field}:Q", scale=alt.Scale(domain=[low, high], nice=False), axis=axis)
+        return vega.x(f"{field}:Q", scale=vega.scale(domain=[low, high], nice=False), axis=axis)
 
-    y = alt.Y("label:N", sort=names, axis=alt.Axis(title=None, labelLimit=190, grid=False))
-    inside = alt.Chart(data([{"from": -band / (1 + band / 100), "to": band}])).mark_rect(
-        opacity=0.25, color=colour("band")
-    )
-    none = alt.Chart(data([{"at": 0}])).mark_rule(strokeWidth=1, color=colour("muted"))
+    y = vega.y("label:N", sort=names, axis=vega.axis(title=None, labelLimit=190, grid=False))
+    inside = vega.chart([{"from": -band / (1 + band / 100), "to": band}]).mark_rect(opacity=0.25, color=colour("band"))
+    none = vega.chart([{"at": 0}]).mark_rule(strokeWidth=1, color=colour("muted"))
     layers = [inside.encode(x=x("from"), x2="to:Q"), none.encode(x=x("at"))]
     for group, role in zip(groups, ("main", "rest"), strict=True):
         if group:
-            base = alt.Chart(data(group))
+            base = vega.chart(group)
             layers += [*level(base, x, y, role), *markers(base, x("value"), y, role)]
     keys = [Key(mark="point", role="main", text=f"change, bar: {view.confidence} interval")]
     keys += [Key(mark="point", role="rest", text="struck out")] if groups[1] else []
     keys.append(Key(mark="band", role="band", text=f"equivalent: within {given(band)} %"))
     caption = "An interval that leaves the band and excludes 0 is a change. " + (view.word if view.exploratory else "")
     return Drawing(
-        title=TITLE, chart=sized(alt.layer(*layers), 70 + ROW_HEIGHT * len(rows)), caption=caption.strip(),
+        title=TITLE, chart=sized(vega.layer(*layers), 70 + ROW_HEIGHT * len(rows)), caption=caption.strip(),
         description=" ".join(f"{row.sentence}." for row in rows), key=tuple(keys),
     )  # fmt: skip
 

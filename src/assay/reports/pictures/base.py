@@ -12,10 +12,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-import altair as alt
-
 from assay.metrics.estimate import Estimate
 from assay.metrics.format import Scale, scale_for
+from assay.reports import vega
 from assay.reports.view import MetricRow, View
 
 WIDTH: Final = 400
@@ -59,7 +58,7 @@ class Drawing:
     """A picture before it becomes SVG. `description` holds its numbers in words, for those who cannot see it."""
 
     title: str
-    chart: Any  # an altair chart; altair's own types do not survive layering
+    chart: vega.Chart
     caption: str
     description: str
     key: tuple[Key, ...] = ()
@@ -78,26 +77,19 @@ def colour(role: str) -> str:
     return PLACEHOLDERS[role]
 
 
-def data(rows: Rows) -> alt.InlineData:
-    """Rows as a chart's data."""
-    return alt.InlineData(values=rows)
-
-
-def number_axis(**options: Any) -> alt.Axis:
+def number_axis(**options: Any) -> vega.Spec:
     """A quiet axis of numbers."""
-    return alt.Axis(tickCount=5, **options)
+    return vega.axis(tickCount=5, **options)
 
 
-def above(text: str) -> alt.TitleParams:
+def above(text: str) -> vega.Spec:
     """The name and unit of the vertical axis, written above it where it can be read."""
-    return alt.TitleParams(
-        text, anchor="start", fontWeight="normal", fontSize=FONT_SIZE, color=colour("muted"), offset=8
-    )
+    return vega.title(text, anchor="start", fontWeight="normal", fontSize=FONT_SIZE, color=colour("muted"), offset=8)
 
 
-def sized(chart: Any, height: int = HEIGHT) -> Any:
+def sized(chart: vega.Chart, height: int = HEIGHT) -> vega.Chart:
     """The chart fitted into the common width, axes included."""
-    return chart.properties(width=WIDTH, height=height, autosize=alt.AutoSizeParams(type="fit", contains="padding"))
+    return chart.properties(width=WIDTH, height=height, autosize={"type": "fit", "contains": "padding"})
 
 
 # ------------------------------------------------------------------------------------------------ values with intervals
@@ -158,13 +150,13 @@ def top_of(values: Iterable[Estimate], factor: float, margin: float = 1.08) -> f
     return largest * margin if largest > 0 else 1.0
 
 
-def points(rows: Rows, x: Any, y: Any, role: str = "main") -> list[Any]:
+def points(rows: Rows, x: vega.Spec, y: vega.Channel, role: str = "main") -> list[vega.Chart]:
     """Interval with caps, and point, of each row; `y` makes the vertical channel of a field."""
-    base = alt.Chart(data(rows))
+    base = vega.chart(rows)
     return [*upright(base, x, y, role), *markers(base, x, y("value"), role)]
 
 
-def upright(base: Any, x: Any, y: Any, role: str = "main", width: int = 15) -> list[Any]:
+def upright(base: vega.Chart, x: vega.Spec, y: vega.Channel, role: str = "main", width: int = 15) -> list[vega.Chart]:
     """Vertical intervals with caps that stand out beside a point even where the interval is shorter than the point."""
     bounded_rows = base.transform_filter("datum.high > datum.low")
     rule = bounded_rows.mark_rule(strokeWidth=2, color=colour(role)).encode(x=x, y=y("low"), y2="high:Q")
@@ -172,7 +164,7 @@ def upright(base: Any, x: Any, y: Any, role: str = "main", width: int = 15) -> l
     return [rule, cap.encode(x=x, y=y("low")), cap.encode(x=x, y=y("high"))]
 
 
-def level(base: Any, x: Any, y: Any, role: str = "main", width: int = 15) -> list[Any]:
+def level(base: vega.Chart, x: vega.Channel, y: vega.Spec, role: str = "main", width: int = 15) -> list[vega.Chart]:
     """The same as `upright`, lying down; `x` makes the horizontal channel of a field."""
     bounded_rows = base.transform_filter("datum.high > datum.low")
     rule = bounded_rows.mark_rule(strokeWidth=2, color=colour(role)).encode(x=x("low"), x2="high:Q", y=y)
@@ -180,7 +172,7 @@ def level(base: Any, x: Any, y: Any, role: str = "main", width: int = 15) -> lis
     return [rule, cap.encode(x=x("low"), y=y), cap.encode(x=x("high"), y=y)]
 
 
-def markers(base: Any, x: Any, y: Any, role: str = "main") -> list[Any]:
+def markers(base: vega.Chart, x: vega.Spec, y: vega.Spec, role: str = "main") -> list[vega.Chart]:
     """A filled point for a value with an interval, a hollow one for a value without."""
     look = {"filled": True, "opacity": 1.0}
     filled = base.transform_filter("!datum.hollow").mark_point(
@@ -256,13 +248,13 @@ class WorkerAxis:
                 kept.append(level)
         return tuple(sorted(kept))
 
-    def channel(self, field: str = "x") -> alt.X:
+    def channel(self, field: str = "x") -> vega.Spec:
         """The encoding of a field that holds positions on this axis."""
-        scale = alt.Scale(domain=list(self.domain), zero=False, nice=False, clamp=False)
+        scale = vega.scale(domain=list(self.domain), zero=False, nice=False, clamp=False)
         if self.logarithmic:
-            scale = alt.Scale(type="log", base=2, domain=list(self.domain), nice=False)
-        axis = alt.Axis(title="workers", values=list(self.ticks()), format="d", grid=False)
-        return alt.X(f"{field}:Q", scale=scale, axis=axis)
+            scale = vega.scale(type="log", base=2, domain=list(self.domain), nice=False)
+        axis = vega.axis(title="workers", values=list(self.ticks()), format="d", grid=False)
+        return vega.x(f"{field}:Q", scale=scale, axis=axis)
 
 
 def worker_axis(view: View) -> WorkerAxis:
@@ -285,9 +277,9 @@ def launch_dots(
     return rows
 
 
-def dots(rows: Rows, x: Any, y: Any, role: str = "main") -> Any:
+def dots(rows: Rows, x: vega.Spec, y: vega.Channel, role: str = "main") -> vega.Chart:
     """Launch dots."""
-    return alt.Chart(data(rows)).mark_circle(size=22, opacity=0.55, color=colour(role)).encode(x=x, y=y("y"))
+    return vega.chart(rows).mark_circle(size=22, opacity=0.55, color=colour(role)).encode(x=x, y=y("y"))
 
 
 def common_scale(row: MetricRow, rows: Sequence[MetricRow] = ()) -> Scale:

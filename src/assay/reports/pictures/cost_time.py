@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
-
-import altair as alt
 
 from assay.metrics.estimate import Estimate
 from assay.metrics.format import Scale
+from assay.reports import vega
 from assay.reports.pictures.base import (
     FONT_SIZE,
     LOG_FROM,
@@ -21,7 +19,6 @@ from assay.reports.pictures.base import (
     absence,
     colour,
     common_scale,
-    data,
     estimates,
     in_words,
     interval_row,
@@ -49,8 +46,8 @@ def draw(view: View) -> Drawing | Missing:
             title=TITLE, reason=absence(view, costs if not dollars else times, "Cost" if not dollars else "Time")
         )
     money, clock = common_scale(costs), common_scale(times)
-    x, (x_low, x_top), x_place = _channel(alt.X, seconds, clock, f"wall time of a run, {clock.label}")
-    y, (y_low, y_top), y_place = _channel(alt.Y, dollars, money, None)
+    x, (x_low, x_top), x_place = _channel(vega.x, seconds, clock, f"wall time of a run, {clock.label}")
+    y, (y_low, y_top), y_place = _channel(vega.y, dollars, money, None)
     rows: Rows = []
     for column in both:
         across = interval_row(seconds[column.key], clock.factor, x_low, x_top)
@@ -64,7 +61,7 @@ def draw(view: View) -> Drawing | Missing:
     spots = placed([(PLOT[0] * x_place(row["x"]), PLOT[1] * (1.0 - y_place(row["y"]))) for row in rows])
     rows = [{**row, "place": place} for row, place in zip(rows, spots, strict=True)]
     return Drawing(
-        title=TITLE, chart=sized(alt.layer(*_layers(rows, x, y)).properties(title=above(f"cost of a run, {money.label}"))),
+        title=TITLE, chart=sized(vega.layer(*_layers(rows, x, y)).properties(title=above(f"cost of a run, {money.label}"))),
         caption=_caption(view, rows),
         description=f"{in_words(view, costs)} {in_words(view, times)} Recommended: {_picked(view)}.",
         key=_key(view, rows),
@@ -97,14 +94,14 @@ def _picked(view: View) -> str:
 
 
 def _channel(
-    channel: Any, values: dict[str, Estimate], scale: Scale, title: str | None
-) -> tuple[Callable[[str], Any], tuple[float, float], Callable[[float], float]]:
+    channel: Callable[..., vega.Spec], values: dict[str, Estimate], scale: Scale, title: str | None
+) -> tuple[vega.Channel, tuple[float, float], Callable[[float], float]]:
     """Field -> encoding, the axis's ends, and value -> place on it (0..1); from zero unless it spans more than a decade."""
     shown = [value.value * scale.factor for value in values.values()]
     top = top_of(values.values(), scale.factor, 1.12)
     if min(shown) > 0 and max(shown) / min(shown) > LOG_FROM:
         low, top = min(shown) / 1.5, top * 1.1
-        drawn = alt.Scale(type="log", domain=[low, top], nice=False)
+        drawn = vega.scale(type="log", domain=[low, top], nice=False)
         return (
             lambda field: channel(
                 f"{field}:Q", scale=drawn, axis=number_axis(title=title, values=_log_ticks(low, top))
@@ -112,7 +109,7 @@ def _channel(
             (low, top),
             lambda value: math.log(value / low) / math.log(top / low),
         )
-    plain = alt.Scale(domain=[0, top], nice=False)
+    plain = vega.scale(domain=[0, top], nice=False)
     return (
         lambda field: channel(f"{field}:Q", scale=plain, axis=number_axis(title=title)),
         (0.0, top),
@@ -126,12 +123,12 @@ def _log_ticks(low: float, top: float) -> list[float]:
     return [tick for power in powers for m in (1, 2, 5) if low <= (tick := round(m * 10.0**power, 12)) <= top]
 
 
-def _layers(rows: Rows, x: Any, y: Any) -> list[Any]:
+def _layers(rows: Rows, x: vega.Channel, y: vega.Channel) -> list[vega.Chart]:
     """A faint path in the order of worker counts, then for each group its intervals, points and numbers."""
-    path = alt.Chart(data(rows)).mark_line(strokeWidth=1.5, opacity=0.35, color=colour("muted"), order=False)
+    path = vega.chart(rows).mark_line(strokeWidth=1.5, opacity=0.35, color=colour("muted"), order=False)
     layers = [path.encode(x=x("x"), y=y("y"))]
     for role, picked, size in (("main", False, 48), ("third", True, 120)):
-        base = alt.Chart(data([row for row in rows if row["picked"] == picked]))
+        base = vega.chart([row for row in rows if row["picked"] == picked])
         across = base.transform_calculate(low="datum.left", high="datum.right")
         point = base.mark_point(
             filled=True, size=size, opacity=1, color=colour(role), stroke=colour("paper"), strokeWidth=1
@@ -140,7 +137,7 @@ def _layers(rows: Rows, x: Any, y: Any) -> list[Any]:
         layers.append(point.encode(x=x("x"), y=y("y")))
     for place in dict.fromkeys(row["place"] for row in rows):
         across_px, up_px = PLACES[place]
-        text = alt.Chart(data([row for row in rows if row["place"] == place])).mark_text(
+        text = vega.chart([row for row in rows if row["place"] == place]).mark_text(
             fontSize=FONT_SIZE, fontWeight="bold", color=colour("ink"), dx=across_px, dy=up_px
         )
         layers.append(text.encode(x=x("x"), y=y("y"), text="label:N"))

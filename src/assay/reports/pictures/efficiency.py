@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import altair as alt
-
 from assay.metrics.format import given
+from assay.reports import vega
 from assay.reports.pictures.base import (
     Drawing,
     Key,
@@ -12,7 +11,6 @@ from assay.reports.pictures.base import (
     above,
     absence,
     colour,
-    data,
     dot_key,
     dots,
     estimates,
@@ -41,24 +39,22 @@ def draw(view: View) -> Drawing | Missing:
     axis, workers = worker_axis(view), {column.key: column.workers for column in view.columns}
     top = max(top_of(found.values(), PERCENT, 1.04), 108.0)
 
-    def y(field: str) -> alt.Y:
-        return alt.Y(f"{field}:Q", scale=alt.Scale(domain=[0, top], nice=False), axis=number_axis(title=None))
+    def y(field: str) -> vega.Spec:
+        return vega.y(f"{field}:Q", scale=vega.scale(domain=[0, top], nice=False), axis=number_axis(title=None))
 
     x = axis.channel()
     rows = [{"x": workers[key], **interval_row(value, PERCENT, 0.0, top)} for key, value in found.items()]
-    joined = alt.Chart(data(rows)).mark_line(strokeWidth=1.5, opacity=0.45, color=colour("main"))
+    joined = vega.chart(rows).mark_line(strokeWidth=1.5, opacity=0.45, color=colour("main"))
     layers = [joined.encode(x=x, y=y("value"))]
     keys = [*interval_key(found.values(), view, "efficiency"), *dot_key(found.values(), "one block")]
     gate = view.efficiency_gate
     if gate is not None:
-        rule = alt.Chart(data([{"gate": gate * PERCENT}])).mark_rule(
-            strokeDash=[8, 4], strokeWidth=2, color=colour("bad")
-        )
+        rule = vega.chart([{"gate": gate * PERCENT}]).mark_rule(strokeDash=[8, 4], strokeWidth=2, color=colour("bad"))
         layers.append(rule.encode(y=y("gate")))
         keys.append(Key(mark="dash", role="bad", text=f"gate: {given(gate * PERCENT)} %"))
     layers += [dots(launch_dots(found, view, axis, PERCENT, top=top), x, y), *points(rows, x, y)]
     return Drawing(
-        title=TITLE, chart=sized(alt.layer(*layers).properties(title=above("efficiency, %"))),
+        title=TITLE, chart=sized(vega.layer(*layers).properties(title=above("efficiency, %"))),
         caption="The share of the added workers that became speed."
         if gate is not None
         else "The share of the added workers that became speed. No gate was asked for.",

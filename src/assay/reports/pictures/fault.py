@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import altair as alt
-
 from assay.metrics.format import reading, scale_for
+from assay.reports import vega
 from assay.reports.pictures.base import (
     Drawing,
     Key,
@@ -14,7 +11,6 @@ from assay.reports.pictures.base import (
     Rows,
     above,
     colour,
-    data,
     number_axis,
     sized,
 )  # fmt: skip
@@ -45,32 +41,32 @@ def _draw(view: View, fault: FaultTimeline) -> Drawing | Missing:
         return Missing(title=title, reason=f"Launch {fault.launch} recorded no steps, so its progress cannot be drawn.")
     last_s = max(fault.progress[-1][1], *(phase.end_s for phase in fault.phases), fault.fault_s)
     scale = scale_for("s", (last_s,))
-    chart = alt.layer(*_layers(fault, scale.factor, last_s * scale.factor))
+    chart = vega.layer(*_layers(fault, scale.factor, last_s * scale.factor))
     return Drawing(
         title=title, chart=sized(chart.properties(title=above("steps finished"))), caption=_caption(fault),
         description=_words(fault), key=_key(fault),
     )  # fmt: skip
 
 
-def _layers(fault: FaultTimeline, factor: float, last: float) -> list[Any]:
+def _layers(fault: FaultTimeline, factor: float, last: float) -> list[vega.Chart]:
     top = max(steps for _, _, steps in fault.progress) * 1.06
-    x_scale, y_scale = alt.Scale(domain=[0, last * 1.02], nice=False), alt.Scale(domain=[0, top], nice=False)
+    x_scale, y_scale = vega.scale(domain=[0, last * 1.02], nice=False), vega.scale(domain=[0, top], nice=False)
 
-    def x(field: str) -> alt.X:
-        return alt.X(f"{field}:Q", scale=x_scale, axis=number_axis(title="seconds since the launch began", grid=False))
+    def x(field: str) -> vega.Spec:
+        return vega.x(f"{field}:Q", scale=x_scale, axis=number_axis(title="seconds since the launch began", grid=False))
 
-    def y(field: str) -> alt.Y:
-        return alt.Y(f"{field}:Q", scale=y_scale, axis=number_axis(title=None, format="d"))
+    def y(field: str) -> vega.Spec:
+        return vega.y(f"{field}:Q", scale=y_scale, axis=number_axis(title=None, format="d"))
 
     bands: Rows = [
         {"from": p.begin_s * factor, "to": p.end_s * factor, "role": colour(BANDS[p.name])} for p in fault.phases
     ]
     steps: Rows = [{"x": at * factor, "y": n, "incarnation": inc} for inc, at, n in fault.progress]
-    band = alt.Chart(data(bands)).mark_rect(opacity=0.3)
-    line = alt.Chart(data(steps)).mark_line(interpolate="step-after", strokeWidth=2.5, color=colour("main"))
-    kill = alt.Chart(data([{"at": (fault.fault_s or 0.0) * factor}])).mark_rule(strokeWidth=2, color=colour("ink"))
+    band = vega.chart(bands).mark_rect(opacity=0.3)
+    line = vega.chart(steps).mark_line(interpolate="step-after", strokeWidth=2.5, color=colour("main"))
+    kill = vega.chart([{"at": (fault.fault_s or 0.0) * factor}]).mark_rule(strokeWidth=2, color=colour("ink"))
     return [
-        band.encode(x=x("from"), x2="to:Q", color=alt.Color("role:N", scale=None, legend=None)),
+        band.encode(x=x("from"), x2="to:Q", color=vega.color("role:N", scale=None, legend=None)),
         line.encode(x=x("x"), y=y("y"), detail="incarnation:N"),
         kill.encode(x=x("at")),
     ]  # fmt: skip

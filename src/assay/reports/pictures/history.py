@@ -6,12 +6,9 @@ line before the first record of a new level.  A suspected change is dashed.
 
 from __future__ import annotations
 
-from typing import Any
-
-import altair as alt
-
 from assay.metrics.format import Scale, count, scale_for, show
-from assay.reports.pictures.base import Drawing, Key, Missing, Rows, above, colour, data, number_axis, sized
+from assay.reports import vega
+from assay.reports.pictures.base import Drawing, Key, Missing, Rows, above, colour, number_axis, sized
 from assay.verdict.history import History
 
 
@@ -25,7 +22,7 @@ def draw(one: History, work: str = "items") -> Drawing | Missing:
     ends = [end for row in rows for end in (row["low"], row["high"])]
     room = 0.08 * (max(ends) - min(ends)) or abs(max(ends)) * 0.05 or 1.0
     low, high = min(ends) - room, max(ends) + room
-    chart = alt.layer(*_layers(one, rows, scale, low, high))
+    chart = vega.layer(*_layers(one, rows, scale, low, high))
     axis = f"{one.title}, {scale.label}" if scale.label else one.title
     return Drawing(
         title=title, chart=sized(chart.properties(title=above(axis))), key=_key(one),
@@ -45,18 +42,18 @@ def _rows(one: History, scale: Scale) -> Rows:
     return rows
 
 
-def _layers(one: History, rows: Rows, scale: Scale, low: float, high: float) -> list[Any]:
+def _layers(one: History, rows: Rows, scale: Scale, low: float, high: float) -> list[vega.Chart]:
     n = len(rows)
-    axis = alt.Axis(title="record, in order of creation", tickMinStep=1, tickCount=min(n, 8), format="d", grid=False)
-    x = alt.X("x:Q", scale=alt.Scale(domain=[0.5, n + 0.5], nice=False), axis=axis)
-    y_scale = alt.Scale(domain=[low, high], zero=False, nice=False)
+    axis = vega.axis(title="record, in order of creation", tickMinStep=1, tickCount=min(n, 8), format="d", grid=False)
+    x = vega.x("x:Q", scale=vega.scale(domain=[0.5, n + 0.5], nice=False), axis=axis)
+    y_scale = vega.scale(domain=[low, high], zero=False, nice=False)
 
-    def y(field: str) -> alt.Y:
-        return alt.Y(f"{field}:Q", scale=y_scale, axis=number_axis(title=None))
+    def y(field: str) -> vega.Spec:
+        return vega.y(f"{field}:Q", scale=y_scale, axis=number_axis(title=None))
 
-    base = alt.Chart(data(rows))
+    base = vega.chart(rows)
     levels = [{"x": a + 0.5, "end": b + 0.5, "y": mean * scale.factor} for a, b, mean in one.levels]
-    line = alt.Chart(data(levels)).mark_rule(strokeWidth=2, color=colour("second"))
+    line = vega.chart(levels).mark_rule(strokeWidth=2, color=colour("second"))
     layers = [
         line.encode(x=x, x2="end:Q", y=y("y")),
         base.mark_rule(strokeWidth=1.5, opacity=0.7, color=colour("main")).encode(x=x, y=y("low"), y2="high:Q"),
@@ -65,7 +62,7 @@ def _layers(one: History, rows: Rows, scale: Scale, low: float, high: float) -> 
     for kind, dash in (("change", [1, 0]), ("suspected", [5, 4])):
         marks = [{"x": c.index + 0.5} for c in one.changes if c.kind == kind and c.index is not None]
         if marks:
-            rule = alt.Chart(data(marks)).mark_rule(strokeWidth=1.5, strokeDash=dash, color=colour("bad"))
+            rule = vega.chart(marks).mark_rule(strokeWidth=1.5, strokeDash=dash, color=colour("bad"))
             layers.append(rule.encode(x=x))
     return layers
 

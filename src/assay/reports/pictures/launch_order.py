@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import statistics
-from typing import Any
-
-import altair as alt
 
 from assay.metrics.format import reading
+from assay.reports import vega
 from assay.reports.pictures.base import (
     CATEGORIES,
     SHAPES,
@@ -17,7 +15,6 @@ from assay.reports.pictures.base import (
     Rows,
     above,
     colour,
-    data,
     number_axis,
     sized,
 )  # fmt: skip
@@ -37,7 +34,7 @@ def draw(view: View) -> Drawing | Missing:
     room = max(0.15 * (max(values) - min(values)), 1.0)
     low, high = min(values) - room, max(values) + room
     what = "median step time" if by_step else "wall time"
-    chart = alt.layer(*_layers(view, rows, low, high))
+    chart = vega.layer(*_layers(view, rows, low, high))
     return Drawing(
         title=TITLE, chart=sized(chart.properties(title=above(f"{what}, % of its configuration’s median"))),
         caption="A slope is a drift of the machine; the blocks spread it over all configurations alike."
@@ -85,28 +82,28 @@ def _rows(view: View, by_step: bool) -> Rows:
     return rows
 
 
-def _layers(view: View, rows: Rows, low: float, high: float) -> list[Any]:
+def _layers(view: View, rows: Rows, low: float, high: float) -> list[vega.Chart]:
     last = max(row["x"] for row in rows)
-    x_axis = alt.Axis(
+    x_axis = vega.axis(
         title="launch, in order of starting", tickMinStep=1, tickCount=min(last, 8), format="d", grid=False
     )
-    x = alt.X("x:Q", scale=alt.Scale(domain=[0.5, last + 0.5], nice=False), axis=x_axis)
+    x = vega.x("x:Q", scale=vega.scale(domain=[0.5, last + 0.5], nice=False), axis=x_axis)
 
-    def y(field: str) -> alt.Y:
-        return alt.Y(
-            f"{field}:Q", scale=alt.Scale(domain=[low, high], zero=False, nice=False), axis=number_axis(title=None)
+    def y(field: str) -> vega.Spec:
+        return vega.y(
+            f"{field}:Q", scale=vega.scale(domain=[low, high], zero=False, nice=False), axis=number_axis(title=None)
         )
 
-    base = alt.Chart(data(rows))
+    base = vega.chart(rows)
     fine, bad = base.transform_filter("datum.kind === 'ok'"), base.transform_filter("datum.kind === 'bad'")
-    tint = alt.Color("role:N", scale=None, legend=None)
-    usual = alt.Chart(data([{"at": 100}])).mark_rule(strokeWidth=1, color=colour("muted"))
+    tint = vega.color("role:N", scale=None, legend=None)
+    usual = vega.chart([{"at": 100}]).mark_rule(strokeWidth=1, color=colour("muted"))
     bars = fine.mark_rule(strokeWidth=1.5, opacity=0.7).encode(x=x, y=y("low"), y2="high:Q", color=tint)
     point = fine.mark_point(filled=True, size=75, opacity=1)
     cross = bad.mark_point(shape="cross", angle=45, filled=True, size=110, opacity=1, color=colour("bad"))
     return [
         usual.encode(y=y("at")), bars,
-        point.encode(x=x, y=y("value"), color=tint, shape=alt.Shape("shape:N", scale=None, legend=None)),
+        point.encode(x=x, y=y("value"), color=tint, shape=vega.shape("shape:N", scale=None, legend=None)),
         cross.encode(x=x, y=y("value")),
     ]  # fmt: skip
 

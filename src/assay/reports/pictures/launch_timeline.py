@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import Any
-
-import altair as alt
 
 from assay.metrics.format import Scale, count, scale_for
-from assay.reports.pictures.base import WIDTH, Drawing, Key, Missing, Rows, colour, data
+from assay.reports import vega
+from assay.reports.pictures.base import WIDTH, Drawing, Key, Missing, Rows, colour
 from assay.reports.series import Timeline
 from assay.reports.view import View
 
@@ -33,7 +31,7 @@ def draw(view: View) -> Drawing | Missing:
     across = len(view.columns) if len(view.columns) in (2, 3) else min(ACROSS, len(chosen))
     width = WIDTH // across - BESIDE_PANEL
     panels = [_panel(view, timeline, scale, tops[timeline.configuration] * scale.factor, width) for timeline in chosen]
-    chart = alt.concat(*panels, columns=across, spacing={"row": 14, "column": 12})
+    chart = vega.concat(*panels, columns=across, spacing={"row": 14, "column": 12})
     more = f" {len(chosen)} of {count(len(timed), 'launches')} are shown." if len(chosen) < len(timed) else ""
     return Drawing(
         title=TITLE, chart=chart, description=_words(view, timed),
@@ -60,7 +58,7 @@ def _top(timelines: list[Timeline]) -> float:
     return ROOM * steady[min(len(steady) - 1, math.floor(0.98 * len(steady)))]
 
 
-def _panel(view: View, timeline: Timeline, scale: Scale, top: float, width: int) -> Any:
+def _panel(view: View, timeline: Timeline, scale: Scale, top: float, width: int) -> vega.Chart:
     rows: Rows = [
         {
             "x": (b.first + b.last) / 2, "y": min(b.median_s * scale.factor, top),
@@ -69,29 +67,27 @@ def _panel(view: View, timeline: Timeline, scale: Scale, top: float, width: int)
         for b in timeline.bins
     ]  # fmt: skip
     first, last = timeline.bins[0].first, timeline.bins[-1].last
-    x_scale = alt.Scale(domain=[first, max(last, first + 1)], nice=False)
+    x_scale = vega.scale(domain=[first, max(last, first + 1)], nice=False)
     middle = _round_tick(top)
-    y_axis = alt.Axis(title=None, values=[0, middle], labelFontSize=13)
-    x_axis = alt.Axis(title=None, values=[first, last], labelFontSize=13, format="d", grid=False, labelFlush=True)
+    y_axis = vega.axis(title=None, values=[0, middle], labelFontSize=13)
+    x_axis = vega.axis(title=None, values=[first, last], labelFontSize=13, format="d", grid=False, labelFlush=True)
 
-    def x(field: str) -> alt.X:
-        return alt.X(f"{field}:Q", scale=x_scale, axis=x_axis)
+    def x(field: str) -> vega.Spec:
+        return vega.x(f"{field}:Q", scale=x_scale, axis=x_axis)
 
-    def y(field: str) -> alt.Y:
-        return alt.Y(f"{field}:Q", scale=alt.Scale(domain=[0, top], nice=False), axis=y_axis)
+    def y(field: str) -> vega.Spec:
+        return vega.y(f"{field}:Q", scale=vega.scale(domain=[0, top], nice=False), axis=y_axis)
 
-    warm = alt.Chart(data([{"from": first, "to": first + timeline.warmup}])).mark_rect(
-        color=colour("band"), opacity=0.35
-    )
-    base = alt.Chart(data(rows))
+    warm = vega.chart([{"from": first, "to": first + timeline.warmup}]).mark_rect(color=colour("band"), opacity=0.35)
+    base = vega.chart(rows)
     spread = base.mark_area(color=colour("main"), opacity=0.25).encode(x=x("x"), y=y("low"), y2="high:Q")
     line = base.mark_line(color=colour("main"), strokeWidth=1.5).encode(x=x("x"), y=y("y"))
-    title = alt.TitleParams(
+    title = vega.title(
         f"{view.label(timeline.configuration)}, #{timeline.launch}", anchor="start", frame="group", fontSize=13, fontWeight="normal",
         color=colour("ink"), offset=4,
     )  # fmt: skip
     layers = [warm.encode(x=x("from"), x2="to:Q"), spread, line] if timeline.warmup else [spread, line]
-    return alt.layer(*layers).properties(width=width, height=PANEL_HEIGHT, title=title)
+    return vega.layer(*layers).properties(width=width, height=PANEL_HEIGHT, title=title)
 
 
 def _round_tick(top: float) -> float:

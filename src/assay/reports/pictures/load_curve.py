@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-import altair as alt
-
 from assay.metrics.estimate import Estimate
 from assay.metrics.format import Scale
+from assay.reports import vega
 from assay.reports.pictures.base import (
     HEIGHT,
     Drawing,
@@ -35,7 +34,6 @@ from assay.reports.pictures.loads import (
     lines,
     marked,
     name_of,
-    packed,
     scenarios,
     side_by_side,
     titled,
@@ -107,16 +105,16 @@ def _across(plane: _Plane) -> str:
     return titled(plane.across, plane.wide)[:1].lower() + titled(plane.across, plane.wide)[1:]
 
 
-def _chart(view: View, plane: _Plane, scenario: str, *, small: bool) -> Any:
+def _chart(view: View, plane: _Plane, scenario: str, *, small: bool) -> vega.Chart:
     found = engines_of(view, scenario)
     every = lines(view, lambda column: column.engine) if small else found  # small multiples share their axes
     right = ceiling(estimates_of(plane.across, every), plane.wide.factor)
     top = ceiling(estimates_of(plane.up, every), plane.high.factor)
     title = None if small else _across(plane)
-    x = alt.X(
+    x = vega.x(
         "x:Q",
-        scale=alt.Scale(domain=[0, right], nice=False),
-        axis=alt.Axis(title=title, grid=False, tickCount=3 if small else 5),
+        scale=vega.scale(domain=[0, right], nice=False),
+        axis=vega.axis(title=title, grid=False, tickCount=3 if small else 5),
     )
     y = vertical(top)
     layers, labelled = [], []
@@ -128,8 +126,8 @@ def _chart(view: View, plane: _Plane, scenario: str, *, small: bool) -> Any:
     layers += [_labels(_spread(labelled, right, top, size), x, y)]
     if ring := _operating(view, plane, scenario):
         look: dict[str, Any] = {"shape": "circle", "filled": False, "strokeWidth": 2.5, "stroke": colour("ink")}
-        layers.append(alt.Chart(packed(ring)).mark_point(size=340, **look).encode(x=x, y=y("value")))
-    chart = alt.layer(*layers).properties(title=above(scenario if small else titled(plane.up, plane.high)))
+        layers.append(vega.chart(ring).mark_point(size=340, **look).encode(x=x, y=y("value")))
+    chart = vega.layer(*layers).properties(title=above(scenario if small else titled(plane.up, plane.high)))
     return chart.properties(width=SMALL[0], height=SMALL[1]) if small else chart
 
 
@@ -165,7 +163,7 @@ def _free(
     return labels and all(abs(across - x) > half + 5 or abs(up - y) > LABEL_SIZE / 2 + 5 for x, y in marks)
 
 
-def _labels(rows: Rows, x: alt.X, y: Callable[[str], alt.Y]) -> Any:
+def _labels(rows: Rows, x: vega.Spec, y: vega.Channel) -> vega.Chart:
     """Offsets are a property of a mark, so there is a layer for each of them."""
     look: dict[str, Any] = {
         "dx": 9,
@@ -174,8 +172,8 @@ def _labels(rows: Rows, x: alt.X, y: Callable[[str], alt.Y]) -> Any:
         "fontSize": LABEL_SIZE,
         "color": colour("muted"),
     }
-    return alt.layer(*(
-        alt.Chart(packed([row for row in rows if row["dy"] == dy])).mark_text(dy=dy, **look).encode(x=x, y=y("value"), text="load:N")
+    return vega.layer(*(
+        vega.chart([row for row in rows if row["dy"] == dy]).mark_text(dy=dy, **look).encode(x=x, y=y("value"), text="load:N")
         for dy in (-14, 15)
     ))  # fmt: skip
 

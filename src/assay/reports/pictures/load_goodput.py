@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
-import altair as alt
-
+from assay.reports import vega
 from assay.reports.pictures.base import Drawing, Key, Missing, absence, colour, in_words
 from assay.reports.pictures.loads import (
     AXIS,
@@ -18,7 +17,6 @@ from assay.reports.pictures.loads import (
     lines,
     load_axis,
     over_loads,
-    packed,
     scenarios,
     side_by_side,
     vertical,
@@ -49,7 +47,7 @@ def draw(view: View) -> list[Drawing | Missing]:
     )]  # fmt: skip
 
 
-def _chart(view: View, row: MetricRow, scenario: str, *, small: bool) -> Any:
+def _chart(view: View, row: MetricRow, scenario: str, *, small: bool) -> vega.Chart:
     """Small multiples share their vertical axis; an interval beyond what was offered is cut off."""
     values = estimates_of(row, lines(view, lambda column: column.engine))
     loads = sorted({column.load or 0.0 for column in view.columns})
@@ -58,7 +56,7 @@ def _chart(view: View, row: MetricRow, scenario: str, *, small: bool) -> Any:
     top = ceiling(values, 1.0, most)
     beneath = []
     if offered:
-        ideal = alt.Chart(packed([{"x": load, "value": load} for load in loads]))
+        ideal = vega.chart([{"x": load, "value": load} for load in loads])
         beneath = [
             ideal.mark_line(strokeDash=[6, 3], strokeWidth=1.5, color=colour("muted")).encode(
                 x=load_axis(view, width=SMALL[0] if small else PLOT, title=not small), y=vertical(top)("value")

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, Literal
-
-import altair as alt
+from typing import Final, Literal
 
 from assay.metrics.format import given
+from assay.reports import vega
 from assay.reports.pictures.base import Drawing, Missing, Rows, above, common_scale
 from assay.reports.pictures.loads import (
     SMALL,
@@ -81,7 +80,7 @@ def _group(view: View, column: Column, by: Condition) -> str:
     return f"{own}, {other}" if len(others) > 1 else own
 
 
-def _panel(view: View, row: MetricRow, found: tuple[Line, ...], by: Condition) -> Any:
+def _panel(view: View, row: MetricRow, found: tuple[Line, ...], by: Condition) -> vega.Chart:
     scale = common_scale(row)
     top = ceiling(estimates_of(row, found), scale.factor)
     layers = []
@@ -93,7 +92,7 @@ def _panel(view: View, row: MetricRow, found: tuple[Line, ...], by: Condition) -
         layers += drawn(rows, line, _axis(view, by), vertical(top)) if rows else []
     unit = "" if row.unit == "1/s" else scale.label
     title = ", ".join(part for part in (PRESET[row.name], unit) if part)
-    return alt.layer(*layers).properties(width=SMALL[0], height=SMALL[1], title=above(title))
+    return vega.layer(*layers).properties(width=SMALL[0], height=SMALL[1], title=above(title))
 
 
 def _across(view: View, column: Column, by: Condition) -> float:
@@ -106,15 +105,15 @@ def _places(view: View) -> list[tuple[str, str]]:
     return list(dict.fromkeys((column.engine, column.scenario) for column in view.columns))
 
 
-def _axis(view: View, by: Condition) -> alt.X:
+def _axis(view: View, by: Condition) -> vega.Spec:
     if by != "load":
         return load_axis(view, width=SMALL[0], title=False)
     places = _places(view)
     names = [engine if len({e for e, _ in places}) > 1 else scenario for engine, scenario in places]
     words = " : ".join(f"datum.value == {i} ? '{_quoted(name)}'" for i, name in enumerate(names)) + " : ''"
-    return alt.X(
-        "x:Q", scale=alt.Scale(domain=[-0.5, len(places) - 0.5], nice=False),
-        axis=alt.Axis(title=None, values=list(range(len(places))), labelExpr=words, grid=False),
+    return vega.x(
+        "x:Q", scale=vega.scale(domain=[-0.5, len(places) - 0.5], nice=False),
+        axis=vega.axis(title=None, values=list(range(len(places))), labelExpr=words, grid=False),
     )  # fmt: skip
 
 

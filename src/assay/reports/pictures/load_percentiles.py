@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
-
-import altair as alt
+from typing import Final
 
 from assay.metrics.estimate import Estimate
 from assay.metrics.format import Scale, scale_for
+from assay.reports import vega
 from assay.reports.pictures.base import (
     CATEGORIES,
     LOG_FROM,
@@ -24,7 +23,6 @@ from assay.reports.pictures.base import (
     number_axis,
     sized,
 )
-from assay.reports.pictures.loads import packed
 from assay.reports.serving_series import LATENCIES, PercentileCurve
 from assay.reports.view import View
 
@@ -53,23 +51,23 @@ class _Frame:
     high: float
     right: float
 
-    def x(self) -> alt.X:
+    def x(self) -> vega.Spec:
         """Shares, the tail stretched."""
         ticks = [place(tick) for tick in TICKS if place(tick) <= self.right]
-        axis = alt.Axis(
+        axis = vega.axis(
             title="share of requests that were at least as fast", grid=False, values=ticks,
             labelExpr=f"round((1 - pow(10, -datum.value)) * {10**6}) / {10**4} + ' %'",
         )  # fmt: skip
-        return alt.X("x:Q", scale=alt.Scale(domain=[0, self.right], nice=False), axis=axis)
+        return vega.x("x:Q", scale=vega.scale(domain=[0, self.right], nice=False), axis=axis)
 
-    def y(self, field: str) -> alt.Y:
+    def y(self, field: str) -> vega.Spec:
         """Seconds, logarithmic where they span more than a decade."""
         wide = self.high / self.low > LOG_FROM
-        scale = alt.Scale(type="log" if wide else "linear", domain=[self.low, self.high], nice=False)
+        scale = vega.scale(type="log" if wide else "linear", domain=[self.low, self.high], nice=False)
         steps = (base * 10.0**power for power in range(-6, 9) for base in (1, 2, 5))
         ticks = [step for step in steps if self.low <= step <= self.high] if wide else None
-        axis = alt.Axis(title=None, format=",.4~g", values=ticks) if ticks else number_axis(title=None, format=",.4~g")
-        return alt.Y(f"{field}:Q", scale=scale, axis=axis)
+        axis = vega.axis(title=None, format=",.4~g", values=ticks) if ticks else number_axis(title=None, format=",.4~g")
+        return vega.y(f"{field}:Q", scale=scale, axis=axis)
 
 
 def draw(view: View) -> list[Drawing | Missing]:
@@ -94,7 +92,7 @@ def _of(view: View, latency: str) -> Drawing | Missing:
     ]
     shown = f" {len(chosen)} of {len(curves)} loads are drawn." if len(chosen) < len(curves) else ""
     return Drawing(
-        title=TITLES[latency], chart=sized(alt.layer(*layers).properties(title=above(f"{frame.scale.label}{FROM[latency]}"))),
+        title=TITLES[latency], chart=sized(vega.layer(*layers).properties(title=above(f"{frame.scale.label}{FROM[latency]}"))),
         caption=f"Answered requests of the measured windows; a curve ends where fewer than ten lie beyond.{shown}",
         description=_words(view, latency), key=_keys(view, frame, chosen),
     )  # fmt: skip
@@ -123,16 +121,16 @@ def _frame(latency: str, curves: Sequence[PercentileCurve]) -> _Frame:
     )  # fmt: skip
 
 
-def _curve(view: View, frame: _Frame, curve: PercentileCurve, role: str) -> list[Any]:
+def _curve(view: View, frame: _Frame, curve: PercentileCurve, role: str) -> list[vega.Chart]:
     x, y = frame.x(), frame.y
     rows: Rows = [{"x": place(p / 100), "value": max(s * frame.scale.factor, frame.low)} for p, s in curve.points]
-    line = alt.Chart(packed(rows)).mark_line(color=colour(role), strokeWidth=2).encode(x=x, y=y("value"))
+    line = vega.chart(rows).mark_line(color=colour(role), strokeWidth=2).encode(x=x, y=y("value"))
     bars = _bars(view, frame, curve.configuration)
     return [line, *([_rules(bars, role, x, y)] if bars else [])]
 
 
-def _rules(bars: Rows, role: str, x: alt.X, y: Callable[[str], alt.Y]) -> Any:
-    return alt.Chart(packed(bars)).mark_rule(color=colour(role), strokeWidth=2).encode(x=x, y=y("low"), y2="high:Q")
+def _rules(bars: Rows, role: str, x: vega.Spec, y: vega.Channel) -> vega.Chart:
+    return vega.chart(bars).mark_rule(color=colour(role), strokeWidth=2).encode(x=x, y=y("low"), y2="high:Q")
 
 
 def _bars(view: View, frame: _Frame, key: str) -> Rows:

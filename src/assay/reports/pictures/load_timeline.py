@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
-
-import altair as alt
+from typing import Final
 
 from assay.metrics.format import given, scale_for
+from assay.reports import vega
 from assay.reports.pictures.base import WIDTH, Drawing, Key, Missing, Rows, above, colour, number_axis
-from assay.reports.pictures.loads import packed
 from assay.reports.serving_series import LoadTimeline, Span
 from assay.reports.view import View
 
@@ -28,33 +26,33 @@ def _of(view: View, line: LoadTimeline) -> Drawing:
     parts = [_requests(line), *_latency(line)]
     return Drawing(
         title=f"Under a fault: {label}" if line.role == "fault" else f"Over time: {label}",
-        chart=alt.vconcat(*parts, spacing=6) if len(parts) > 1 else parts[0],
+        chart=vega.vconcat(*parts, spacing=6) if len(parts) > 1 else parts[0],
         caption=_caption(line), description=_words(line), key=_keys(line),
     )  # fmt: skip
 
 
-def _x(line: LoadTimeline, field: str, *, last: bool) -> alt.X:
+def _x(line: LoadTimeline, field: str, *, last: bool) -> vega.Spec:
     """Seconds; only the lower picture has labels."""
     named = number_axis(title="seconds after the load began", grid=False)
-    axis = named if last else alt.Axis(title=None, labels=False, grid=False)
-    return alt.X(f"{field}:Q", scale=alt.Scale(domain=[0, line.bins[-1].end_s], nice=False), axis=axis)
+    axis = named if last else vega.axis(title=None, labels=False, grid=False)
+    return vega.x(f"{field}:Q", scale=vega.scale(domain=[0, line.bins[-1].end_s], nice=False), axis=axis)
 
 
-def _requests(line: LoadTimeline) -> Any:
+def _requests(line: LoadTimeline) -> vega.Chart:
     """Bars of what was due per second, by what became of it."""
     rows = _stacked(line)
     top = max((row["high"] for row in rows), default=1.0) * 1.05
-    y = alt.Y("low:Q", scale=alt.Scale(domain=[0, top], nice=False), axis=alt.Axis(tickCount=4, title=None))
+    y = vega.y("low:Q", scale=vega.scale(domain=[0, top], nice=False), axis=vega.axis(tickCount=4, title=None))
     last = not _latency_seen(line)
     x = _x(line, "a", last=last)
     bars = [
-        alt.Chart(packed([row for row in rows if row["kind"] == kind]))
+        vega.chart([row for row in rows if row["kind"] == kind])
         .mark_rect(color=colour(role), stroke=colour("paper"), strokeWidth=0.4)
         .encode(x=x, x2="b:Q", y=y, y2="high:Q")
         for kind, role in KINDS
         if any(row["kind"] == kind for row in rows)
     ]
-    chart = alt.layer(*_shades(line, last=last), *bars)
+    chart = vega.layer(*_shades(line, last=last), *bars)
     return chart.properties(width=WIDE, height=HEIGHT, title=above("requests due per second"))
 
 
@@ -74,7 +72,7 @@ def _latency_seen(line: LoadTimeline) -> bool:
     return any(one.ttft_s is not None for one in line.bins)
 
 
-def _latency(line: LoadTimeline) -> list[Any]:
+def _latency(line: LoadTimeline) -> list[vega.Chart]:
     """The median of the first token, in the same bins; nothing where no answer had one."""
     if not _latency_seen(line):
         return []
@@ -83,16 +81,16 @@ def _latency(line: LoadTimeline) -> list[Any]:
         {"x": (one.begin_s + one.end_s) / 2, "y": None if one.ttft_s is None else one.ttft_s * scale.factor}
         for one in line.bins
     ]
-    y = alt.Y("y:Q", scale=alt.Scale(zero=True, nice=True), axis=alt.Axis(tickCount=3, title=None))
-    drawn = alt.Chart(packed(rows)).mark_line(
+    y = vega.y("y:Q", scale=vega.scale(zero=True, nice=True), axis=vega.axis(tickCount=3, title=None))
+    drawn = vega.chart(rows).mark_line(
         color=colour("ink"), strokeWidth=1.4, point={"size": 12, "color": colour("ink"), "filled": True}
     )
-    chart = alt.layer(*_shades(line, last=True), drawn.encode(x=_x(line, "x", last=True), y=y))
+    chart = vega.layer(*_shades(line, last=True), drawn.encode(x=_x(line, "x", last=True), y=y))
     title = above(f"median TTFT, {scale.label}, by when the request was due")
     return [chart.properties(width=WIDE, height=LOWER, title=title)]
 
 
-def _shades(line: LoadTimeline, *, last: bool) -> list[Any]:
+def _shades(line: LoadTimeline, *, last: bool) -> list[vega.Chart]:
     """What lies outside of the measured window, faults, and outages."""
     end = line.bins[-1].end_s
     outside: Rows = []
@@ -103,7 +101,7 @@ def _shades(line: LoadTimeline, *, last: bool) -> list[Any]:
     found = []
     for role, rows, opacity in (("band", outside, 0.3), ("bad", faults, 0.16), ("fourth", down, 0.22)):
         if kept := [row for row in rows if row["to"] > row["from"]]:
-            shade = alt.Chart(packed(kept)).mark_rect(color=colour(role), opacity=opacity)
+            shade = vega.chart(kept).mark_rect(color=colour(role), opacity=opacity)
             found.append(shade.encode(x=_x(line, "from", last=last), x2="to:Q"))
     return found
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-import altair as alt
-
 from assay.metrics.estimate import Estimate
 from assay.metrics.format import Scale, given
+from assay.reports import vega
 from assay.reports.pictures.base import (
     CATEGORIES,
     FONT_SIZE,
@@ -79,11 +77,6 @@ def engines_of(view: View, scenario: str) -> tuple[Line, ...]:
     return lines(view, lambda column: column.engine, lambda column: column.scenario == scenario)
 
 
-def packed(rows: Rows) -> alt.InlineData:
-    """Rows as data that Altair need not look into: it copies charts, and with them every row, again and again."""
-    return alt.InlineData(values=json.dumps(rows), format=alt.JsonDataFormat(type="json"))
-
-
 def titled(row: MetricRow, scale: Scale) -> str:
     """A metric and its unit, for an axis: "Time to first token, p95, ms", "Goodput, requests per second"."""
     if row.unit == "1/s":
@@ -94,22 +87,22 @@ def titled(row: MetricRow, scale: Scale) -> str:
 # ---- axes --------------------------------------------------------------------------------------------------------
 
 
-def load_axis(view: View, field: str = "x", *, width: int = PLOT, title: bool = True) -> alt.X:
+def load_axis(view: View, field: str = "x", *, width: int = PLOT, title: bool = True) -> vega.Spec:
     """The horizontal axis of loads in a picture of so many pixels: every load has its tick, if its label has room."""
     loads = sorted({column.load or 0.0 for column in view.columns})
     low, high = loads[0], loads[-1]
     wide = low > 0.0 and high / low >= LOG_FROM
     room = 0.06 * (high - low) or 0.5
     scale = (
-        alt.Scale(type="log", domain=[low / 1.2, high * 1.2], nice=False)
+        vega.scale(type="log", domain=[low / 1.2, high * 1.2], nice=False)
         if wide
-        else alt.Scale(domain=[max(0.0, low - room), high + room], nice=False)
+        else vega.scale(domain=[max(0.0, low - room), high + room], nice=False)
     )
-    axis = alt.Axis(
+    axis = vega.axis(
         title=AXIS[view.load_word] if title else None, values=apart(loads, wide, width), format=",.4~g", grid=False,
         labelOverlap=False,
     )  # fmt: skip
-    return alt.X(f"{field}:Q", scale=scale, axis=axis)
+    return vega.x(f"{field}:Q", scale=scale, axis=axis)
 
 
 def apart(loads: Sequence[float], wide: bool, width: int) -> list[float]:
@@ -128,10 +121,10 @@ def apart(loads: Sequence[float], wide: bool, width: int) -> list[float]:
     return kept[::-1]
 
 
-def vertical(top: float, low: float = 0.0) -> Callable[[str], alt.Y]:
+def vertical(top: float, low: float = 0.0) -> vega.Channel:
     """Makes the vertical channel of a field."""
-    return lambda field: alt.Y(
-        f"{field}:Q", scale=alt.Scale(domain=[low, top], nice=False, clamp=True), axis=number_axis(title=None)
+    return lambda field: vega.y(
+        f"{field}:Q", scale=vega.scale(domain=[low, top], nice=False, clamp=True), axis=number_axis(title=None)
     )
 
 
@@ -151,8 +144,8 @@ def estimates_of(row: MetricRow | None, found: Sequence[Line]) -> list[Estimate]
 
 def over_loads(
     view: View, row: MetricRow, found: Sequence[Line], *, top: float, small: bool = False, title: str = "",
-    beneath: Sequence[Any] = (),
-) -> Any:  # fmt: skip
+    beneath: Sequence[vega.Chart] = (),
+) -> vega.Chart:  # fmt: skip
     """Lines with intervals over the load; `small` for one of several beside each other."""
     scale, y = common_scale(row), vertical(top)
     x = load_axis(view, width=SMALL[0] if small else PLOT, title=not small)
@@ -163,13 +156,13 @@ def over_loads(
             for column in line.columns if (value := estimate(row, column)) is not None
         ]  # fmt: skip
         layers += drawn(rows, line, x, y) if rows else []
-    chart = alt.layer(*layers).properties(title=above(title or titled(row, scale)))
+    chart = vega.layer(*layers).properties(title=above(title or titled(row, scale)))
     return chart.properties(width=SMALL[0], height=SMALL[1]) if small else sized(chart, 230)
 
 
-def side_by_side(charts: Sequence[Any]) -> Any:
+def side_by_side(charts: Sequence[vega.Chart]) -> vega.Chart:
     """Small multiples in two columns."""
-    return alt.concat(*charts, columns=2, spacing={"row": 14, "column": 14})
+    return vega.concat(*charts, columns=2, spacing={"row": 14, "column": 14})
 
 
 def ceiling(values: Iterable[Estimate], factor: float, at_most: float = math.inf) -> float:
@@ -186,19 +179,19 @@ def marked(value: Estimate, factor: float, top: float = math.inf) -> dict[str, A
     return {"value": shown, "low": low, "high": high if math.isfinite(high) else top, "hollow": not known}
 
 
-def drawn(rows: Rows, line: Line, x: alt.X, y: Callable[[str], alt.Y]) -> list[Any]:
+def drawn(rows: Rows, line: Line, x: vega.Spec, y: vega.Channel) -> list[vega.Chart]:
     """A line through the rows in their order, their intervals and marks."""
-    base = alt.Chart(packed([{**row, "order": order} for order, row in enumerate(rows)]))
+    base = vega.chart([{**row, "order": order} for order, row in enumerate(rows)])
     tint = colour(line.role)
     look: dict[str, Any] = {"shape": line.shape, "filled": True, "opacity": 1.0, "size": 62}
-    path = base.mark_line(color=tint, strokeWidth=1.8).encode(x=x, y=y("value"), order=alt.Order("order:Q"))
+    path = base.mark_line(color=tint, strokeWidth=1.8).encode(x=x, y=y("value"), order=vega.order("order:Q"))
     layers = [path] if len(rows) > 1 else []
     layers.append(base.mark_rule(color=tint, strokeWidth=1.6).encode(x=x, y=y("low"), y2="high:Q"))
     for hollow in sorted({row["hollow"] for row in rows}):
         paint: dict[str, Any] = (
             {"fill": colour("paper"), "stroke": tint} if hollow else {"color": tint, "stroke": colour("paper")}
         )
-        marks = alt.Chart(packed([row for row in rows if row["hollow"] == hollow]))
+        marks = vega.chart([row for row in rows if row["hollow"] == hollow])
         layers.append(marks.mark_point(**paint, strokeWidth=2 if hollow else 1, **look).encode(x=x, y=y("value")))
     return layers
 

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import altair as alt
-
 from assay.metrics.format import Scale
+from assay.reports import vega
 from assay.reports.pictures.base import (
     Drawing,
     Key,
@@ -16,7 +13,6 @@ from assay.reports.pictures.base import (
     absence,
     colour,
     common_scale,
-    data,
     estimates,
     in_words,
     interval_key,
@@ -47,7 +43,7 @@ def draw(view: View) -> Drawing | Missing:
     if not seen:
         return Missing(title=TITLE, reason=absence(view, rows["unknown_time"] or step, "The phases of a step"))
     scale = common_scale(step if step is not None else next(iter(seen.values())))
-    chart = alt.layer(*_bars(view, seen, scale), *_whole(view, step, scale))
+    chart = vega.layer(*_bars(view, seen, scale), *_whole(view, step, scale))
     keys = [Key(mark="bar", role=role, text=name) for metric, name, role in PHASES if metric in seen]
     keys += interval_key(estimates(view, step).values(), view, "whole step", "ink")
     return Drawing(
@@ -57,18 +53,18 @@ def draw(view: View) -> Drawing | Missing:
     )  # fmt: skip
 
 
-def _x(view: View) -> alt.X:
+def _x(view: View) -> vega.Spec:
     order = [str(column.workers) for column in view.columns]
-    return alt.X(
+    return vega.x(
         "x:O",
         sort=order,
-        scale=alt.Scale(domain=order, paddingInner=0.45, paddingOuter=0.3),
-        axis=alt.Axis(title="workers", labelAngle=0, grid=False),
+        scale=vega.scale(domain=order, paddingInner=0.45, paddingOuter=0.3),
+        axis=vega.axis(title="workers", labelAngle=0, grid=False),
     )
 
 
-def _y(field: str, top: float) -> alt.Y:
-    return alt.Y(f"{field}:Q", scale=alt.Scale(domain=[0, top], nice=False), axis=number_axis(title=None))
+def _y(field: str, top: float) -> vega.Spec:
+    return vega.y(f"{field}:Q", scale=vega.scale(domain=[0, top], nice=False), axis=number_axis(title=None))
 
 
 def _top(view: View, seen: dict[str, MetricRow], scale: Scale) -> float:
@@ -81,7 +77,7 @@ def _top(view: View, seen: dict[str, MetricRow], scale: Scale) -> float:
     return max(whole, 1.05 * max(sums.values()))
 
 
-def _bars(view: View, seen: dict[str, MetricRow], scale: Scale) -> list[Any]:
+def _bars(view: View, seen: dict[str, MetricRow], scale: Scale) -> list[vega.Chart]:
     """One rectangle per phase, stacked here rather than in the chart, so that the order is ours."""
     workers = {column.key: str(column.workers) for column in view.columns}
     at: dict[str, float] = {}
@@ -91,12 +87,12 @@ def _bars(view: View, seen: dict[str, MetricRow], scale: Scale) -> list[Any]:
             begin = at.get(key, 0.0)
             at[key] = begin + max(value.value, 0.0) * scale.factor
             rows.append({"x": workers[key], "begin": begin, "end": at[key], "role": colour(role)})
-    bars = alt.Chart(data(rows)).mark_bar(stroke=colour("paper"), strokeWidth=1)
-    fill = alt.Color("role:N", scale=None, legend=None)
+    bars = vega.chart(rows).mark_bar(stroke=colour("paper"), strokeWidth=1)
+    fill = vega.color("role:N", scale=None, legend=None)
     return [bars.encode(x=_x(view), y=_y("begin", _top(view, seen, scale)), y2="end:Q", color=fill)]
 
 
-def _whole(view: View, step: MetricRow | None, scale: Scale) -> list[Any]:
+def _whole(view: View, step: MetricRow | None, scale: Scale) -> list[vega.Chart]:
     workers = {column.key: str(column.workers) for column in view.columns}
     found = estimates(view, step)
     top = top_of(found.values(), scale.factor) if found else 1.0

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import altair as alt
-
 from assay.metrics.format import given
+from assay.reports import vega
 from assay.reports.pictures.base import (
     Drawing,
     Key,
@@ -13,7 +12,6 @@ from assay.reports.pictures.base import (
     above,
     absence,
     colour,
-    data,
     dot_key,
     estimates,
     in_words,
@@ -46,25 +44,25 @@ def draw(view: View) -> Drawing | Missing:
         for k, v in found.items() for i, launch in enumerate(v.launch_values if len(v.launch_values) > 1 else ())
     ]  # fmt: skip
 
-    def x(field: str) -> alt.X:
-        return alt.X(
+    def x(field: str) -> vega.Spec:
+        return vega.x(
             f"{field}:Q",
-            scale=alt.Scale(domain=[low, high], nice=False),
+            scale=vega.scale(domain=[low, high], nice=False),
             axis=number_axis(title=f"difference of {view.quality_metric or 'quality'} to {view.label(view.base)}"),
         )
 
-    y = alt.Y(
+    y = vega.y(
         "label:N",
         sort=labels,
-        axis=alt.Axis(title=None, labelLimit=120, grid=False),
-        scale=alt.Scale(paddingInner=0.3, paddingOuter=0.4),
+        axis=vega.axis(title=None, labelLimit=120, grid=False),
+        scale=vega.scale(paddingInner=0.3, paddingOuter=0.4),
     )
-    lost = alt.Chart(data([{"from": low, "to": -margin}])).mark_rect(opacity=0.14, color=colour("bad"))
-    limit = alt.Chart(data([{"at": -margin}])).mark_rule(strokeDash=[8, 4], strokeWidth=2, color=colour("bad"))
-    zero = alt.Chart(data([{"at": 0}])).mark_rule(strokeWidth=1, color=colour("muted"))
-    base = alt.Chart(data(rows))
-    small = alt.Chart(data(launches)).mark_circle(size=22, opacity=0.55, color=colour("main"), yOffset=15)
-    chart = alt.layer(
+    lost = vega.chart([{"from": low, "to": -margin}]).mark_rect(opacity=0.14, color=colour("bad"))
+    limit = vega.chart([{"at": -margin}]).mark_rule(strokeDash=[8, 4], strokeWidth=2, color=colour("bad"))
+    zero = vega.chart([{"at": 0}]).mark_rule(strokeWidth=1, color=colour("muted"))
+    base = vega.chart(rows)
+    small = vega.chart(launches).mark_circle(size=22, opacity=0.55, color=colour("main"), yOffset=15)
+    chart = vega.layer(
         lost.encode(x=x("from"), x2="to:Q"), limit.encode(x=x("at")), zero.encode(x=x("at")),
         small.encode(x=x("x"), y=y), *level(base, x, y), *markers(base, x("value"), y),
     )  # fmt: skip

@@ -7,14 +7,11 @@ never beyond twice the largest measured count.  Where no law can be checked, Amd
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
-
-import altair as alt
 
 from assay.metrics.base import ALL
 from assay.metrics.estimate import Estimate
+from assay.reports import vega
 from assay.reports.pictures.base import (
     HEIGHT,
     Drawing,
@@ -25,7 +22,6 @@ from assay.reports.pictures.base import (
     above,
     absence,
     colour,
-    data,
     dot_key,
     dots,
     estimates,
@@ -59,11 +55,11 @@ def draw(view: View) -> Drawing | Missing:
         min(0.9 * min(v.value for v in found.values()), min(workers.values()) / base * 0.9) if axis.logarithmic else 0.0
     )
 
-    def y(field: str) -> alt.Y:
-        scale = alt.Scale(domain=[low, top], nice=False)
+    def y(field: str) -> vega.Spec:
+        scale = vega.scale(domain=[low, top], nice=False)
         if axis.logarithmic:
-            scale = alt.Scale(type="log", base=2, domain=[low, top], nice=False)
-        return alt.Y(f"{field}:Q", scale=scale, axis=number_axis(title=None))
+            scale = vega.scale(type="log", base=2, domain=[low, top], nice=False)
+        return vega.y(f"{field}:Q", scale=scale, axis=number_axis(title=None))
 
     x = axis.channel()
     rows = [{"x": workers[key], **interval_row(value, 1.0, low, top)} for key, value in found.items()]
@@ -72,7 +68,7 @@ def draw(view: View) -> Drawing | Missing:
     layers = [*curve, _ideal(axis, base, x, y)]
     layers += [dots(launch_dots(found, view, axis, 1.0, top=top), x, y), *points(rows, x, y)]
     return Drawing(
-        title=TITLE, chart=sized(alt.layer(*layers).properties(title=above("speedup")), HEIGHT),
+        title=TITLE, chart=sized(vega.layer(*layers).properties(title=above("speedup")), HEIGHT),
         caption=_caption(view), description=f"{in_words(view, row)} {_model_words(view)}".strip(),
         key=_key(view, found),
     )  # fmt: skip
@@ -104,12 +100,12 @@ def _band_words(law: ScalingCurve, view: View) -> str:
     return "" if law.measured[0].low is None else f", band: {view.confidence} interval"
 
 
-def _law(law: ScalingCurve, top: float, x: alt.X, y: Callable[[str], alt.Y]) -> list[Any]:
+def _law(law: ScalingCurve, top: float, x: vega.Spec, y: vega.Channel) -> list[vega.Chart]:
     """Band and line over the measured range, and dashed beyond it."""
     layers = []
     for part, dash in ((law.measured, [1, 0]), (law.beyond, [5, 4])):
         rows = [_curve_row(point, top) for point in part if point.speedup <= top]
-        base = alt.Chart(data(rows))
+        base = vega.chart(rows)
         if rows and part[0].low is not None:
             layers.append(base.mark_area(opacity=0.18, color=colour("second")).encode(x=x, y=y("low"), y2="high:Q"))
         if rows:
@@ -122,9 +118,9 @@ def _curve_row(point: CurvePoint, top: float) -> dict[str, float | None]:
     return {"x": point.workers, "y": point.speedup, "low": point.low, "high": high}
 
 
-def _ideal(axis: WorkerAxis, base: int, x: alt.X, y: Callable[[str], alt.Y]) -> Any:
+def _ideal(axis: WorkerAxis, base: int, x: vega.Spec, y: vega.Channel) -> vega.Chart:
     ends: Rows = [{"x": level, "y": level / base} for level in (min(axis.levels), max(axis.levels))]
-    line = alt.Chart(data(ends)).mark_line(strokeDash=[6, 4], strokeWidth=1.5, color=colour("muted"))
+    line = vega.chart(ends).mark_line(strokeDash=[6, 4], strokeWidth=1.5, color=colour("muted"))
     return line.encode(x=x, y=y("y"))
 
 
@@ -141,7 +137,7 @@ def amdahl(serial: float, workers: float) -> float:
     return 1.0 / (held + (1.0 - held) / workers)
 
 
-def _amdahl(view: View, axis: WorkerAxis, x: alt.X, y: Callable[[str], alt.Y]) -> list[Any]:
+def _amdahl(view: View, axis: WorkerAxis, x: vega.Spec, y: vega.Channel) -> list[vega.Chart]:
     fraction = _fraction(view)
     if fraction is None:
         return []
@@ -151,7 +147,7 @@ def _amdahl(view: View, axis: WorkerAxis, x: alt.X, y: Callable[[str], alt.Y]) -
         {"x": p, "y": amdahl(fraction.value, p), "low": amdahl(fraction.high, p), "high": amdahl(fraction.low, p)}
         for p in places
     ]
-    base = alt.Chart(data(rows))
+    base = vega.chart(rows)
     line = base.mark_line(strokeWidth=2, color=colour("second")).encode(x=x, y=y("y"))
     if not (math.isfinite(fraction.low) and math.isfinite(fraction.high)):
         return [line]
