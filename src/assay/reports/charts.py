@@ -88,13 +88,18 @@ class Picture:
 
 def draw(view: View) -> tuple[Picture, ...]:
     """All pictures of a view, in the order of PICTURES."""
+    return begun(view)()
+
+
+def begun(view: View) -> Callable[[], tuple[Picture, ...]]:
+    """All pictures of a view, to be taken later: somebody else may be drawing them meanwhile."""
     found = []
     for name, function in LOAD_PICTURES if view.serving is not None else PICTURES:
         drawn = function(view)
         several = [drawn] if isinstance(drawn, (Drawing, Missing)) else drawn
         for place, drawing in enumerate(several):
             found.append(_begun(name if place == 0 else f"{name}-{place + 1}", drawing))
-    return tuple(finished() for finished in found)
+    return lambda: tuple(finished() for finished in found)
 
 
 def picture(name: str, drawing: Drawing | Missing) -> Picture:

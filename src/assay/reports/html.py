@@ -43,12 +43,14 @@ def render(view: View) -> str:
     """The whole page as one HTML document."""
     from assay.reports import charts
 
-    page = _template().render(
-        view=view, pictures=() if view.timing else charts.draw(view), signs=SIGNS, dimensions=DIMENSIONS, titles=DIMENSION_TITLES,
+    pictures = charts.begun(view) if not view.timing else tuple
+    template = _template()
+    page = template.render(
+        view=view, signs=SIGNS, dimensions=DIMENSIONS, titles=DIMENSION_TITLES,
         questions=view.questions, words=STATUS_WORDS, meanings=STATUS_MEANINGS, columns_of=columns_of, ALL=ALL,
         absent_everywhere=absent_everywhere, count=count, findings=grouping.findings, gates=grouping.gates,
         absences=grouping.absences, loads=load_tables.numbers(view) if view.serving else (),
-        details=load_tables.details(view) if view.serving else (), capacity=load_tables.capacity(view),
+        details=load_tables.details(view) if view.serving else (), capacity=load_tables.capacity(view), pictures=pictures(),
     )  # fmt: skip
     return printable(page)
 
