@@ -55,6 +55,7 @@ AT_ONCE = [  # the first ping takes no time: above and below meet there but for 
 
 @settings(max_examples=50)
 @example(AT_ONCE, -0.0020394246283653994, 1.0)
+@example([(0.0, 5e-324), *[(0.0, 0.0)] * 19], 1e-3, 0.5)
 @given(st.lists(st.tuples(DELAY, DELAY), min_size=20, max_size=25), st.floats(-3e-3, 3e-3), st.floats(0.0, 1.0))
 def test_with_drift_the_truth_is_inside_the_bound_at_every_moment(
     delays: list[tuple[float, float]], drift: float, place: float

@@ -33,13 +33,14 @@ def integrated_time(series: Sequence[Floats]) -> float:
     data = [_checked(values) for values in series]
     if not data:
         raise ValueError("an autocorrelation time needs at least one series")
-    centre = float(np.concatenate(data).mean())
     longest = max(map(len, data))
+    if longest < 2 or _equal(data):
+        return 1.0
+    data = _scaled(data)
+    centre = float(np.concatenate(data).mean())
     covariance = np.zeros(longest)
     for values in data:
         covariance[: len(values)] += _products(values - centre)
-    if longest < 2 or _equal(data):
-        return 1.0
     sums = 2.0 * np.cumsum(covariance[: longest // 2 + 1]) / covariance[0] - 1.0
     return max(1.0, _windowed(sums[1:]))
 
@@ -49,6 +50,7 @@ def lag_one(values: Floats) -> float:
     data = _checked(values)
     if _equal([data]):
         return 0.0
+    [data] = _scaled([data])
     centred = data - data.mean()
     return float(centred[1:] @ centred[:-1]) / float(centred @ centred)
 
@@ -56,6 +58,13 @@ def lag_one(values: Floats) -> float:
 def effective_size(series: Sequence[Floats]) -> float:
     """The number of independent values that all the series together are worth: N / tau."""
     return sum(len(values) for values in series) / integrated_time(series)
+
+
+def _scaled(series: Sequence[Array]) -> list[Array]:
+    """In units of the widest deviation from the first value: no square is too small, or too large, for a number."""
+    first = series[0][0]
+    widest = max(float(np.abs(values - first).max()) for values in series)
+    return [(values - first) / widest for values in series]
 
 
 def _products(centred: Array) -> Array:

@@ -111,7 +111,8 @@ def _slopes(above: Line, below: Line, rounding: float) -> tuple[float, float]:
     """Least and largest slope of the straight lines between the hulls: a + b x <= y above, a + b x >= y below, a eliminated."""
     run = above[:, :1] - below[:, 0]
     rise = above[:, 1:] - below[:, 1] + rounding
-    return float((rise[run < 0] / run[run < 0]).max()), float((rise[run > 0] / run[run > 0]).min())
+    with np.errstate(over="ignore"):  # next to no time apart, whatever rise there is allows any slope
+        return float((rise[run < 0] / run[run < 0]).max()), float((rise[run > 0] / run[run > 0]).min())
 
 
 def too_short(interval: float, bound: float) -> str:
