@@ -1,6 +1,7 @@
-"""The trainers broken on purpose leave the evidence that a verdict needs, through the real probe, with two workers.
+"""The trainers broken on purpose leave the evidence that a verdict needs, and get the finding that names their fault.
 
-They all change one thing of the good trainer, which they load through broken/digits.py.
+Each is run here with two workers through the whole of assay, or, for the one whose fault is in its scores alone, through the
+probe.  They all change one thing of the good trainer, which they load through broken/digits.py.
 """
 
 from __future__ import annotations
@@ -8,68 +9,78 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
+import polars as pl
 import pytest
 
+from assay.metrics.measured import from_record
+from assay.record.reader import open_record
+from assay.runners.base import run
+from assay.verdict.judge import judge
 from tests.launched import Launched
+from tests.records.make import experiment
+from tests.verdict.test_broken_trainers import check
 
 pytestmark = [pytest.mark.torch, pytest.mark.slow]
 
-
-def broken(repository: Path, folder: Path, name: str, *, epochs: int = 1) -> Launched:
-    launch = Launched(folder / "launch=0000")
-    script = repository / "examples" / name
-    done = launch.run(script, "--epochs", str(epochs), workers=2)
-    assert done.returncode == 0, done.stderr
-    return launch
+Tables = dict[str, pl.DataFrame]
 
 
-def hashes(launch: Launched) -> dict[int, int]:
+def judged(repository: Path, folder: Path, name: str) -> Tables:
+    """What the trainer left in its first epoch; its finding is the right one, and the only one."""
+    record = open_record(run(experiment(name, levels=(2,)), folder=repository, root=folder))
+    check(name, judge(from_record(record)))
+    return {"fingerprints": record.table("fingerprints"), "samples": record.table("samples").filter(epoch=0)}
+
+
+def hashes(tables: Tables) -> dict[int, int]:
     """Step -> number of different parameter hashes over the two ranks."""
     found: dict[int, set[str]] = {}
-    for row in launch.table("fingerprints").iter_rows(named=True):
+    for row in tables["fingerprints"].iter_rows(named=True):
         if row["what"] == "parameter_hash":
             found.setdefault(row["step"], set()).add(row["text"])
     return {step: len(texts) for step, texts in sorted(found.items())}
 
 
-def uses(launch: Launched) -> Counter[int]:
-    return Counter(id for ids in launch.table("samples")["ids"].to_list() for id in ids)
+def uses(tables: Tables) -> Counter[int]:
+    return Counter(id for ids in tables["samples"]["ids"].to_list() for id in ids)
 
 
 def test_another_seed_on_a_rank_shows_at_step_zero(repository: Path, tmp_path: Path) -> None:
-    launch = broken(repository, tmp_path, "broken/seed_mismatch.py")
-    assert hashes(launch) == {0: 2, 1: 2, 2: 2, 4: 2, 5: 2}
-    norms = [row for row in launch.table("fingerprints").iter_rows(named=True) if row["what"] == "grad_norm"]
+    left = judged(repository, tmp_path, "seed_mismatch")
+    assert hashes(left) == {0: 2, 1: 2, 2: 2, 4: 2, 5: 2}
+    norms = [row for row in left["fingerprints"].iter_rows(named=True) if row["what"] == "grad_norm"]
     first = {row["value"] for row in norms if row["step"] == 0}
     assert len(norms) == 10
     assert len(first) == 1, "the averaged gradients agree, which is why only the hashes show this fault"
 
 
 def test_gradients_that_are_never_averaged_show_after_the_first_step(repository: Path, tmp_path: Path) -> None:
-    launch = broken(repository, tmp_path, "broken/unsynced.py")
-    assert hashes(launch) == {0: 1, 1: 2, 2: 2, 4: 2, 5: 2}
+    left = judged(repository, tmp_path, "unsynced")
+    assert hashes(left) == {0: 1, 1: 2, 2: 2, 4: 2, 5: 2}
 
 
 def test_a_dropped_shard_shows_as_samples_that_nobody_used(repository: Path, tmp_path: Path) -> None:
-    launch = broken(repository, tmp_path, "broken/dropped_shard.py")
-    used = uses(launch)
+    left = judged(repository, tmp_path, "dropped_shard")
+    used = uses(left)
     assert set(used.values()) == {1}
     assert len(used) == 5 * 2 * (256 // 3)  # two of three shards of 85 in each of five batches; 430 of 1280 are lost
-    assert set(hashes(launch).values()) == {1}
+    assert set(hashes(left).values()) == {1}
 
 
 def test_padding_shows_as_a_sample_used_twice(repository: Path, tmp_path: Path) -> None:
-    launch = broken(repository, tmp_path, "broken/padding_duplicates.py")
-    used = uses(launch)
+    left = judged(repository, tmp_path, "padding_duplicates")
+    used = uses(left)
     assert len(used) == 1277
     assert sorted(used.values())[-2:] == [1, 2]  # 1277 on two workers: one is repeated
-    assert set(hashes(launch).values()) == {1}
+    assert set(hashes(left).values()) == {1}
 
 
 def test_worse_accuracy_shows_in_the_scores_alone(repository: Path, tmp_path: Path) -> None:
-    launch = broken(repository, tmp_path, "broken/worse_accuracy.py", epochs=4)
-    examples = launch.table("examples")
+    launch = Launched(tmp_path / "launch=0000")
+    done = launch.run(repository / "examples/broken/worse_accuracy.py", "--epochs", "4", workers=2)
+    assert done.returncode == 0, done.stderr
+    examples, left = launch.table("examples"), {name: launch.table(name) for name in ("fingerprints", "samples")}
     assert examples.height == 517
     assert examples["score"].mean() < 0.85  # the good trainer reaches 0.95 in as many epochs
-    assert set(hashes(launch).values()) == {1}
-    assert set(uses(launch).values()) == {4}
+    assert set(hashes(left).values()) == {1}
+    assert set(uses(left).values()) == {4}
