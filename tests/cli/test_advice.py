@@ -105,8 +105,9 @@ def adaptive(folder: Path, source: str = QUICK, **changes: Any) -> Path:
 
 
 def test_a_real_adaptive_run_says_which_look_ended_it_and_at_which_confidence(tmp_path: Path) -> None:
-    """Wall times of such short launches vary by far less than the whole of their value: one look is enough."""
-    record = open_record(adaptive(tmp_path, launches={"per_configuration": 5, "precision": 0.99, "at_most": 8}))
+    """A launch that waits for a second varies by far less than the whole of its value, on a busy machine too: one look is enough."""
+    waits = "import time\ntime.sleep(1.0)\n"
+    record = open_record(adaptive(tmp_path, waits, launches={"per_configuration": 5, "precision": 0.99, "at_most": 8}))
     assert record.manifest["looks_ended"] == "precision"
     assert [look["blocks"] for look in record.manifest["looks"]] == [5]
     assert record.table("launches").height == 5

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from assay import catalog
+from assay.cli import threads
 from assay.cli.base import Verb
 
 if TYPE_CHECKING:
@@ -88,6 +89,7 @@ def _emit(
 
 def judged(path: Path) -> tuple[View, Status]:
     """Open, judge and lay out a record: nothing is printed or written."""
+    threads.suited_to(path)
     from assay.metrics.measured import from_record
     from assay.record.reader import open_record
     from assay.reports.view import build

@@ -72,21 +72,22 @@ def _over_launches(
     some = pl.col("below") >= 0 if nothing_made else pl.col("below") > 0
     present = rows.filter(pl.col("above").is_not_null() & some)
     joined = measured.timed.select("launch", "configuration", "block").join(present, on="launch").sort("block")
+    by_configuration = joined.rows_by_key("configuration", named=True)  # a handful of rows: no query for each
     found: dict[str, Value] = {}
     for configuration in measured.configurations:
-        own = joined.filter(pl.col("configuration") == configuration)
-        if own.height == 0 or own["below"].sum() <= 0:
+        own = by_configuration.get(configuration, [])
+        above, below = ([float(row[name]) for row in own] for name in ("above", "below"))
+        if sum(below) <= 0:
             found[configuration] = nothing(measured, configuration, missing)
             continue
-        above, below = own["above"].cast(pl.Float64).to_list(), own["below"].cast(pl.Float64).to_list()
         made = of_interval(
             _interval(above, below, measured.confidence, how), [a / b for a, b in zip(above, below, strict=True) if b > 0],
-            measured.confidence, unit=unit, name=name, n_trials=int(own[trials].sum()) if trials else own.height,
-            method=f"{aggregate}, sums over {own.height} launches, Student t between them"
+            measured.confidence, unit=unit, name=name, n_trials=int(sum(row[trials] or 0 for row in own)) if trials else len(own),
+            method=f"{aggregate}, sums over {len(own)} launches, Student t between them"
             f"{', never narrower than independent requests (Clopper-Pearson)' if how == 'share' else ''}; {WINDOW}",
             tags=f"agg:{aggregate}|ci:{'t-share' if how == 'share' else 't-quotient'}",
         )  # fmt: skip
-        found[configuration] = replace(made, n_launches=own.height)
+        found[configuration] = replace(made, n_launches=len(own))
     return found
 
 

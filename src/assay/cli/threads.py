@@ -1,0 +1,26 @@
+"""With how many threads is a record read?  A small one with a single one: to start and to meet takes the others longer than the work.
+
+Folding ten thousand requests takes a thousand small queries; each waits for every thread of Polars' pool.  A record of four
+megabytes gains a tenth of a report's time by one thread, one of thirteen loses as much (two processors).  Whoever sets
+POLARS_MAX_THREADS is left alone.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Final
+
+VARIABLE: Final = "POLARS_MAX_THREADS"
+SMALL_BYTES: Final = 4_000_000  # of tables
+TABLES: Final = (".parquet", ".arrows")  # sealed, and as they were written
+
+
+def suited_to(path: Path) -> None:
+    """Choose for the rest of this process, if nobody has chosen and Polars is not there yet."""
+    if "polars" in sys.modules or VARIABLE in os.environ:
+        return
+    rows = (file for file in path.rglob("*") if file.suffix in TABLES)
+    if sum(file.stat().st_size for file in rows) <= SMALL_BYTES:
+        os.environ[VARIABLE] = "1"
