@@ -25,8 +25,9 @@ pytestmark = [pytest.mark.torch, pytest.mark.slow]
 Tables = dict[str, pl.DataFrame]
 
 
-def judged(repository: Path, folder: Path, name: str) -> Tables:
+def judged(repository: Path, folder: Path, script: str) -> Tables:
     """What the trainer left in its first epoch; its finding is the right one, and the only one."""
+    name = Path(script).stem
     record = open_record(run(experiment(name, levels=(2,)), folder=repository, root=folder))
     check(name, judge(from_record(record)))
     return {"fingerprints": record.table("fingerprints"), "samples": record.table("samples").filter(epoch=0)}
@@ -46,7 +47,7 @@ def uses(tables: Tables) -> Counter[int]:
 
 
 def test_another_seed_on_a_rank_shows_at_step_zero(repository: Path, tmp_path: Path) -> None:
-    left = judged(repository, tmp_path, "seed_mismatch")
+    left = judged(repository, tmp_path, "broken/seed_mismatch.py")
     assert hashes(left) == {0: 2, 1: 2, 2: 2, 4: 2, 5: 2}
     norms = [row for row in left["fingerprints"].iter_rows(named=True) if row["what"] == "grad_norm"]
     first = {row["value"] for row in norms if row["step"] == 0}
@@ -55,12 +56,12 @@ def test_another_seed_on_a_rank_shows_at_step_zero(repository: Path, tmp_path: P
 
 
 def test_gradients_that_are_never_averaged_show_after_the_first_step(repository: Path, tmp_path: Path) -> None:
-    left = judged(repository, tmp_path, "unsynced")
+    left = judged(repository, tmp_path, "broken/unsynced.py")
     assert hashes(left) == {0: 1, 1: 2, 2: 2, 4: 2, 5: 2}
 
 
 def test_a_dropped_shard_shows_as_samples_that_nobody_used(repository: Path, tmp_path: Path) -> None:
-    left = judged(repository, tmp_path, "dropped_shard")
+    left = judged(repository, tmp_path, "broken/dropped_shard.py")
     used = uses(left)
     assert set(used.values()) == {1}
     assert len(used) == 5 * 2 * (256 // 3)  # two of three shards of 85 in each of five batches; 430 of 1280 are lost
@@ -68,7 +69,7 @@ def test_a_dropped_shard_shows_as_samples_that_nobody_used(repository: Path, tmp
 
 
 def test_padding_shows_as_a_sample_used_twice(repository: Path, tmp_path: Path) -> None:
-    left = judged(repository, tmp_path, "padding_duplicates")
+    left = judged(repository, tmp_path, "broken/padding_duplicates.py")
     used = uses(left)
     assert len(used) == 1277
     assert sorted(used.values())[-2:] == [1, 2]  # 1277 on two workers: one is repeated
