@@ -103,11 +103,6 @@ def begun(view: View) -> Callable[[], tuple[Picture, ...]]:
 
 
 def picture(name: str, drawing: Drawing | Missing) -> Picture:
-    """One picture on its own, for pages that are not about one record."""
-    return finish(name, drawing)
-
-
-def finish(name: str, drawing: Drawing | Missing) -> Picture:
     """One drawing as SVG for a page; `name` becomes part of its ids."""
     return _begun(name, drawing)()
 

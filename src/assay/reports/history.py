@@ -53,7 +53,7 @@ def page(found: Sequence[History], title: str) -> str:
     from assay.reports import charts
     from assay.reports.pictures.history import draw
 
-    pictures = [charts.finish(f"history-{place}", draw(one)) for place, one in enumerate(found)]
+    pictures = [charts.picture(f"history-{place}", draw(one)) for place, one in enumerate(found)]
     shown = [
         {"head": head(one), "picture": picture, "rows": rows(one)}
         for one, picture in zip(found, pictures, strict=True)
