@@ -42,6 +42,14 @@ def test_a_choice_that_was_made_stays(tmp_path: Path, monkeypatch: pytest.Monkey
     assert os.environ[threads.VARIABLE] == "3"
 
 
+@pytest.mark.usefixtures("before_polars")
+def test_a_file_that_is_gone_between_two_looks_stops_no_report(tmp_path: Path) -> None:
+    gone = record(tmp_path / "small", "launch=0.parquet", 10)
+    (gone / "tables" / "steps" / "other.arrows").symlink_to(tmp_path / "nowhere")
+    threads.suited_to(gone)
+    assert threads.VARIABLE not in os.environ
+
+
 def test_where_polars_is_there_already_nothing_is_chosen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(threads.VARIABLE, raising=False)
     monkeypatch.setitem(sys.modules, "polars", sys)

@@ -1,17 +1,17 @@
 """How is a picture said?  As a Vega-Lite specification, in its own terms, made of plain data.
 
-    vega.chart(rows).mark_line(strokeWidth=2).encode(x=vega.x("t:Q", axis=vega.axis(title="seconds")), y="ms:Q")
+    vega.chart(rows).mark("line", strokeWidth=2).encode(x=vega.x("t:Q", axis=vega.axis(title="seconds")), y="ms:Q")
     vega.layer(band, line, width=400, height=200, title=vega.title("TTFT"))
 
 Options bear Vega-Lite's names (https://vega.github.io/vega-lite/docs/) and go into the specification as they are.  Altair says
-the same and more, and costs a report half a second to load and as long again to copy charts in; the tests still have it check
-every specification against the schema.
+the same and more; without it the page of ten thousand requests took 2.15 instead of 2.9 seconds of processor.  The tests still
+have it check every specification against the schema.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 SCHEMA: Final = "https://vega.github.io/schema/vega-lite/v6.4.1.json"
@@ -26,38 +26,11 @@ Channel = Callable[[str], Spec]  # makes the channel of a field
 class Chart:
     """A specification that is still being made; every method gives another."""
 
-    spec: Spec = field(default_factory=dict)
+    spec: Spec
 
     def mark(self, kind: str, **options: Any) -> Chart:
         """What is drawn per row."""
         return replace(self, spec={**self.spec, "mark": {"type": kind, **options}})
-
-    def mark_area(self, **options: Any) -> Chart:
-        return self.mark("area", **options)
-
-    def mark_bar(self, **options: Any) -> Chart:
-        return self.mark("bar", **options)
-
-    def mark_circle(self, **options: Any) -> Chart:
-        return self.mark("circle", **options)
-
-    def mark_line(self, **options: Any) -> Chart:
-        return self.mark("line", **options)
-
-    def mark_point(self, **options: Any) -> Chart:
-        return self.mark("point", **options)
-
-    def mark_rect(self, **options: Any) -> Chart:
-        return self.mark("rect", **options)
-
-    def mark_rule(self, **options: Any) -> Chart:
-        return self.mark("rule", **options)
-
-    def mark_text(self, **options: Any) -> Chart:
-        return self.mark("text", **options)
-
-    def mark_tick(self, **options: Any) -> Chart:
-        return self.mark("tick", **options)
 
     def encode(self, **channels: Spec | str) -> Chart:
         """Which field is shown by what: a channel, or `field:TYPE` for one without options."""

@@ -39,8 +39,10 @@ def draw(view: ComparisonView) -> Drawing | Missing:
         return vega.x(f"{field}:Q", scale=vega.scale(domain=[low, high], nice=False), axis=axis)
 
     y = vega.y("label:N", sort=names, axis=vega.axis(title=None, labelLimit=190, grid=False))
-    inside = vega.chart([{"from": -band / (1 + band / 100), "to": band}]).mark_rect(opacity=0.25, color=colour("band"))
-    none = vega.chart([{"at": 0}]).mark_rule(strokeWidth=1, color=colour("muted"))
+    inside = vega.chart([{"from": -band / (1 + band / 100), "to": band}]).mark(
+        "rect", opacity=0.25, color=colour("band")
+    )
+    none = vega.chart([{"at": 0}]).mark("rule", strokeWidth=1, color=colour("muted"))
     layers = [inside.encode(x=x("from"), x2="to:Q"), none.encode(x=x("at"))]
     for group, role in zip(groups, ("main", "rest"), strict=True):
         if group:

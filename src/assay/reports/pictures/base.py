@@ -159,27 +159,27 @@ def points(rows: Rows, x: vega.Spec, y: vega.Channel, role: str = "main") -> lis
 def upright(base: vega.Chart, x: vega.Spec, y: vega.Channel, role: str = "main", width: int = 15) -> list[vega.Chart]:
     """Vertical intervals with caps that stand out beside a point even where the interval is shorter than the point."""
     bounded_rows = base.transform_filter("datum.high > datum.low")
-    rule = bounded_rows.mark_rule(strokeWidth=2, color=colour(role)).encode(x=x, y=y("low"), y2="high:Q")
-    cap = bounded_rows.mark_tick(orient="horizontal", thickness=2, size=width, opacity=1, color=colour(role))
+    rule = bounded_rows.mark("rule", strokeWidth=2, color=colour(role)).encode(x=x, y=y("low"), y2="high:Q")
+    cap = bounded_rows.mark("tick", orient="horizontal", thickness=2, size=width, opacity=1, color=colour(role))
     return [rule, cap.encode(x=x, y=y("low")), cap.encode(x=x, y=y("high"))]
 
 
 def level(base: vega.Chart, x: vega.Channel, y: vega.Spec, role: str = "main", width: int = 15) -> list[vega.Chart]:
     """The same as `upright`, lying down; `x` makes the horizontal channel of a field."""
     bounded_rows = base.transform_filter("datum.high > datum.low")
-    rule = bounded_rows.mark_rule(strokeWidth=2, color=colour(role)).encode(x=x("low"), x2="high:Q", y=y)
-    cap = bounded_rows.mark_tick(orient="vertical", thickness=2, size=width, opacity=1, color=colour(role))
+    rule = bounded_rows.mark("rule", strokeWidth=2, color=colour(role)).encode(x=x("low"), x2="high:Q", y=y)
+    cap = bounded_rows.mark("tick", orient="vertical", thickness=2, size=width, opacity=1, color=colour(role))
     return [rule, cap.encode(x=x("low"), y=y), cap.encode(x=x("high"), y=y)]
 
 
 def markers(base: vega.Chart, x: vega.Spec, y: vega.Spec, role: str = "main") -> list[vega.Chart]:
     """A filled point for a value with an interval, a hollow one for a value without."""
     look = {"filled": True, "opacity": 1.0}
-    filled = base.transform_filter("!datum.hollow").mark_point(
-        **look, size=48, color=colour(role), stroke=colour("paper"), strokeWidth=1
+    filled = base.transform_filter("!datum.hollow").mark(
+        "point", **look, size=48, color=colour(role), stroke=colour("paper"), strokeWidth=1
     )
-    hollow = base.transform_filter("datum.hollow").mark_point(
-        **look, size=70, fill=colour("paper"), stroke=colour(role), strokeWidth=2.5
+    hollow = base.transform_filter("datum.hollow").mark(
+        "point", **look, size=70, fill=colour("paper"), stroke=colour(role), strokeWidth=2.5
     )
     return [filled.encode(x=x, y=y), hollow.encode(x=x, y=y)]
 
@@ -279,7 +279,7 @@ def launch_dots(
 
 def dots(rows: Rows, x: vega.Spec, y: vega.Channel, role: str = "main") -> vega.Chart:
     """Launch dots."""
-    return vega.chart(rows).mark_circle(size=22, opacity=0.55, color=colour(role)).encode(x=x, y=y("y"))
+    return vega.chart(rows).mark("circle", size=22, opacity=0.55, color=colour(role)).encode(x=x, y=y("y"))
 
 
 def common_scale(row: MetricRow, rows: Sequence[MetricRow] = ()) -> Scale:

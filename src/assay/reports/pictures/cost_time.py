@@ -125,20 +125,20 @@ def _log_ticks(low: float, top: float) -> list[float]:
 
 def _layers(rows: Rows, x: vega.Channel, y: vega.Channel) -> list[vega.Chart]:
     """A faint path in the order of worker counts, then for each group its intervals, points and numbers."""
-    path = vega.chart(rows).mark_line(strokeWidth=1.5, opacity=0.35, color=colour("muted"), order=False)
+    path = vega.chart(rows).mark("line", strokeWidth=1.5, opacity=0.35, color=colour("muted"), order=False)
     layers = [path.encode(x=x("x"), y=y("y"))]
     for role, picked, size in (("main", False, 48), ("third", True, 120)):
         base = vega.chart([row for row in rows if row["picked"] == picked])
         across = base.transform_calculate(low="datum.left", high="datum.right")
-        point = base.mark_point(
-            filled=True, size=size, opacity=1, color=colour(role), stroke=colour("paper"), strokeWidth=1
+        point = base.mark(
+            "point", filled=True, size=size, opacity=1, color=colour(role), stroke=colour("paper"), strokeWidth=1
         )
         layers += [*level(across, x, y("y"), role, 11), *upright(base, x("x"), y, role, 11)]
         layers.append(point.encode(x=x("x"), y=y("y")))
     for place in dict.fromkeys(row["place"] for row in rows):
         across_px, up_px = PLACES[place]
-        text = vega.chart([row for row in rows if row["place"] == place]).mark_text(
-            fontSize=FONT_SIZE, fontWeight="bold", color=colour("ink"), dx=across_px, dy=up_px
+        text = vega.chart([row for row in rows if row["place"] == place]).mark(
+            "text", fontSize=FONT_SIZE, fontWeight="bold", color=colour("ink"), dx=across_px, dy=up_px
         )
         layers.append(text.encode(x=x("x"), y=y("y"), text="label:N"))
     return layers

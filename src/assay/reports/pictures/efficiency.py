@@ -44,12 +44,14 @@ def draw(view: View) -> Drawing | Missing:
 
     x = axis.channel()
     rows = [{"x": workers[key], **interval_row(value, PERCENT, 0.0, top)} for key, value in found.items()]
-    joined = vega.chart(rows).mark_line(strokeWidth=1.5, opacity=0.45, color=colour("main"))
+    joined = vega.chart(rows).mark("line", strokeWidth=1.5, opacity=0.45, color=colour("main"))
     layers = [joined.encode(x=x, y=y("value"))]
     keys = [*interval_key(found.values(), view, "efficiency"), *dot_key(found.values(), "one block")]
     gate = view.efficiency_gate
     if gate is not None:
-        rule = vega.chart([{"gate": gate * PERCENT}]).mark_rule(strokeDash=[8, 4], strokeWidth=2, color=colour("bad"))
+        rule = vega.chart([{"gate": gate * PERCENT}]).mark(
+            "rule", strokeDash=[8, 4], strokeWidth=2, color=colour("bad")
+        )
         layers.append(rule.encode(y=y("gate")))
         keys.append(Key(mark="dash", role="bad", text=f"gate: {given(gate * PERCENT)} %"))
     layers += [dots(launch_dots(found, view, axis, PERCENT, top=top), x, y), *points(rows, x, y)]

@@ -62,9 +62,9 @@ def _layers(fault: FaultTimeline, factor: float, last: float) -> list[vega.Chart
         {"from": p.begin_s * factor, "to": p.end_s * factor, "role": colour(BANDS[p.name])} for p in fault.phases
     ]
     steps: Rows = [{"x": at * factor, "y": n, "incarnation": inc} for inc, at, n in fault.progress]
-    band = vega.chart(bands).mark_rect(opacity=0.3)
-    line = vega.chart(steps).mark_line(interpolate="step-after", strokeWidth=2.5, color=colour("main"))
-    kill = vega.chart([{"at": (fault.fault_s or 0.0) * factor}]).mark_rule(strokeWidth=2, color=colour("ink"))
+    band = vega.chart(bands).mark("rect", opacity=0.3)
+    line = vega.chart(steps).mark("line", interpolate="step-after", strokeWidth=2.5, color=colour("main"))
+    kill = vega.chart([{"at": (fault.fault_s or 0.0) * factor}]).mark("rule", strokeWidth=2, color=colour("ink"))
     return [
         band.encode(x=x("from"), x2="to:Q", color=vega.color("role:N", scale=None, legend=None)),
         line.encode(x=x("x"), y=y("y"), detail="incarnation:N"),

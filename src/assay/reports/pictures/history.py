@@ -53,16 +53,16 @@ def _layers(one: History, rows: Rows, scale: Scale, low: float, high: float) -> 
 
     base = vega.chart(rows)
     levels = [{"x": a + 0.5, "end": b + 0.5, "y": mean * scale.factor} for a, b, mean in one.levels]
-    line = vega.chart(levels).mark_rule(strokeWidth=2, color=colour("second"))
+    line = vega.chart(levels).mark("rule", strokeWidth=2, color=colour("second"))
     layers = [
         line.encode(x=x, x2="end:Q", y=y("y")),
-        base.mark_rule(strokeWidth=1.5, opacity=0.7, color=colour("main")).encode(x=x, y=y("low"), y2="high:Q"),
-        base.mark_point(filled=True, size=60, opacity=1, color=colour("main")).encode(x=x, y=y("value")),
+        base.mark("rule", strokeWidth=1.5, opacity=0.7, color=colour("main")).encode(x=x, y=y("low"), y2="high:Q"),
+        base.mark("point", filled=True, size=60, opacity=1, color=colour("main")).encode(x=x, y=y("value")),
     ]
     for kind, dash in (("change", [1, 0]), ("suspected", [5, 4])):
         marks = [{"x": c.index + 0.5} for c in one.changes if c.kind == kind and c.index is not None]
         if marks:
-            rule = vega.chart(marks).mark_rule(strokeWidth=1.5, strokeDash=dash, color=colour("bad"))
+            rule = vega.chart(marks).mark("rule", strokeWidth=1.5, strokeDash=dash, color=colour("bad"))
             layers.append(rule.encode(x=x))
     return layers
 

@@ -97,10 +97,10 @@ def _layers(view: View, rows: Rows, low: float, high: float) -> list[vega.Chart]
     base = vega.chart(rows)
     fine, bad = base.transform_filter("datum.kind === 'ok'"), base.transform_filter("datum.kind === 'bad'")
     tint = vega.color("role:N", scale=None, legend=None)
-    usual = vega.chart([{"at": 100}]).mark_rule(strokeWidth=1, color=colour("muted"))
-    bars = fine.mark_rule(strokeWidth=1.5, opacity=0.7).encode(x=x, y=y("low"), y2="high:Q", color=tint)
-    point = fine.mark_point(filled=True, size=75, opacity=1)
-    cross = bad.mark_point(shape="cross", angle=45, filled=True, size=110, opacity=1, color=colour("bad"))
+    usual = vega.chart([{"at": 100}]).mark("rule", strokeWidth=1, color=colour("muted"))
+    bars = fine.mark("rule", strokeWidth=1.5, opacity=0.7).encode(x=x, y=y("low"), y2="high:Q", color=tint)
+    point = fine.mark("point", filled=True, size=75, opacity=1)
+    cross = bad.mark("point", shape="cross", angle=45, filled=True, size=110, opacity=1, color=colour("bad"))
     return [
         usual.encode(y=y("at")), bars,
         point.encode(x=x, y=y("value"), color=tint, shape=vega.shape("shape:N", scale=None, legend=None)),

@@ -78,10 +78,10 @@ def _panel(view: View, timeline: Timeline, scale: Scale, top: float, width: int)
     def y(field: str) -> vega.Spec:
         return vega.y(f"{field}:Q", scale=vega.scale(domain=[0, top], nice=False), axis=y_axis)
 
-    warm = vega.chart([{"from": first, "to": first + timeline.warmup}]).mark_rect(color=colour("band"), opacity=0.35)
+    warm = vega.chart([{"from": first, "to": first + timeline.warmup}]).mark("rect", color=colour("band"), opacity=0.35)
     base = vega.chart(rows)
-    spread = base.mark_area(color=colour("main"), opacity=0.25).encode(x=x("x"), y=y("low"), y2="high:Q")
-    line = base.mark_line(color=colour("main"), strokeWidth=1.5).encode(x=x("x"), y=y("y"))
+    spread = base.mark("area", color=colour("main"), opacity=0.25).encode(x=x("x"), y=y("low"), y2="high:Q")
+    line = base.mark("line", color=colour("main"), strokeWidth=1.5).encode(x=x("x"), y=y("y"))
     title = vega.title(
         f"{view.label(timeline.configuration)}, #{timeline.launch}", anchor="start", frame="group", fontSize=13, fontWeight="normal",
         color=colour("ink"), offset=4,

@@ -126,7 +126,7 @@ def _chart(view: View, plane: _Plane, scenario: str, *, small: bool) -> vega.Cha
     layers += [_labels(_spread(labelled, right, top, size), x, y)]
     if ring := _operating(view, plane, scenario):
         look: dict[str, Any] = {"shape": "circle", "filled": False, "strokeWidth": 2.5, "stroke": colour("ink")}
-        layers.append(vega.chart(ring).mark_point(size=340, **look).encode(x=x, y=y("value")))
+        layers.append(vega.chart(ring).mark("point", size=340, **look).encode(x=x, y=y("value")))
     chart = vega.layer(*layers).properties(title=above(scenario if small else titled(plane.up, plane.high)))
     return chart.properties(width=SMALL[0], height=SMALL[1]) if small else chart
 
@@ -173,7 +173,7 @@ def _labels(rows: Rows, x: vega.Spec, y: vega.Channel) -> vega.Chart:
         "color": colour("muted"),
     }
     return vega.layer(*(
-        vega.chart([row for row in rows if row["dy"] == dy]).mark_text(dy=dy, **look).encode(x=x, y=y("value"), text="load:N")
+        vega.chart([row for row in rows if row["dy"] == dy]).mark("text", dy=dy, **look).encode(x=x, y=y("value"), text="load:N")
         for dy in (-14, 15)
     ))  # fmt: skip
 

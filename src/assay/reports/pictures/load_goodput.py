@@ -58,7 +58,7 @@ def _chart(view: View, row: MetricRow, scenario: str, *, small: bool) -> vega.Ch
     if offered:
         ideal = vega.chart([{"x": load, "value": load} for load in loads])
         beneath = [
-            ideal.mark_line(strokeDash=[6, 3], strokeWidth=1.5, color=colour("muted")).encode(
+            ideal.mark("line", strokeDash=[6, 3], strokeWidth=1.5, color=colour("muted")).encode(
                 x=load_axis(view, width=SMALL[0] if small else PLOT, title=not small), y=vertical(top)("value")
             )
         ]

@@ -124,13 +124,13 @@ def _frame(latency: str, curves: Sequence[PercentileCurve]) -> _Frame:
 def _curve(view: View, frame: _Frame, curve: PercentileCurve, role: str) -> list[vega.Chart]:
     x, y = frame.x(), frame.y
     rows: Rows = [{"x": place(p / 100), "value": max(s * frame.scale.factor, frame.low)} for p, s in curve.points]
-    line = vega.chart(rows).mark_line(color=colour(role), strokeWidth=2).encode(x=x, y=y("value"))
+    line = vega.chart(rows).mark("line", color=colour(role), strokeWidth=2).encode(x=x, y=y("value"))
     bars = _bars(view, frame, curve.configuration)
     return [line, *([_rules(bars, role, x, y)] if bars else [])]
 
 
 def _rules(bars: Rows, role: str, x: vega.Spec, y: vega.Channel) -> vega.Chart:
-    return vega.chart(bars).mark_rule(color=colour(role), strokeWidth=2).encode(x=x, y=y("low"), y2="high:Q")
+    return vega.chart(bars).mark("rule", color=colour(role), strokeWidth=2).encode(x=x, y=y("low"), y2="high:Q")
 
 
 def _bars(view: View, frame: _Frame, key: str) -> Rows:

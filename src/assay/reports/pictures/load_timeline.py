@@ -47,7 +47,7 @@ def _requests(line: LoadTimeline) -> vega.Chart:
     x = _x(line, "a", last=last)
     bars = [
         vega.chart([row for row in rows if row["kind"] == kind])
-        .mark_rect(color=colour(role), stroke=colour("paper"), strokeWidth=0.4)
+        .mark("rect", color=colour(role), stroke=colour("paper"), strokeWidth=0.4)
         .encode(x=x, x2="b:Q", y=y, y2="high:Q")
         for kind, role in KINDS
         if any(row["kind"] == kind for row in rows)
@@ -82,8 +82,8 @@ def _latency(line: LoadTimeline) -> list[vega.Chart]:
         for one in line.bins
     ]
     y = vega.y("y:Q", scale=vega.scale(zero=True, nice=True), axis=vega.axis(tickCount=3, title=None))
-    drawn = vega.chart(rows).mark_line(
-        color=colour("ink"), strokeWidth=1.4, point={"size": 12, "color": colour("ink"), "filled": True}
+    drawn = vega.chart(rows).mark(
+        "line", color=colour("ink"), strokeWidth=1.4, point={"size": 12, "color": colour("ink"), "filled": True}
     )
     chart = vega.layer(*_shades(line, last=True), drawn.encode(x=_x(line, "x", last=True), y=y))
     title = above(f"median TTFT, {scale.label}, by when the request was due")
@@ -101,7 +101,7 @@ def _shades(line: LoadTimeline, *, last: bool) -> list[vega.Chart]:
     found = []
     for role, rows, opacity in (("band", outside, 0.3), ("bad", faults, 0.16), ("fourth", down, 0.22)):
         if kept := [row for row in rows if row["to"] > row["from"]]:
-            shade = vega.chart(kept).mark_rect(color=colour(role), opacity=opacity)
+            shade = vega.chart(kept).mark("rect", color=colour(role), opacity=opacity)
             found.append(shade.encode(x=_x(line, "from", last=last), x2="to:Q"))
     return found
 

@@ -184,15 +184,15 @@ def drawn(rows: Rows, line: Line, x: vega.Spec, y: vega.Channel) -> list[vega.Ch
     base = vega.chart([{**row, "order": order} for order, row in enumerate(rows)])
     tint = colour(line.role)
     look: dict[str, Any] = {"shape": line.shape, "filled": True, "opacity": 1.0, "size": 62}
-    path = base.mark_line(color=tint, strokeWidth=1.8).encode(x=x, y=y("value"), order=vega.order("order:Q"))
+    path = base.mark("line", color=tint, strokeWidth=1.8).encode(x=x, y=y("value"), order=vega.order("order:Q"))
     layers = [path] if len(rows) > 1 else []
-    layers.append(base.mark_rule(color=tint, strokeWidth=1.6).encode(x=x, y=y("low"), y2="high:Q"))
+    layers.append(base.mark("rule", color=tint, strokeWidth=1.6).encode(x=x, y=y("low"), y2="high:Q"))
     for hollow in sorted({row["hollow"] for row in rows}):
         paint: dict[str, Any] = (
             {"fill": colour("paper"), "stroke": tint} if hollow else {"color": tint, "stroke": colour("paper")}
         )
         marks = vega.chart([row for row in rows if row["hollow"] == hollow])
-        layers.append(marks.mark_point(**paint, strokeWidth=2 if hollow else 1, **look).encode(x=x, y=y("value")))
+        layers.append(marks.mark("point", **paint, strokeWidth=2 if hollow else 1, **look).encode(x=x, y=y("value")))
     return layers
 
 

@@ -87,7 +87,7 @@ def _bars(view: View, seen: dict[str, MetricRow], scale: Scale) -> list[vega.Cha
             begin = at.get(key, 0.0)
             at[key] = begin + max(value.value, 0.0) * scale.factor
             rows.append({"x": workers[key], "begin": begin, "end": at[key], "role": colour(role)})
-    bars = vega.chart(rows).mark_bar(stroke=colour("paper"), strokeWidth=1)
+    bars = vega.chart(rows).mark("bar", stroke=colour("paper"), strokeWidth=1)
     fill = vega.color("role:N", scale=None, legend=None)
     return [bars.encode(x=_x(view), y=_y("begin", _top(view, seen, scale)), y2="end:Q", color=fill)]
 

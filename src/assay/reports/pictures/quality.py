@@ -57,11 +57,11 @@ def draw(view: View) -> Drawing | Missing:
         axis=vega.axis(title=None, labelLimit=120, grid=False),
         scale=vega.scale(paddingInner=0.3, paddingOuter=0.4),
     )
-    lost = vega.chart([{"from": low, "to": -margin}]).mark_rect(opacity=0.14, color=colour("bad"))
-    limit = vega.chart([{"at": -margin}]).mark_rule(strokeDash=[8, 4], strokeWidth=2, color=colour("bad"))
-    zero = vega.chart([{"at": 0}]).mark_rule(strokeWidth=1, color=colour("muted"))
+    lost = vega.chart([{"from": low, "to": -margin}]).mark("rect", opacity=0.14, color=colour("bad"))
+    limit = vega.chart([{"at": -margin}]).mark("rule", strokeDash=[8, 4], strokeWidth=2, color=colour("bad"))
+    zero = vega.chart([{"at": 0}]).mark("rule", strokeWidth=1, color=colour("muted"))
     base = vega.chart(rows)
-    small = vega.chart(launches).mark_circle(size=22, opacity=0.55, color=colour("main"), yOffset=15)
+    small = vega.chart(launches).mark("circle", size=22, opacity=0.55, color=colour("main"), yOffset=15)
     chart = vega.layer(
         lost.encode(x=x("from"), x2="to:Q"), limit.encode(x=x("at")), zero.encode(x=x("at")),
         small.encode(x=x("x"), y=y), *level(base, x, y), *markers(base, x("value"), y),

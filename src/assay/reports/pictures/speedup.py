@@ -107,9 +107,11 @@ def _law(law: ScalingCurve, top: float, x: vega.Spec, y: vega.Channel) -> list[v
         rows = [_curve_row(point, top) for point in part if point.speedup <= top]
         base = vega.chart(rows)
         if rows and part[0].low is not None:
-            layers.append(base.mark_area(opacity=0.18, color=colour("second")).encode(x=x, y=y("low"), y2="high:Q"))
+            layers.append(base.mark("area", opacity=0.18, color=colour("second")).encode(x=x, y=y("low"), y2="high:Q"))
         if rows:
-            layers.append(base.mark_line(strokeWidth=2, strokeDash=dash, color=colour("second")).encode(x=x, y=y("y")))
+            layers.append(
+                base.mark("line", strokeWidth=2, strokeDash=dash, color=colour("second")).encode(x=x, y=y("y"))
+            )
     return layers
 
 
@@ -120,7 +122,7 @@ def _curve_row(point: CurvePoint, top: float) -> dict[str, float | None]:
 
 def _ideal(axis: WorkerAxis, base: int, x: vega.Spec, y: vega.Channel) -> vega.Chart:
     ends: Rows = [{"x": level, "y": level / base} for level in (min(axis.levels), max(axis.levels))]
-    line = vega.chart(ends).mark_line(strokeDash=[6, 4], strokeWidth=1.5, color=colour("muted"))
+    line = vega.chart(ends).mark("line", strokeDash=[6, 4], strokeWidth=1.5, color=colour("muted"))
     return line.encode(x=x, y=y("y"))
 
 
@@ -148,10 +150,10 @@ def _amdahl(view: View, axis: WorkerAxis, x: vega.Spec, y: vega.Channel) -> list
         for p in places
     ]
     base = vega.chart(rows)
-    line = base.mark_line(strokeWidth=2, color=colour("second")).encode(x=x, y=y("y"))
+    line = base.mark("line", strokeWidth=2, color=colour("second")).encode(x=x, y=y("y"))
     if not (math.isfinite(fraction.low) and math.isfinite(fraction.high)):
         return [line]
-    band = base.mark_area(opacity=0.18, color=colour("second"))
+    band = base.mark("area", opacity=0.18, color=colour("second"))
     return [band.encode(x=x, y=y("low"), y2="high:Q"), line]
 
 
