@@ -206,6 +206,20 @@ def test_a_cap_on_connections_holds_and_every_request_gets_its_turn() -> None:
     assert [heard.number for heard in made.heard] == list(range(20))
 
 
+@contextmanager
+def serving(serve: Callable[[socket.socket], None], over: threading.Event | None = None) -> Iterator[str]:
+    """A server of raw sockets in a thread, which is told when it is over."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = threading.Thread(target=serve, args=(listening,))
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+        finally:
+            if over is not None:
+                over.set()
+            thread.join(10.0)
+
+
 def test_an_answer_before_all_was_asked_ends_the_connection_and_no_request_is_mixed_with_the_rest_of_another() -> None:
     begins: list[bytes] = []
     over = threading.Event()
@@ -224,14 +238,8 @@ def test_an_answer_before_all_was_asked_ends_the_connection_and_no_request_is_mi
     async def use(pool: Pool) -> list[Exchange]:
         return [await sent(pool, Wire(path="/", body=b"x" * (32 << 20))), await sent(pool)]
 
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        thread = threading.Thread(target=serve, args=(listening,))
-        thread.start()
-        try:
-            found = pooled(f"http://127.0.0.1:{listening.getsockname()[1]}", use)
-        finally:
-            over.set()
-            thread.join(10.0)
+    with serving(serve, over) as url:
+        found = pooled(url, use)
     assert [one.ended for one in found] == ["complete", "complete"]
     assert begins == [b"POST ", b"POST "]
 
@@ -248,13 +256,8 @@ def test_an_answer_before_all_was_asked_is_heard_though_the_server_closes_then()
     async def use(pool: Pool) -> Exchange:
         return await sent(pool, Wire(path="/", body=b"x" * (32 << 20)))
 
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        thread = threading.Thread(target=serve, args=(listening,))
-        thread.start()
-        try:
-            found = pooled(f"http://127.0.0.1:{listening.getsockname()[1]}", use)
-        finally:
-            thread.join(10.0)
+    with serving(serve) as url:
+        found = pooled(url, use)
     reply = found.reply()
     assert (found.ended, reply.http_status, len(reply.body)) == ("complete", 413, 50_000)
 
