@@ -12,8 +12,7 @@ import pytest
 from assay.faults import kill
 from assay.spec.plan import PlannedFault
 from tests.faults.loaded import at_once, kinds, one_replica, row, struck_at
-from tests.launchers.helpers import until
-from tests.launchers.test_guard import is_gone
+from tests.launchers.helpers import until, wait_until_gone
 
 
 @pytest.mark.parametrize("name", ["KILL", "TERM", "ABRT", "SEGV"])
@@ -39,7 +38,7 @@ def test_a_replica_is_killed_with_its_family_and_comes_back(tmp_path: Path) -> N
         family = one.pids(0)
         with at_once("kill", struck_at(one), heard, for_s=0.1) as strike:
             until(strike.done.is_set, "the fault's end")
-        assert all(is_gone(pid) for pid in family)
+        wait_until_gone(family)
         one.wait_ready(0)
         assert one.pids(0)
         assert not set(one.pids(0)) & set(family)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import ModuleType
 
@@ -35,6 +35,21 @@ def until(look: Callable[[], object], what: str) -> object:
         assert time.monotonic() < deadline, f"{what} did not come"
         time.sleep(0.005)
     return found
+
+
+def is_gone(pid: int) -> bool:
+    """Whether a process has ended, though perhaps nobody has waited for it."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0] in (b"Z", b"X")
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+
+
+def wait_until_gone(pids: Iterable[int]) -> None:
+    """Wait for the end of processes. One that ends has no environment any more a moment before it is gone, so that
+    `guard.marked` does not find it while /proc still calls it running."""
+    left = list(pids)
+    until(lambda: all(is_gone(pid) for pid in left), f"the end of {left}")
 
 
 def ending_of(handle: Handle, mark: str) -> Ending:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from assay.launchers import guard, plain
-from tests.launchers.helpers import ending_of, request, run, until
+from tests.launchers.helpers import ending_of, request, run, until, wait_until_gone
 
 # Prints its process id when it is ready, and does not end by itself.
 WAITS = "import os, time\nprint('pid', os.getpid(), flush=True)\ntime.sleep(600)\n"
@@ -26,13 +26,6 @@ def started_worker(log: Path) -> int:
     return int(log.read_bytes().split()[-1])
 
 
-def is_gone(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0] in (b"Z", b"X")
-    except FileNotFoundError:
-        return True
-
-
 def test_the_exit_code_of_the_script_is_the_exit_code_of_the_launch(tmp_path: Path) -> None:
     ending = run(plain, request(tmp_path, "raise SystemExit(3)"))
     assert (ending.exit_code, ending.signal, ending.trouble) == (3, None, "")
@@ -44,7 +37,7 @@ def test_stop_asks_first_and_kills_after_the_grace(tmp_path: Path) -> None:
     worker = started_worker(asked.log)
     handle.stop()
     ending_of(handle, asked.mark)
-    assert is_gone(worker)
+    wait_until_gone([worker])
 
 
 def test_a_stopped_script_may_use_the_grace_to_end_in_its_own_way(tmp_path: Path) -> None:
@@ -77,7 +70,7 @@ def test_what_a_script_leaves_behind_is_ended_with_it_even_in_a_session_of_its_o
     asked = request(tmp_path, leaves, grace_s=0.1)
     ending = run(plain, asked)
     assert ending.exit_code == 0
-    assert is_gone(started_worker(asked.log))
+    wait_until_gone([started_worker(asked.log)])
 
 
 def test_the_launch_ends_when_its_coordinator_is_killed(tmp_path: Path) -> None:
@@ -93,7 +86,7 @@ def test_the_launch_ends_when_its_coordinator_is_killed(tmp_path: Path) -> None:
     process.kill()
     process.wait()
     until(lambda: not guard.marked(asked.mark), "the end of the orphaned launch")
-    assert is_gone(worker)
+    wait_until_gone([worker])
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
@@ -104,7 +97,7 @@ def test_the_launch_ends_when_its_guard_is_ended_from_outside(tmp_path: Path, nu
     supervisor = next(pid for pid in handle.pids() if b"guard.py" in Path(f"/proc/{pid}/cmdline").read_bytes())
     os.kill(supervisor, number)
     ending = ending_of(handle, asked.mark)
-    assert is_gone(worker)
+    wait_until_gone([worker])
     assert ("SIGKILL" in ending.trouble) == (number == signal.SIGKILL)
 
 
@@ -114,7 +107,7 @@ def test_closing_a_handle_ends_a_launch_that_still_runs(tmp_path: Path) -> None:
     worker = started_worker(asked.log)
     assert worker in handle.pids()
     handle.close()
-    assert is_gone(worker)
+    wait_until_gone([worker])
     assert guard.marked(asked.mark) == []
 
 

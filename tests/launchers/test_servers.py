@@ -21,8 +21,7 @@ from assay.errors import Interrupted, WorkloadError
 from assay.launchers import guard
 from assay.launchers.servers import Replicas
 from assay.spec.serving import Target
-from tests.launchers.helpers import until
-from tests.launchers.test_guard import is_gone
+from tests.launchers.helpers import is_gone, until, wait_until_gone
 
 SERVER = Path(__file__).with_name("tiny_server.py")
 COMMAND = (sys.executable, "-S", str(SERVER), "{port}")
@@ -74,7 +73,7 @@ def test_every_replica_answers_at_its_own_url_once_started(tmp_path: Path) -> No
         found = [pid_at(url) for url in two.urls]
         assert len(set(found)) == 2
         assert [two.pids(replica) for replica in (0, 1)] == [(found[0],), (found[1],)]
-    assert all(is_gone(pid) for pid in found)
+    wait_until_gone(found)
     for replica in (0, 1):
         assert heard.kinds(replica) == ["server_start", "server_ready", "server_exit"]
     assert [row[3]["asked"] for row in heard.rows if row[0] == "server_exit"] == [True, True]
@@ -137,7 +136,7 @@ def test_a_killed_replica_takes_its_family_along_and_comes_back_on_its_port(tmp_
         until(lambda: len(two.pids(0)) == 3, "the children")
         family, other = two.pids(0), two.pids(1)
         assert set(two.kill(0)) >= set(family)
-        assert all(is_gone(pid) for pid in family)
+        wait_until_gone(family)
         assert not any(is_gone(pid) for pid in other)
         until(lambda: two.state(0) == "exited", "the exit")
         port = two.port(0)
@@ -233,7 +232,7 @@ def test_the_servers_end_when_their_coordinator_is_killed(tmp_path: Path) -> Non
         process.kill()
     assert len(found) >= 4
     until(lambda: not guard.marked(mark), "the end of the orphaned servers")
-    assert all(is_gone(pid) for pid in found)
+    wait_until_gone(found)
 
 
 def test_a_connection_to_a_replica_that_is_down_is_refused(tmp_path: Path) -> None:

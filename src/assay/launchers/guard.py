@@ -56,10 +56,24 @@ def is_marked(pid: int, mark: str) -> bool:
 def end_marked(mark: str, *, wait_s: float = GIVE_UP_S) -> list[int]:
     """Kill every process of the mark and wait until they are gone; the ones that could not be killed are returned."""
     deadline = time.monotonic() + wait_s
-    while (left := marked(mark)) and time.monotonic() < deadline:
+    seen: set[int] = set()
+    while time.monotonic() < deadline:
+        left = marked(mark)
+        seen = {pid for pid in (*seen, *left) if _is_there(pid)}
+        if not seen:
+            return []
         send(left, signal.SIGKILL)
         time.sleep(POLL_S)
-    return left
+    return marked(mark)
+
+
+def _is_there(pid: int) -> bool:
+    """Whether a process still runs or ends: its environment goes first, its ports and files a moment later."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return file.read().rpartition(b")")[2].split()[0] not in (b"Z", b"X")
+    except (OSError, IndexError):
+        return False
 
 
 def descendants(of: int) -> list[int]:
