@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from assay.launchers import guard, plain
-from tests.launchers.helpers import ending_of, request, run, until, wait_until_gone
+from tests.launchers.helpers import ending_of, is_gone, request, run, until, wait_until_gone
 
 # Prints its process id when it is ready, and does not end by itself.
 WAITS = "import os, time\nprint('pid', os.getpid(), flush=True)\ntime.sleep(600)\n"
@@ -37,7 +37,7 @@ def test_stop_asks_first_and_kills_after_the_grace(tmp_path: Path) -> None:
     worker = started_worker(asked.log)
     handle.stop()
     ending_of(handle, asked.mark)
-    wait_until_gone([worker])
+    assert is_gone(worker)
 
 
 def test_a_stopped_script_may_use_the_grace_to_end_in_its_own_way(tmp_path: Path) -> None:
@@ -70,7 +70,7 @@ def test_what_a_script_leaves_behind_is_ended_with_it_even_in_a_session_of_its_o
     asked = request(tmp_path, leaves, grace_s=0.1)
     ending = run(plain, asked)
     assert ending.exit_code == 0
-    wait_until_gone([started_worker(asked.log)])
+    assert is_gone(started_worker(asked.log))
 
 
 def test_the_launch_ends_when_its_coordinator_is_killed(tmp_path: Path) -> None:
@@ -107,7 +107,7 @@ def test_closing_a_handle_ends_a_launch_that_still_runs(tmp_path: Path) -> None:
     worker = started_worker(asked.log)
     assert worker in handle.pids()
     handle.close()
-    wait_until_gone([worker])
+    assert is_gone(worker)
     assert guard.marked(asked.mark) == []
 
 
@@ -207,6 +207,7 @@ def test_a_process_is_found_by_the_beginning_of_its_mark_alone(tmp_path: Path) -
         assert process.pid in guard.descendants(os.getpid())
         assert process.pid in guard.family(os.getpid())
         assert guard.end_marked(mark) == []
+        assert is_gone(process.pid)
     finally:
         process.kill()
         process.wait()

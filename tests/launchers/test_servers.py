@@ -73,7 +73,7 @@ def test_every_replica_answers_at_its_own_url_once_started(tmp_path: Path) -> No
         found = [pid_at(url) for url in two.urls]
         assert len(set(found)) == 2
         assert [two.pids(replica) for replica in (0, 1)] == [(found[0],), (found[1],)]
-    wait_until_gone(found)
+    assert all(is_gone(pid) for pid in found)
     for replica in (0, 1):
         assert heard.kinds(replica) == ["server_start", "server_ready", "server_exit"]
     assert [row[3]["asked"] for row in heard.rows if row[0] == "server_exit"] == [True, True]

@@ -57,14 +57,13 @@ def end_marked(mark: str, *, wait_s: float = GIVE_UP_S) -> list[int]:
     """Kill every process of the mark and wait until they are gone; the ones that could not be killed are returned."""
     deadline = time.monotonic() + wait_s
     seen: set[int] = set()
-    while time.monotonic() < deadline:
+    while True:
         left = marked(mark)
         seen = {pid for pid in (*seen, *left) if _is_there(pid)}
-        if not seen:
-            return []
-        send(left, signal.SIGKILL)
+        if not seen or time.monotonic() >= deadline:
+            return sorted(seen)
+        send(left, signal.SIGKILL)  # not to all that were seen: the number of one that is gone may be another's
         time.sleep(POLL_S)
-    return marked(mark)
 
 
 def _is_there(pid: int) -> bool:
