@@ -75,6 +75,11 @@ class HostPhases:
         if not self.paused:
             self.mark = self.now()
 
+    def add(self, index: int, ns: int) -> None:
+        """So much of a phase was seen otherwise."""
+        self.ns[index] += ns
+        self.seen[index] = True
+
     def finish(self, fields: tuple[Any, ...]) -> None:
         """The step ended: hand its times over."""
         times = tuple(ns if seen else None for ns, seen in zip(self.ns, self.seen, strict=True))

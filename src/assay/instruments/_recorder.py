@@ -134,6 +134,43 @@ class Recorder(Probe):
         except Exception as error:
             self.fail(error)
 
+    # ------------------------------------------------------------------ steps that somebody else sees (`_attached.py`)
+
+    def opened(self, epoch: int) -> None:
+        """A step begins at the last turn; what is waited for, and how much work it is, is told while it lasts."""
+        self._epoch = epoch
+        self._data = self._pause = self._items = None
+        self._touched = False
+        self._phases.clear()
+        self._in_step = True
+
+    def waited(self, ns: int) -> None:
+        """So much longer for data."""
+        self._data = (self._data or 0) + ns
+
+    def fed(self, items: float | None, epoch: int) -> None:
+        """A batch of this epoch is worked on in the step under way."""
+        self._epoch = epoch
+        if items is not None:
+            self._items = (self._items or 0.0) + items
+
+    def set_aside(self, kind: str, begin: int, ns: int) -> None:
+        """A part of the step under way was no training."""
+        self._pause = (self._pause or 0) + ns
+        self._event(kind, begin, ns, step=self._step)
+
+    def watched(self, model: Any) -> None:
+        """Watch a model from inside the first step, before it has changed; hashing it is no training."""
+        self.watch(model)
+        if self._watch is not None and self._watch.due(self._step):
+            before = self._hash_ns
+            self._hash(self._watch)
+            self._pause = (self._pause or 0) + self._hash_ns - before
+
+    def begin_outside(self) -> None:
+        """The first step that somebody else sees begins."""
+        self._begin_loop(0, 0)
+
     def leave(self, loop: int) -> None:
         """The loop was left before its loader ended."""
         if not self._in_step or loop != self._loop:

@@ -26,14 +26,31 @@ import os
 import sys
 from contextlib import suppress
 from functools import cache
+from typing import TYPE_CHECKING, cast
 
 from assay.instruments._inactive import Probe as Probe
+
+if TYPE_CHECKING:
+    from assay.instruments._recorder import Recorder
 
 _current: Probe | None = None  # the recording probe of this process
 
 
 def start() -> Probe:
     """The probe of this process: recording inside a launch by assay, else doing nothing. Never raises."""
+    attach = sys.modules.get("assay.instruments.attach")
+    if attach is not None:
+        attach.detach()  # a script that marks its own steps has the last word
+    return _started()
+
+
+def recorder() -> Recorder | None:
+    """The recording probe of this process, for those who mark steps in the script's place; None outside of a launch."""
+    found = _started()
+    return cast("Recorder", found) if found.active else None
+
+
+def _started() -> Probe:
     global _current
     if _current is not None:
         return _current

@@ -12,6 +12,7 @@ from pathlib import Path
 from assay import catalog
 from assay.errors import RecordError
 from assay.faults.base import Fault, aim, should_strike
+from assay.instruments import injected
 from assay.instruments.meter import Meter
 from assay.launchers import guard
 from assay.launchers.base import Ending, Handle, Launcher, Request, worker_environment
@@ -44,11 +45,14 @@ def request_for(context: RunContext, job: Job, environment: dict[str, str]) -> R
         "ASSAY_LAUNCH_DIR": str(folder), "ASSAY_LAUNCH": str(job.number), "ASSAY_SEED": str(planned.seed),
         "ASSAY_FLUSH_S": str(FLUSH_S if planned.role == "timed" else FLUSH_FAULT_S),
     }  # fmt: skip
+    inner = worker_environment(environment, experiment.launcher, {**experiment.workload.environment, **own})
+    if experiment.workload.attach:
+        inner = injected.into(inner)
     return Request(
         script=script_path(experiment, context.folder),
         arguments=tuple(_filled(argument, values) for argument in experiment.workload.arguments),
         workers=planned.workers,
-        environment=worker_environment(environment, experiment.launcher, {**experiment.workload.environment, **own}),
+        environment=inner,
         cwd=context.folder,
         log=context.record.log_path(job.number).resolve(),
         log_bytes=int(experiment.limits.log_mib * MIB),

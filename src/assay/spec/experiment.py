@@ -67,6 +67,11 @@ class Workload(Model):
         default_factory=dict,
         description="Variables set for the script. Values that look secret are redacted in the record.",
     )
+    attach: bool = Field(
+        True,
+        description="Whether the steps of a PyTorch script that marks none itself are seen by hooks in torch. A script that marks "
+        "its own steps is never hooked.",
+    )
 
 
 class Factor(Model):

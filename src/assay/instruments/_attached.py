@@ -1,0 +1,250 @@
+"""Where does a step begin and end in a script that does not say so?  What the hooks see, put into steps.
+
+A step is one update: it begins before waiting for its first batch and ends where the next one begins.  Three things end it:
+* a batch is asked for after an optimizer has stepped (any DataLoader; gradient accumulation asks several times before);
+* where no batch is asked for, the first forward pass after all optimizers of the cycle have stepped.  The cycle is the one
+  optimizer there is, or those that stepped before one of them came again, or before the next batch;
+* the end of the process.
+A batch that is only looked at without gradients is an evaluation, from the moment it was asked for until the next batch is that
+is trained on: it is taken off the step, as an evaluation that a script marks is.  A batch that is looked at first and trained on
+afterwards (a teacher, a target network) is training, and the look is part of the forward pass.
+
+Cannot tell: the data time of an iterator that is no DataLoader (absent, never 0); work between the phases (unknown time); units of
+work other than the first dimension of the batch.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from assay.instruments import _values
+from assay.instruments._phases import FORWARD, HostPhases
+from assay.instruments._recorder import Recorder
+
+
+@dataclass(slots=True)
+class Fetched:
+    """A batch that nobody has worked on yet."""
+
+    begin: int
+    ns: int
+    items: float | None
+    ids: list[int] | None
+    epoch: int
+    counted: bool  # whether the wait is part of the step's data time
+
+
+class Attached:
+    """Turns what hooks see into the steps of a recorder."""
+
+    def __init__(self, torch: Any, recorder: Recorder, now: Callable[[], int] = time.monotonic_ns) -> None:
+        self._torch, self._recorder, self._now = torch, recorder, now
+        self.inside = False  # a forward or backward pass: what is called in it is part of it
+        self._begun = False
+        self._waiting: dict[int, deque[Fetched]] = {}  # by iterator
+        self._fresh: list[int] = []  # iterators that were asked since the last forward pass
+        self._looked: list[Fetched] = []  # worked on without gradients since the last was asked for
+        self._looked_ns = 0
+        self._asked: int | None = None  # when the batch under way was asked for
+        self._asked_since_look: int | None = None
+        self._evaluating: int | None = None  # since when
+        self._stepped: dict[int, None] = {}  # optimizers, since the step began
+        self._known: set[int] = set()  # optimizers there are
+        self._cycle: frozenset[int] | None = None
+        self._losses: list[Any] = []
+        self._watched = False
+
+    def failed(self, error: Exception) -> None:
+        """Something went wrong in here: nothing more is measured, and the training goes on."""
+        self.inside = False
+        self._recorder.fail(error, "attach")
+
+    @property
+    def active(self) -> bool:
+        """Whether anything is recorded."""
+        return self._recorder.active
+
+    # ------------------------------------------------------------------ data
+
+    def ask(self) -> None:
+        """A batch is asked for."""
+        now = self._now()
+        if self._looked_ns:
+            self._evaluated(now)
+        if self._stepped:
+            self._learn(self._stepped)
+            self._turn()
+            now = self._now()
+        self._asked = now
+
+    def got(self, iterator: int, batch: Any, ids: list[int] | None, epoch: int) -> None:
+        """It is here."""
+        if self._asked is None:
+            return
+        self._open(epoch)
+        begin, self._asked = self._asked, None
+        one = Fetched(begin, self._now() - begin, _values.batch_items(batch), ids, epoch, self._evaluating is None)
+        if one.counted:
+            self._recorder.waited(one.ns)
+        self._waiting.setdefault(iterator, deque()).append(one)
+        self._refresh(iterator)
+
+    def ran_out(self, iterator: int) -> None:
+        """There is none: an epoch has ended. A batch that was asked for ahead may still be worked on."""
+        self._asked = None
+        if self._waiting.get(iterator):
+            self._refresh(iterator)
+        else:
+            self._waiting.pop(iterator, None)
+
+    def _evaluated(self, now: int) -> None:
+        """What was looked at was not trained on: it was an evaluation, from when its batch was asked for."""
+        if not self._looked:
+            self._recorder.set_aside("evaluation", now - self._looked_ns, self._looked_ns)
+        elif self._evaluating is None:
+            since = self._evaluating = self._looked[0].begin
+            ahead = (one for waiting in self._waiting.values() for one in waiting)
+            for one in (*self._looked, *ahead):
+                if one.counted and one.begin >= since:
+                    one.counted = False
+                    self._recorder.waited(-one.ns)
+        self._asked_since_look = now
+        self._looked, self._looked_ns = [], 0
+
+    def _refresh(self, iterator: int) -> None:
+        if iterator not in self._fresh:
+            self._fresh.append(iterator)
+
+    def _take(self) -> Iterable[Fetched]:
+        """The oldest batch of each iterator that was asked since the last time: one may be asked for ahead."""
+        for iterator in self._fresh:
+            waiting = self._waiting.get(iterator)
+            if waiting:
+                yield waiting.popleft()
+        self._fresh = []
+
+    # ------------------------------------------------------------------ phases
+
+    def forward(self, module: Any) -> Callable[[], None]:
+        """The outermost module is called; what is given is called when it has answered."""
+        self.inside = True
+        if not self._torch.is_grad_enabled():
+            return self._look()
+        self._settle(module)
+        phase = self._recorder.phase("forward")
+        phase.__enter__()
+
+        def done() -> None:
+            self.inside = False
+            phase.__exit__(None, None, None)
+
+        return done
+
+    def _look(self) -> Callable[[], None]:
+        self._looked.extend(self._take())
+        begin = self._now()
+
+        def done() -> None:
+            self.inside = False
+            self._looked_ns += self._now() - begin
+
+        return done
+
+    def _settle(self, module: Any) -> None:
+        """Training goes on: what was asked for is worked on, what was evaluated is set aside."""
+        recorder = self._recorder
+        if self._stepped and self._cycle is not None and self._cycle <= self._stepped.keys():
+            self._turn()
+        self._open(0)
+        end = self._asked_since_look or 0
+        if self._evaluating is not None:
+            recorder.set_aside("evaluation", self._evaluating, max(0, end - self._evaluating))
+        self._evaluating = self._asked_since_look = None
+        if self._looked_ns and isinstance(recorder._phases, HostPhases):
+            recorder._phases.add(FORWARD, self._looked_ns)
+        for one in (*self._looked, *self._take()):
+            if not one.counted and one.begin >= end:
+                recorder.waited(one.ns)
+            recorder.fed(one.items, one.epoch)
+            if one.ids is not None:
+                recorder.samples(one.ids)
+        self._looked, self._looked_ns = [], 0
+        if not self._watched and any(True for _ in module.parameters()):
+            self._watched = True
+            recorder.watched(module)
+
+    def backward(self, roots: Any, accumulates: bool) -> Callable[[], None]:
+        """Gradients are asked for."""
+        was, self.inside = self.inside, True
+        self._open(0)
+        phase = self._recorder.phase("backward")
+        phase.__enter__()
+
+        def done() -> None:
+            self.inside = was
+            phase.__exit__(None, None, None)
+            if accumulates:
+                self._lose(roots)
+
+        return done
+
+    def _lose(self, roots: Any) -> None:
+        """The number whose gradients were asked for is the loss; that of a step is the sum of its parts."""
+        if len(roots) == 1 and getattr(roots[0], "numel", lambda: 0)() == 1:
+            self._losses.append(self.unscaled(roots[0]).detach())
+
+    def unscaled(self, loss: Any) -> Any:
+        """The loss that a gradient scaler was given."""
+        return getattr(loss, "_assay_unscaled", loss)
+
+    # ------------------------------------------------------------------ optimizers
+
+    def made(self, optimizer: Any) -> None:
+        """There is one more optimizer."""
+        self._known.add(id(optimizer))
+        self._cycle = frozenset(self._known) if len(self._known) == 1 else None
+
+    def step(self, optimizer: Any) -> None:
+        """An optimizer begins to step."""
+        if id(optimizer) in self._stepped:
+            self._learn(self._stepped)
+        self._open(0)
+        self._recorder.phase("optimizer").__enter__()
+
+    def stepped(self, optimizer: Any) -> None:
+        """It has stepped, or its step was skipped for gradients that were not finite."""
+        self._recorder.phase("optimizer").__exit__(None, None, None)
+        self._stepped[id(optimizer)] = None
+
+    def _learn(self, stepped: Iterable[int]) -> None:
+        if self._cycle is None:
+            self._cycle = frozenset(stepped)
+
+    # ------------------------------------------------------------------ steps
+
+    def _open(self, epoch: int) -> None:
+        if self._begun:
+            return
+        self._begun = True
+        self._recorder.begin_outside()
+        self._recorder.opened(epoch)
+
+    def _turn(self) -> None:
+        self._tell_loss()
+        self._stepped = {}
+        self._recorder.turn()
+        self._recorder.opened(self._recorder._epoch)
+
+    def _tell_loss(self) -> None:
+        if self._losses:
+            self._recorder.log(loss=sum(self._losses[1:], self._losses[0]))
+            self._losses = []
+
+    def close(self) -> None:
+        """The process ends: the step under way is the last."""
+        if self._stepped:
+            self._tell_loss()

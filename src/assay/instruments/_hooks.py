@@ -1,0 +1,241 @@
+"""Where is torch touched so that an unmodified script can be measured, and how is it left as it was?
+
+| what is replaced | what it shows | and not |
+|---|---|---|
+| `_BaseDataLoaderIter.__next__`, `_next_index`, `__init__`, `_reset` | waiting for a batch, which samples, the epoch | iterators that are no DataLoader |
+| `nn.Module.__call__` | the outermost module's call, the loss too | functions; what torch.compile has taken in |
+| `autograd.graph._engine_run_backward` | every backward pass, with DDP's reduction | |
+| optimizer hooks, `Optimizer.__init__`, `GradScaler.step`, `.scale` | every step, also one that is skipped | optimizers that are not torch's |
+
+Only the main thread is looked at: recomputing of activations in a backward thread is part of that backward pass.  Under
+torch.compile `is_compiling` is constant, so that no measuring is traced into a graph and no graph breaks for it.
+Source: torch 2.13; what each hook misses is in the house research, and each has a test with a script of its kind.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from assay.instruments._attached import Attached
+
+Undo = Callable[[], None]
+
+
+def install(torch: Any, attached: Attached) -> list[Undo]:
+    """Put the hooks in; what is given takes them out, the last first."""
+    return [
+        *_loaders(torch, attached), *_modules(torch, attached), *_backward(torch, attached), *_optimizers(torch, attached),
+        *_scalers(torch, attached), *_ending(attached),
+    ]  # fmt: skip
+
+
+def _replace(owner: Any, name: str, make: Callable[[Any], Any]) -> Undo:
+    original = getattr(owner, name)
+    replaced = functools.wraps(original)(make(original))
+    setattr(owner, name, replaced)
+
+    def undo() -> None:
+        if getattr(owner, name, None) is replaced:  # somebody else may have put his own over it
+            setattr(owner, name, original)
+
+    return undo
+
+
+def _shielded(attached: Attached, call: Callable[..., Any], *arguments: Any) -> Any:
+    """What a hook does; an error of its own ends the measuring."""
+    try:
+        return call(*arguments)
+    except Exception as error:
+        attached.failed(error)
+        return None
+
+
+# ---- data --------------------------------------------------------------------------------------------------------------
+
+
+def _loaders(torch: Any, attached: Attached) -> list[Undo]:
+    iterators = torch.utils.data.dataloader._BaseDataLoaderIter
+    epochs: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
+    main = threading.main_thread()
+
+    def counted(iterator: Any, loader: Any) -> None:
+        epochs[loader] = iterator._assay_epoch = epochs.get(loader, -1) + 1
+        iterator._assay_ids = deque() if _tells_ids(torch, loader) else None
+
+    def init(original: Any) -> Any:
+        def __init__(self: Any, loader: Any, *arguments: Any, **words: Any) -> None:
+            _shielded(attached, counted, self, loader)
+            original(self, loader, *arguments, **words)
+
+        return __init__
+
+    def reset(original: Any) -> Any:
+        def _reset(self: Any, loader: Any, first_iter: bool = False) -> Any:
+            if not first_iter:
+                _shielded(attached, counted, self, loader)
+            return original(self, loader, first_iter)
+
+        return _reset
+
+    def next_index(original: Any) -> Any:
+        def _next_index(self: Any) -> Any:
+            index = original(self)
+            if getattr(self, "_assay_ids", None) is not None:
+                self._assay_ids.append(index)
+            return index
+
+        return _next_index
+
+    def following(original: Any) -> Any:
+        def __next__(self: Any) -> Any:
+            if not attached.active or threading.current_thread() is not main:
+                return original(self)
+            _shielded(attached, attached.ask)
+            try:
+                batch = original(self)
+            except StopIteration:
+                _shielded(attached, attached.ran_out, id(self))
+                raise
+            ids = getattr(self, "_assay_ids", None)
+            own = ids.popleft() if ids else None
+            _shielded(attached, attached.got, id(self), batch, own, getattr(self, "_assay_epoch", 0))
+            return batch
+
+        return __next__
+
+    return [
+        _replace(iterators, "__init__", init), _replace(iterators, "_reset", reset),
+        _replace(iterators, "_next_index", next_index), _replace(iterators, "__next__", following),
+    ]  # fmt: skip
+
+
+def _tells_ids(torch: Any, loader: Any) -> bool:
+    """Whether the batches' indices name samples, each of which an epoch should use once."""
+    data = torch.utils.data
+    sampler = getattr(loader, "sampler", None)
+    if type(sampler) is data.RandomSampler and sampler.replacement:
+        return False
+    own = (data.SequentialSampler, data.RandomSampler, data.distributed.DistributedSampler)
+    return (
+        type(sampler) in own
+        and type(getattr(loader, "batch_sampler", None)) is data.BatchSampler
+        and getattr(loader, "in_order", True)
+    )
+
+
+# ---- passes ------------------------------------------------------------------------------------------------------------
+
+
+def _modules(torch: Any, attached: Attached) -> list[Undo]:
+    main, is_compiling, current = threading.main_thread(), torch.compiler.is_compiling, threading.current_thread
+
+    def calling(original: Any) -> Any:
+        def __call__(self: Any, *arguments: Any, **words: Any) -> Any:
+            if attached.inside or is_compiling() or not attached.active or current() is not main:
+                return original(self, *arguments, **words)
+            done = _shielded(attached, attached.forward, self)
+            try:
+                return original(self, *arguments, **words)
+            finally:
+                if done is not None:
+                    _shielded(attached, done)
+
+        return __call__
+
+    return [_replace(torch.nn.Module, "__call__", calling)]
+
+
+def _backward(torch: Any, attached: Attached) -> list[Undo]:
+    main, is_compiling, current = threading.main_thread(), torch.compiler.is_compiling, threading.current_thread
+
+    def running(original: Any) -> Any:
+        def _engine_run_backward(roots: Any, *arguments: Any, **words: Any) -> Any:
+            if is_compiling() or not attached.active or current() is not main:
+                return original(roots, *arguments, **words)
+            done = _shielded(attached, attached.backward, roots, bool(words.get("accumulate_grad")))
+            try:
+                return original(roots, *arguments, **words)
+            finally:
+                if done is not None:
+                    _shielded(attached, done)
+
+        return _engine_run_backward
+
+    own = torch.autograd.graph._engine_run_backward
+    undo = _replace(torch.autograd.graph, "_engine_run_backward", running)
+    replaced = torch.autograd.graph._engine_run_backward
+    torch.autograd._engine_run_backward = replaced  # the same under a second name
+
+    def undo_second() -> None:
+        if torch.autograd._engine_run_backward is replaced:
+            torch.autograd._engine_run_backward = own
+
+    return [undo, undo_second]
+
+
+# ---- optimizers --------------------------------------------------------------------------------------------------------
+
+
+def _optimizers(torch: Any, attached: Attached) -> list[Undo]:
+    optimizers = torch.optim.optimizer
+
+    def before(optimizer: Any, _: Any, __: Any) -> None:
+        if attached.active:
+            _shielded(attached, attached.step, optimizer)
+
+    def after(optimizer: Any, _: Any, __: Any) -> None:
+        if attached.active:
+            _shielded(attached, attached.stepped, optimizer)
+
+    def init(original: Any) -> Any:
+        def __init__(self: Any, *arguments: Any, **words: Any) -> None:
+            original(self, *arguments, **words)
+            _shielded(attached, attached.made, self)
+
+        return __init__
+
+    hooks = (
+        optimizers.register_optimizer_step_pre_hook(before), optimizers.register_optimizer_step_post_hook(after),
+    )  # fmt: skip
+    return [*(hook.remove for hook in hooks), _replace(optimizers.Optimizer, "__init__", init)]
+
+
+def _scalers(torch: Any, attached: Attached) -> list[Undo]:
+    """A step that the scaler skips is a step all the same, and its loss is the one before the scaling."""
+    scaler = torch.amp.GradScaler
+
+    def stepping(original: Any) -> Any:
+        def step(self: Any, optimizer: Any, *arguments: Any, **words: Any) -> Any:
+            if not attached.active or not self.is_enabled():
+                return original(self, optimizer, *arguments, **words)
+            _shielded(attached, attached.step, optimizer)
+            try:
+                return original(self, optimizer, *arguments, **words)
+            finally:
+                _shielded(attached, attached.stepped, optimizer)
+
+        return step
+
+    def scaling(original: Any) -> Any:
+        def scale(self: Any, outputs: Any) -> Any:
+            scaled = original(self, outputs)
+            if scaled is not outputs and isinstance(scaled, torch.Tensor):
+                scaled._assay_unscaled = outputs
+            return scaled
+
+        return scale
+
+    return [_replace(scaler, "step", stepping), _replace(scaler, "scale", scaling)]
+
+
+def _ending(attached: Attached) -> list[Undo]:
+    """At the end of the process, before the recorder's own."""
+    import atexit
+
+    atexit.register(attached.close)
+    return [lambda: atexit.unregister(attached.close)]

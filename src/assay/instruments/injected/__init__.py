@@ -1,0 +1,14 @@
+"""How does assay get into a script that does not know of it?  This folder is put first on PYTHONPATH; Python does the rest."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+
+def into(environment: Mapping[str, str]) -> dict[str, str]:
+    """The environment of a launch whose workers' steps are to be seen."""
+    folder, before = str(Path(__file__).resolve().parent), environment.get("PYTHONPATH", "")
+    path = os.pathsep.join(part for part in (folder, before) if part)
+    return {**environment, "ASSAY_ATTACH": "1", "PYTHONPATH": path}

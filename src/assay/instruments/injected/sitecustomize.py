@@ -1,0 +1,42 @@
+"""What does Python run before an unmodified script?  This file, since its folder is the first of PYTHONPATH.
+
+Only one `sitecustomize` is found; the one that would have been is run first.  In a worker of a launch by assay torch is then
+watched for: nothing is imported here that the script does not import itself, but for a page of the standard library.
+"""
+
+import os
+import sys
+
+
+def _run_the_other() -> None:
+    """The sitecustomize that this one hides, of the user or of the virtual environment."""
+    from importlib.machinery import PathFinder
+    from importlib.util import module_from_spec
+
+    own = os.path.dirname(os.path.abspath(__file__))
+    others = [entry for entry in sys.path if os.path.abspath(entry or os.curdir) != own]
+    sys.path[:] = others
+    spec = PathFinder.find_spec("sitecustomize", others)
+    if spec is None or spec.loader is None:
+        return
+    module = module_from_spec(spec)
+    sys.modules["sitecustomize"] = module
+    spec.loader.exec_module(module)
+
+
+def _arm() -> None:
+    """Watch for torch, in a worker alone: not in the engine that starts workers, nor in a loader's helper."""
+    if os.environ.get("ASSAY_ATTACH") != "1" or "RANK" not in os.environ or "ASSAY_LAUNCH_DIR" not in os.environ:
+        return
+    if any(word.startswith(("from multiprocessing.", "--multiprocessing-fork")) for word in sys.orig_argv):
+        return
+    from assay.instruments import attach
+
+    attach.arm()
+
+
+_run_the_other()
+try:
+    _arm()
+except Exception as error:  # the script must run as it would without assay
+    print(f"assay: this worker's steps are not measured: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
