@@ -55,6 +55,7 @@ class Attached:
         self._stepped: dict[int, None] = {}  # optimizers, since the step began
         self._known: set[int] = set()  # optimizers there are
         self._cycle: frozenset[int] | None = None
+        self._passed = False  # forward with gradients, since an optimizer stepped
         self._losses: list[Any] = []
         self._watched = False
 
@@ -73,6 +74,7 @@ class Attached:
     def ask(self) -> None:
         """A batch is asked for."""
         now = self._now()
+        self._open(0)
         if self._looked_ns:
             self._evaluated(now)
         if self._stepped:
@@ -85,7 +87,6 @@ class Attached:
         """It is here."""
         if self._asked is None:
             return
-        self._open(epoch)
         begin, self._asked = self._asked, None
         one = Fetched(begin, self._now() - begin, _values.batch_items(batch), ids, epoch, self._evaluating is None)
         if one.counted:
@@ -95,6 +96,8 @@ class Attached:
 
     def ran_out(self, iterator: int) -> None:
         """There is none: an epoch has ended. A batch that was asked for ahead may still be worked on."""
+        if self._asked is not None and self._evaluating is None:
+            self._recorder.waited(self._now() - self._asked)
         self._asked = None
         if self._waiting.get(iterator):
             self._refresh(iterator)
@@ -172,7 +175,7 @@ class Attached:
             recorder.fed(one.items, one.epoch)
             if one.ids is not None:
                 recorder.samples(one.ids)
-        self._looked, self._looked_ns = [], 0
+        self._looked, self._looked_ns, self._passed = [], 0, True
         if not self._watched and any(True for _ in module.parameters()):
             self._watched = True
             recorder.watched(module)
@@ -210,15 +213,18 @@ class Attached:
 
     def step(self, optimizer: Any) -> None:
         """An optimizer begins to step."""
+        self._open(0)
         if id(optimizer) in self._stepped:
             self._learn(self._stepped)
-        self._open(0)
+            if not self._passed:  # it asks for passes itself (LBFGS): the step begins here
+                self._turn()
         self._recorder.phase("optimizer").__enter__()
 
     def stepped(self, optimizer: Any) -> None:
         """It has stepped, or its step was skipped for gradients that were not finite."""
         self._recorder.phase("optimizer").__exit__(None, None, None)
         self._stepped[id(optimizer)] = None
+        self._passed = False
 
     def _learn(self, stepped: Iterable[int]) -> None:
         if self._cycle is None:

@@ -15,6 +15,7 @@ Source: torch 2.13; what each hook misses is in the house research, and each has
 from __future__ import annotations
 
 import functools
+import importlib
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -26,12 +27,10 @@ from assay.instruments._attached import Attached
 Undo = Callable[[], None]
 
 
-def install(torch: Any, attached: Attached) -> list[Undo]:
-    """Put the hooks in; what is given takes them out, the last first."""
-    return [
-        *_loaders(torch, attached), *_modules(torch, attached), *_backward(torch, attached), *_optimizers(torch, attached),
-        *_scalers(torch, attached), *_ending(attached),
-    ]  # fmt: skip
+def install(torch: Any, attached: Attached, undo: list[Undo]) -> None:
+    """Put the hooks in; what is added to `undo` takes them out, the last first."""
+    for part in (_loaders, _modules, _backward, _optimizers, _scalers, _ending):
+        undo.extend(part(torch, attached))
 
 
 def _replace(owner: Any, name: str, make: Callable[[Any], Any]) -> Undo:
@@ -182,7 +181,7 @@ def _backward(torch: Any, attached: Attached) -> list[Undo]:
 
 
 def _optimizers(torch: Any, attached: Attached) -> list[Undo]:
-    optimizers = torch.optim.optimizer
+    optimizers = importlib.import_module("torch.optim.optimizer")  # the package hides it
 
     def before(optimizer: Any, _: Any, __: Any) -> None:
         if attached.active:
@@ -233,7 +232,7 @@ def _scalers(torch: Any, attached: Attached) -> list[Undo]:
     return [_replace(scaler, "step", stepping), _replace(scaler, "scale", scaling)]
 
 
-def _ending(attached: Attached) -> list[Undo]:
+def _ending(_: Any, attached: Attached) -> list[Undo]:
     """At the end of the process, before the recorder's own."""
     import atexit
 

@@ -60,7 +60,7 @@ def _attach(torch: Any) -> None:
 
         recorder = probe.recorder()
         if recorder is not None:
-            _undo.extend(_hooks.install(torch, Attached(torch, recorder)))
+            _hooks.install(torch, Attached(torch, recorder), _undo)
     except Exception as error:
         detach()
         print(f"assay: this worker's steps are not measured: {type(error).__name__}: {error}", file=sys.stderr)

@@ -1,0 +1,72 @@
+"""Runs unmodified scripts in this process, with the hooks and without: python -m tests.instruments.corpus FOLDER SCRIPT ...
+
+Each script is run bare, attached, and bare again; what was recorded and the weights of every run are left in the folder.  Under
+torchrun every rank does so, so that scripts that need several ranks cost one start of torch and not six.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import runpy
+import sys
+import time
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from assay.instruments import _hooks
+from assay.instruments._attached import Attached
+from assay.instruments._recorder import Recorder
+from assay.instruments._sink import Identity, MemorySink
+
+SCRIPTS = Path(__file__).with_name("scripts")
+RUNS = ("bare", "attached", "again")
+
+
+def attached(script: Path) -> tuple[dict[str, Any], MemorySink]:
+    """The script's globals, and the rows that were recorded of it."""
+    rank, workers = int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))
+    sink = MemorySink()
+    recorder = Recorder(Identity(launch=0, rank=rank, workers=workers, incarnation=0, seed=0, host="here"), sink)
+    undo: list[Any] = []
+    steps = Attached(torch, recorder)
+    _hooks.install(torch, steps, undo)
+    try:
+        left = bare(script)
+        steps.close()
+    finally:
+        while undo:
+            undo.pop()()
+    assert recorder.active, "a hook failed"
+    recorder.close()
+    return left, sink
+
+
+def bare(script: Path) -> dict[str, Any]:
+    """The script as it is; what stayed of the one before is forgotten."""
+    random.seed(0)
+    torch.manual_seed(0)
+    torch._dynamo.reset()
+    return runpy.run_path(str(script), run_name="__main__")
+
+
+def main(folder: Path, names: list[str]) -> None:
+    """Run the scripts."""
+    for number, (name, run) in enumerate(product(names, RUNS)):
+        os.environ["TORCHELASTIC_RESTART_COUNT"] = str(number)  # each script meets its ranks in a place of its own
+        os.environ["WEIGHTS"] = str(folder / f"{name}.{run}")
+        begin = time.monotonic_ns()
+        if run == "attached":
+            _, sink = attached(SCRIPTS / f"{name}.py")
+            place = folder / f"{name}.rows.{os.environ.get('RANK', '0')}"
+            place.write_text(json.dumps({"rows": sink.rows, "ns": time.monotonic_ns() - begin}, default=list))
+        else:
+            bare(SCRIPTS / f"{name}.py")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[2:])
