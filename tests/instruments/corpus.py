@@ -10,6 +10,7 @@ import json
 import os
 import random
 import runpy
+import socket
 import sys
 import time
 from itertools import product
@@ -54,10 +55,22 @@ def bare(script: Path) -> dict[str, Any]:
     return runpy.run_path(str(script), run_name="__main__")
 
 
+def meet(place: Path) -> None:
+    """Let the ranks of the next script meet at a port of their own, which rank 0 tells the others by a file."""
+    if os.environ.get("RANK", "0") == "0":
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        place.with_suffix(".new").write_text(str(port))
+        place.with_suffix(".new").rename(place)
+    while not place.exists():
+        time.sleep(0.005)
+    os.environ["MASTER_PORT"], os.environ["TORCHELASTIC_USE_AGENT_STORE"] = place.read_text(), "False"
+
+
 def main(folder: Path, names: list[str]) -> None:
     """Run the scripts."""
     for number, (name, run) in enumerate(product(names, RUNS)):
-        os.environ["TORCHELASTIC_RESTART_COUNT"] = str(number)  # each script meets its ranks in a place of its own
+        meet(folder / f"port.{number}")
         os.environ["WEIGHTS"] = str(folder / f"{name}.{run}")
         begin = time.monotonic_ns()
         if run == "attached":

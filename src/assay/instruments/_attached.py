@@ -53,6 +53,7 @@ class Attached:
         self._asked_since_look: int | None = None
         self._evaluating: int | None = None  # since when
         self._stepped: dict[int, None] = {}  # optimizers, since the step began
+        self._stepping: list[int] = []  # optimizers that are stepping now, one inside of the other
         self._known: set[int] = set()  # optimizers there are
         self._cycle: frozenset[int] | None = None
         self._passed = False  # forward with gradients, since an optimizer stepped
@@ -75,6 +76,7 @@ class Attached:
         """A batch is asked for."""
         now = self._now()
         self._open(0)
+        self._stepping.clear()  # one that failed has not told its end
         if self._looked_ns:
             self._evaluated(now)
         if self._stepped:
@@ -212,7 +214,13 @@ class Attached:
         self._cycle = frozenset(self._known) if len(self._known) == 1 else None
 
     def step(self, optimizer: Any) -> None:
-        """An optimizer begins to step."""
+        """An optimizer begins to step. One that steps inside of another's step is a part of it."""
+        self._stepping.append(id(optimizer))
+        if len(self._stepping) > 1:
+            if self._stepping[0] != id(optimizer):
+                self._known.discard(id(optimizer))
+                self._cycle = self._cycle or (frozenset(self._known) if len(self._known) == 1 else None)
+            return
         self._open(0)
         if id(optimizer) in self._stepped:
             self._learn(self._stepped)
@@ -222,6 +230,10 @@ class Attached:
 
     def stepped(self, optimizer: Any) -> None:
         """It has stepped, or its step was skipped for gradients that were not finite."""
+        if self._stepping:
+            self._stepping.pop()
+        if self._stepping:
+            return
         self._recorder.phase("optimizer").__exit__(None, None, None)
         self._stepped[id(optimizer)] = None
         self._passed = False

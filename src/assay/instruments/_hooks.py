@@ -59,27 +59,38 @@ def _shielded(attached: Attached, call: Callable[..., Any], *arguments: Any) -> 
 
 def _loaders(torch: Any, attached: Attached) -> list[Undo]:
     iterators = torch.utils.data.dataloader._BaseDataLoaderIter
-    epochs: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
-    main = threading.main_thread()
+    return [*_epochs(torch, attached, iterators), *_batches(attached, iterators)]
 
-    def counted(iterator: Any, loader: Any) -> None:
+
+def _epochs(torch: Any, attached: Attached, iterators: Any) -> list[Undo]:
+    """Which epoch of its loader an iterator is, and whether its indices are samples."""
+    epochs: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
+
+    def count(iterator: Any, loader: Any) -> None:
         epochs[loader] = iterator._assay_epoch = epochs.get(loader, -1) + 1
         iterator._assay_ids = deque() if _tells_ids(torch, loader) else None
 
     def init(original: Any) -> Any:
         def __init__(self: Any, loader: Any, *arguments: Any, **words: Any) -> None:
-            _shielded(attached, counted, self, loader)
+            _shielded(attached, count, self, loader)
             original(self, loader, *arguments, **words)
 
         return __init__
 
     def reset(original: Any) -> Any:
         def _reset(self: Any, loader: Any, first_iter: bool = False) -> Any:
-            if not first_iter:
-                _shielded(attached, counted, self, loader)
+            if not first_iter:  # the same helpers go on with another epoch
+                _shielded(attached, count, self, loader)
             return original(self, loader, first_iter)
 
         return _reset
+
+    return [_replace(iterators, "__init__", init), _replace(iterators, "_reset", reset)]
+
+
+def _batches(attached: Attached, iterators: Any) -> list[Undo]:
+    """Waiting for a batch, and which samples it holds: helpers ask for indices ahead, and answer in their order."""
+    main = threading.main_thread()
 
     def next_index(original: Any) -> Any:
         def _next_index(self: Any) -> Any:
@@ -107,10 +118,7 @@ def _loaders(torch: Any, attached: Attached) -> list[Undo]:
 
         return __next__
 
-    return [
-        _replace(iterators, "__init__", init), _replace(iterators, "_reset", reset),
-        _replace(iterators, "_next_index", next_index), _replace(iterators, "__next__", following),
-    ]  # fmt: skip
+    return [_replace(iterators, "_next_index", next_index), _replace(iterators, "__next__", following)]
 
 
 def _tells_ids(torch: Any, loader: Any) -> bool:

@@ -164,7 +164,9 @@ class Recorder(Probe):
         self.watch(model)
         if self._watch is not None and self._watch.due(self._step):
             before = self._hash_ns
+            self._phases.pause()
             self._hash(self._watch)
+            self._phases.resume()
             self._pause = (self._pause or 0) + self._hash_ns - before
 
     def begin_outside(self) -> None:

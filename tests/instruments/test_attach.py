@@ -1,0 +1,161 @@
+"""Scripts that know nothing of assay: what is seen of them, and that they do not notice."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from assay.record.tables import TABLES
+from tests.instruments.corpus import RUNS
+
+pytestmark = [pytest.mark.torch, pytest.mark.slow, pytest.mark.timeout(300)]
+
+
+@dataclass(frozen=True)
+class Truth:
+    """What a script does, counted by hand: steps, those with data, passes without an optimizer, units of work, ids, evaluations."""
+
+    steps: int
+    data: int = 0  # steps in which a loader was asked
+    items: int = 0
+    ids: int = 0
+    evaluations: int = 0  # followed by more training
+    epochs: int = 1
+    forward: int | None = None  # steps with a module's call, where not all
+
+
+ALONE = {
+    "plain_loop": Truth(steps=12, data=12, items=192, ids=192, evaluations=2, epochs=3),
+    "accumulation": Truth(steps=6, data=6, items=96, ids=96),
+    "mixed_precision": Truth(steps=10, data=10, items=80, ids=80),
+    "closure": Truth(steps=6),
+    "two_optimizers": Truth(steps=8, data=8, items=128, ids=128, epochs=2),
+    "own_iterator": Truth(steps=10),
+    "one_batch": Truth(steps=12, data=1, items=16, ids=16),
+    "teacher": Truth(steps=16, data=16, items=128, ids=128, epochs=2),
+    "compiled": Truth(steps=8, data=8, items=128, ids=128, epochs=2),
+    "checkpointed": Truth(steps=6, data=6, items=48, ids=48),
+    "hf_trainer": Truth(steps=8, data=8, items=64, ids=64, evaluations=1, epochs=2),
+    "with_accelerate": Truth(steps=8, data=8, items=128, ids=128, epochs=2),
+}
+TOGETHER = {
+    "ddp": Truth(steps=4, data=4, items=64, ids=64, epochs=2),
+    "fsdp2": Truth(steps=4, data=4, items=32, ids=32),
+    "by_hand": Truth(steps=8),
+}
+PHASES = ("data_ns", "forward_ns", "backward_ns", "optimizer_ns")
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What was recorded of a script on one rank."""
+
+    rows: list[tuple[str, list[Any]]]
+
+    def of(self, table: str) -> list[dict[str, Any]]:
+        names = TABLES[table].column_names
+        return [dict(zip(names, row, strict=True)) for name, row in self.rows if name == table]
+
+
+def run(folder: Path, names: list[str], *, workers: int) -> None:
+    engine = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(workers)] if workers > 1 else []
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("ASSAY_")}
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", *engine, "-m", "tests.instruments.corpus", str(folder), *names],
+        env={**environment, "OMP_NUM_THREADS": "1"}, capture_output=True, text=True, timeout=250, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-4000:]
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("alone")
+    run(folder, list(ALONE), workers=1)
+    return folder
+
+
+def seen(folder: Path, name: str, rank: int = 0) -> Seen:
+    return Seen(json.loads((folder / f"{name}.rows.{rank}").read_text())["rows"])
+
+
+def same_weights(folder: Path, name: str, ending: str = "") -> None:
+    """Bit for bit, and the script itself gives the same twice: else the comparison would say nothing."""
+    import torch
+
+    bare, attached, again = (torch.load(folder / f"{name}.{run}{ending}", weights_only=True) for run in RUNS)
+    assert equal(bare, again), "the script itself does not repeat"
+    assert equal(bare, attached)
+
+
+def equal(one: Any, other: Any) -> bool:
+    import torch
+
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(equal(one[key], other[key]) for key in one)
+    if isinstance(one, list | tuple):
+        return len(one) == len(other) and all(map(equal, one, other))
+    return bool(torch.equal(one, other))
+
+
+def check(found: Seen, truth: Truth) -> None:
+    steps = found.of("steps")
+    assert [row["step"] for row in steps] == list(range(truth.steps))
+    counts = {phase: sum(row[phase] is not None for row in steps) for phase in PHASES}
+    assert counts == {
+        "data_ns": truth.data,
+        "forward_ns": truth.steps,
+        "backward_ns": truth.steps,
+        "optimizer_ns": truth.steps,
+    }
+    assert sum(row["items"] or 0 for row in steps) == truth.items
+    assert all(row["items"] is None for row in steps) == (truth.items == 0), "unknown work is null, never 0"
+    samples = found.of("samples")
+    assert sum(len(row["ids"]) for row in samples) == truth.ids
+    for epoch in range(truth.epochs if truth.ids else 0):
+        used = Counter(id for row in samples if row["epoch"] == epoch for id in row["ids"])
+        assert set(used.values()) == {1}
+        assert sum(used.values()) == truth.ids // truth.epochs
+    assert sum(row["kind"] == "evaluation" for row in found.of("events")) == truth.evaluations
+    assert len([row for row in found.of("fingerprints") if row["what"] == "loss"]) == truth.steps
+    for row in steps:
+        parts = sum(row[phase] or 0 for phase in (*PHASES, "checkpoint_ns"))
+        assert 0 < parts <= row["end_ns"] - row["begin_ns"]
+    for one, other in pairwise(steps):
+        assert one["end_ns"] <= other["begin_ns"]
+
+
+@pytest.mark.parametrize("name", ALONE)
+def test_a_script_of_one_process_is_seen_and_does_not_notice(alone: Path, name: str) -> None:
+    same_weights(alone, name)
+    check(seen(alone, name), ALONE[name])
+
+
+@pytest.mark.parametrize("name", TOGETHER)
+def test_a_script_of_two_ranks_is_seen_on_both_and_does_not_notice(tmp_path: Path, name: str) -> None:
+    run(tmp_path, [name], workers=2)
+    hashes = []
+    for rank in (0, 1):
+        same_weights(tmp_path, name, f".{rank}")
+        found = seen(tmp_path, name, rank)
+        check(found, TOGETHER[name])
+        prints = [row for row in found.of("fingerprints") if row["what"] in ("parameter_hash", "parameter_shard_hash")]
+        assert [row["step"] for row in prints] == [step for step in (0, 1, 2, 4, 8) if step <= TOGETHER[name].steps]
+        hashes.append([row["text"] for row in prints])
+    assert (hashes[0] == hashes[1]) == (name != "fsdp2"), "replicas agree, shards do not"
+
+
+def test_the_loss_is_the_number_whose_gradients_were_asked_for(alone: Path) -> None:
+    """Before the gradient scaler, and summed over the batches of a step."""
+    scaled = [row["value"] for row in seen(alone, "mixed_precision").of("fingerprints") if row["what"] == "loss"]
+    assert scaled[3] == float("inf")
+    assert all(0 < value < 20 for place, value in enumerate(scaled) if place != 3)
+    assert all(0 < row["value"] < 5 for row in seen(alone, "accumulation").of("fingerprints") if row["what"] == "loss")
