@@ -124,7 +124,7 @@ def _batches(attached: Attached, iterators: Any) -> list[Undo]:
 def _tells_ids(torch: Any, loader: Any) -> bool:
     """Whether the batches' indices name samples, each of which an epoch should use once."""
     data = torch.utils.data
-    sampler = getattr(loader, "sampler", None)
+    sampler: Any = getattr(loader, "sampler", None)
     if type(sampler) is data.RandomSampler and sampler.replacement:
         return False
     own = (data.SequentialSampler, data.RandomSampler, data.distributed.DistributedSampler)
