@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from assay.instruments import _values
+from assay.instruments._groups import Calls, covered
 from assay.instruments._phases import FORWARD, HostPhases
 from assay.instruments._recorder import Recorder
 
@@ -59,6 +60,10 @@ class Attached:
         self._passed = False  # forward with gradients, since an optimizer stepped
         self._losses: list[Any] = []
         self._watched = False
+        self.calls = Calls(now)
+        self._tail_ns: int | None = None  # from the last gradient to the end of the backward pass, of this step
+        self._computed: int | None = None
+        self.reducers: list[Any] = []  # DistributedDataParallel's
 
     def failed(self, error: Exception) -> None:
         """Something went wrong in here: nothing more is measured, and the training goes on."""
@@ -188,14 +193,35 @@ class Attached:
         self._open(0)
         phase = self._recorder.phase("backward")
         phase.__enter__()
+        self._computed, hook = None, self._watch_engine(roots[0]) if accumulates and self._together() else None
 
         def done() -> None:
             self.inside = was
             phase.__exit__(None, None, None)
+            if hook is not None:
+                hook.remove()
+            if self._computed is not None:
+                self._tail_ns = (self._tail_ns or 0) + self._now() - self._computed
             if accumulates:
                 self._lose(roots)
 
         return done
+
+    def _together(self) -> bool:
+        distributed = self._torch.distributed
+        return bool(distributed.is_available() and distributed.is_initialized() and distributed.get_world_size() > 1)
+
+    def _watch_engine(self, root: Any) -> Any:
+        """Note when the last gradient is there: callbacks of the engine run in the order in which they were asked for, and the
+        first moment to ask is when the first gradient of all, the root's, is there.  DDP asks later, and then waits."""
+        if not root.requires_grad or root.is_cuda:
+            return None
+        engine = self._torch.autograd.Variable._execution_engine
+
+        def computed() -> None:
+            self._computed = self._now()
+
+        return root.register_hook(lambda _: engine.queue_callback(computed))
 
     def _lose(self, roots: Any) -> None:
         """The number whose gradients were asked for is the loss; that of a step is the sum of its parts."""
@@ -205,6 +231,11 @@ class Attached:
     def unscaled(self, loss: Any) -> Any:
         """The loss that a gradient scaler was given."""
         return getattr(loss, "_assay_unscaled", loss)
+
+    def reduces(self, reducer: Any) -> None:
+        """A DistributedDataParallel was made: it tells itself what its backward passes took."""
+        reducer._set_ddp_runtime_logging_sample_rate(1)
+        self.reducers.append(reducer)
 
     # ------------------------------------------------------------------ optimizers
 
@@ -253,6 +284,7 @@ class Attached:
 
     def _turn(self) -> None:
         self._tell_loss()
+        self._tell_communication()
         self._stepped = {}
         self._recorder.turn()
         self._recorder.opened(self._recorder._epoch)
@@ -262,7 +294,31 @@ class Attached:
             self._recorder.log(loss=sum(self._losses[1:], self._losses[0]))
             self._losses = []
 
+    def _tell_communication(self, *, everything: bool = False) -> None:
+        """What was seen of collectives since the last step, in rows; a call that is not over waits for the next."""
+        calls, recorder = self.calls.taken(everything=everything), self._recorder
+        for call in calls:
+            recorder.collective(call, "", "host")
+        tail, blocked = self._tail_ns, self.calls.blocked_ns
+        self._tail_ns, self.calls.blocked_ns = None, 0
+        if tail is not None:
+            recorder.communicated("engine", exposed=tail)
+        if calls or tail is not None:
+            total = covered((call.begin, call.end) for call in calls if call.end is not None)
+            exposed = (tail or 0) + blocked
+            recorder.communicated(
+                "group", total=total, exposed=exposed, nbytes=sum(c.nbytes for c in calls), of_step=True
+            )
+        for reducer in self.reducers:
+            told = reducer._get_ddp_logging_data()
+            if told.get("backward_comm_time_end"):
+                recorder.communicated(
+                    "ddp_logging", total=told["backward_comm_time"], compute=told["backward_compute_time"],
+                    exposed=max(0, told["backward_comm_time_end"] - told["backward_compute_time_end"]),
+                )  # fmt: skip
+
     def close(self) -> None:
         """The process ends: the step under way is the last."""
         if self._stepped:
             self._tell_loss()
+            self._tell_communication(everything=True)

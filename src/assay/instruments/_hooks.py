@@ -22,6 +22,7 @@ from collections.abc import Callable
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from assay.instruments import _groups
 from assay.instruments._attached import Attached
 
 Undo = Callable[[], None]
@@ -29,7 +30,7 @@ Undo = Callable[[], None]
 
 def install(torch: Any, attached: Attached, undo: list[Undo]) -> None:
     """Put the hooks in; what is added to `undo` takes them out, the last first."""
-    for part in (_loaders, _modules, _backward, _optimizers, _scalers, _ending):
+    for part in (_loaders, _modules, _backward, _optimizers, _scalers, _collectives, _ending):
         undo.extend(part(torch, attached))
 
 
@@ -238,6 +239,39 @@ def _scalers(torch: Any, attached: Attached) -> list[Undo]:
         return scale
 
     return [_replace(scaler, "step", stepping), _replace(scaler, "scale", scaling)]
+
+
+# ---- collectives -------------------------------------------------------------------------------------------------------
+
+
+def _collectives(torch: Any, attached: Attached) -> list[Undo]:
+    distributed = torch.distributed
+    if not distributed.is_available():
+        return []
+
+    def init(original: Any) -> Any:
+        def __init__(self: Any, module: Any, *arguments: Any, **words: Any) -> None:
+            if words.get("process_group") is None and words.get("device_mesh") is None and len(arguments) < 5:
+                words["process_group"] = _groups.timed_group(torch, distributed.group.WORLD, attached.calls)
+            original(self, module, *arguments, **words)
+            _shielded(attached, attached.reduces, self)
+
+        return __init__
+
+    def wait(original: Any) -> Any:
+        def wait(self: Any, *arguments: Any) -> Any:
+            begin = attached.calls.now()
+            done = original(self, *arguments)
+            if threading.current_thread() is threading.main_thread():
+                attached.calls.blocked_ns += attached.calls.now() - begin
+            return done
+
+        return wait
+
+    replaced = [_replace(module, name, make) for module, name, make in _groups.functions(torch, attached.calls)]
+    return [
+        *replaced, _replace(torch.nn.parallel.DistributedDataParallel, "__init__", init), _replace(distributed.Work, "wait", wait),
+    ]  # fmt: skip
 
 
 def _ending(_: Any, attached: Attached) -> list[Undo]:

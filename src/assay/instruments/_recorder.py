@@ -87,6 +87,7 @@ class Recorder(Probe):
         self._begin = 0
         self._data: int | None = None
         self._pause: int | None = None
+        self._exposed: int | None = None
         self._items: float | None = None
 
     # ------------------------------------------------------------------ the loop
@@ -139,7 +140,7 @@ class Recorder(Probe):
     def opened(self, epoch: int) -> None:
         """A step begins at the last turn; what is waited for, and how much work it is, is told while it lasts."""
         self._epoch = epoch
-        self._data = self._pause = self._items = None
+        self._data = self._pause = self._exposed = self._items = None
         self._touched = False
         self._phases.clear()
         self._in_step = True
@@ -153,6 +154,19 @@ class Recorder(Probe):
         self._epoch = epoch
         if items is not None:
             self._items = (self._items or 0.0) + items
+
+    def communicated(self, method: str, *, total: int | None = None, exposed: int | None = None, compute: int | None = None,
+                     nbytes: int | None = None, of_step: bool = False) -> None:  # fmt: skip
+        """What the communication of the step under way took, by one way of measuring it; `of_step`: the step's own number."""
+        if of_step:
+            self._exposed = exposed
+        self._append("communication", (*self._key, self._step, method, total, exposed, compute, nbytes))
+
+    def collective(self, call: Any, phase: str, method: str) -> None:
+        """A collective that was made in the step under way."""
+        where = (call.group, call.number, self._step if self._in_step else None)
+        what = (call.op, call.size, call.nbytes, call.dtype, phase, None, call.begin, call.end, call.blocked)
+        self._append("collectives", (*self._key, *where, *what, None, None, method))
 
     def set_aside(self, kind: str, begin: int, ns: int) -> None:
         """A part of the step under way was no training."""
@@ -189,7 +203,7 @@ class Recorder(Probe):
         self._in_step = False
         self._step = step + 1
         self._marks_optimizer = self._marks_optimizer or self._phases.seen[OPTIMIZER]
-        self._phases.finish((step, self._begin, end, self._data, self._pause, self._items))
+        self._phases.finish((step, self._begin, end, self._data, self._pause, self._exposed, self._items))
         self._sink.step(step + 1, end)
         if self._later is not None:
             self._later.poll()
@@ -198,7 +212,7 @@ class Recorder(Probe):
             self._event("first_step", self._begin, end - self._begin, step=step)
 
     def _step_row(self, fields: tuple[Any, ...], times: Times, method: str) -> None:
-        self._append("steps", (*self._key, *fields[:4], *times, fields[4], None, fields[5], method))
+        self._append("steps", (*self._key, *fields[:4], *times, *fields[4:], method))
 
     def _choose_phases(self) -> None:
         """Events instead of the host's clock from here on, if the training runs on a GPU."""

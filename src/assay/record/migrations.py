@@ -53,6 +53,7 @@ MIGRATIONS: dict[int, Migration] = {
     1: Migration(),  # 1 and 2 only add: tables and optional keys
     2: Migration(),
     3: Migration(table=_with_times_inside),
+    4: Migration(),  # only adds tables
 }
 
 

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pyarrow
 
-FORMAT_VERSION = 4
+FORMAT_VERSION = 5
 # Format history: shown in the reference page; a new version needs its step in record/migrations.py
 HISTORY: dict[int, str] = {
+    5: "(assay 0.4.0) tables collectives and communication",
     4: "(assay 0.3.0) requests have tokenize_ns and prefill_ns; the path of a request may be kernel",
     3: "(assay 0.3.0, before its release) tables arrivals, requests and token_counts; the manifest may hold schedules; the experiment may have [serving]",
     2: "(assay 0.2.0) table trials; launches may have the status contaminated; the manifest may hold looks and session",
@@ -126,6 +127,35 @@ FINGERPRINTS = Table("fingerprints", "a numeric fingerprint of the training stat
     Column("text", "string", "the value, where it is a hash", nullable=True),
 ), order=("launch", "rank", "incarnation", "step", "what"))  # fmt: skip
 
+COLLECTIVES = Table("collectives", "a collective call on a rank", (
+    _LAUNCH, _RANK, _INCARNATION,
+    Column("group", "string", "process group: its name in the engine, the same on every rank of it"),
+    Column("call", "int64", "number of the call in its group on this rank, from 0: the same call has the same number on every rank"),
+    Column("step", "int64", "training step under way; null outside of a training", nullable=True),
+    Column("op", "string", "all_reduce, all_gather, reduce_scatter, all_to_all, broadcast, reduce, gather, scatter, send, recv, barrier"),
+    Column("size", "int32", "ranks of the group"),
+    Column("bytes", "int64", "amount as nccl-tests counts it: of the whole result (all_gather), of the whole input (reduce_scatter), else of the tensor"),
+    Column("dtype", "string", "element type"),
+    Column("phase", "string", "warm_up, timed or replay; in a training the phase in which it was called, or empty"),
+    Column("in_place", "int32", "1: the result lies where the input was", nullable=True),
+    Column("begin_ns", "int64", "when this rank entered the call"),
+    Column("end_ns", "int64", "when it was complete on this rank; null: never seen to be", nullable=True),
+    Column("blocked_ns", "int64", "how long the rank's own thread stood still for it; null: not seen", nullable=True),
+    Column("wrong", "int64", "elements of the result that are wrong; null: not checked", nullable=True),
+    Column("fault", "string", "what is wrong with them, where that is known", nullable=True),
+    Column("method", "string", "how it was timed: host (completion seen by this process), cuda_event, kineto"),
+), order=("launch", "rank", "incarnation", "group", "call"))  # fmt: skip
+
+COMMUNICATION = Table("communication", "what a step's communication took on a rank, by one way of measuring it", (
+    _LAUNCH, _RANK, _INCARNATION,
+    Column("step", "int64", "number of the step, from 0"),
+    Column("method", "string", "ddp_logging, engine (after the last gradient), group (collectives seen), kineto, unsynchronised (a step without it), replay"),
+    Column("total_ns", "int64", "time in which some collective was under way", nullable=True),
+    Column("exposed_ns", "int64", "time by which it lengthened the step", nullable=True),
+    Column("compute_ns", "int64", "time of the computing that could hide it: of the backward pass, or of its kernels", nullable=True),
+    Column("bytes", "int64", "bytes that were sent into collectives", nullable=True),
+), order=("launch", "rank", "incarnation", "step", "method"))  # fmt: skip
+
 ARRIVALS = Table("arrivals", "a planned request of a launch, written before the load begins", (
     _LAUNCH,
     Column("request", "int64", "number of the request in the launch's schedule, from 0"),
@@ -225,6 +255,8 @@ TABLES: dict[str, Table] = {
         EXAMPLES,
         SAMPLES,
         FINGERPRINTS,
+        COLLECTIVES,
+        COMMUNICATION,
         ARRIVALS,
         REQUESTS,
         TOKEN_COUNTS,

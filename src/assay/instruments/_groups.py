@@ -1,0 +1,191 @@
+"""How is every collective of an unmodified script timed, those too that no Python asks for?
+
+DistributedDataParallel's reducer asks its process group in C++; it is given a group of our own, a Python subclass of
+`ProcessGroup` whose methods pass the call on and note when it was made and when its future was complete.  Everything else asks
+through `torch.distributed` in Python (FSDP2's gathering and scattering, a script's own all_reduce): those functions are replaced.
+A call's completion is told by its future's callback, in the engine's thread; the rows wait until the step ends.
+
+Cost: two calls of Python for a collective.  Cannot tell: on CUDA the moment of completion (a future of NCCL is complete once it is
+enqueued): there the row has no end, and kernels are read from a profiled window.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Final
+
+# what the engine's own methods are called -> the operation
+METHODS: Final = {
+    "allreduce": "all_reduce", "allreduce_coalesced": "all_reduce", "broadcast": "broadcast", "allgather": "all_gather",
+    "_allgather_base": "all_gather", "allgather_coalesced": "all_gather", "allgather_into_tensor_coalesced": "all_gather",
+    "reduce_scatter": "reduce_scatter", "_reduce_scatter_base": "reduce_scatter", "reduce_scatter_tensor_coalesced": "reduce_scatter",
+    "alltoall": "all_to_all", "alltoall_base": "all_to_all", "gather": "gather", "scatter": "scatter", "reduce": "reduce",
+    "barrier": "barrier", "send": "send", "recv": "recv",
+}  # fmt: skip
+# functions of torch.distributed -> the operation, and which argument is as large as nccl-tests counts it
+FUNCTIONS: Final = {
+    "all_reduce": ("all_reduce", 0), "broadcast": ("broadcast", 0), "reduce": ("reduce", 0), "barrier": ("barrier", -1),
+    "all_gather": ("all_gather", 0), "all_gather_into_tensor": ("all_gather", 0), "reduce_scatter": ("reduce_scatter", 1),
+    "reduce_scatter_tensor": ("reduce_scatter", 1), "all_to_all": ("all_to_all", 1), "all_to_all_single": ("all_to_all", 1),
+    "gather": ("gather", 1), "scatter": ("scatter", 1), "send": ("send", 0), "recv": ("recv", 0),
+}  # fmt: skip
+
+
+@dataclass(slots=True)
+class Call:
+    """A collective under way, or over."""
+
+    group: str
+    number: int
+    op: str
+    size: int
+    nbytes: int
+    dtype: str
+    begin: int
+    end: int | None = None
+    blocked: int | None = None
+
+
+class Calls:
+    """Every collective of this process, by group, until a step takes what is over."""
+
+    def __init__(self, now: Callable[[], int] = time.monotonic_ns) -> None:
+        self.now = now
+        self.blocked_ns = 0  # the main thread, since somebody looked
+        self._open: deque[Call] = deque()
+        self._numbers: dict[str, int] = {}
+
+    def begin(self, group: Any, op: str, tensors: Any) -> Call:
+        """A collective is asked for."""
+        name = str(getattr(group, "group_name", "") or "default")
+        number = self._numbers.get(name, 0)
+        self._numbers[name] = number + 1
+        flat = list(_flat(tensors))
+        nbytes = sum(int(one.numel()) * int(one.element_size()) for one in flat)
+        dtype = str(flat[0].dtype).removeprefix("torch.") if flat else ""
+        call = Call(name, number, op, int(group.size()), nbytes, dtype, self.now())
+        self._open.append(call)
+        return call
+
+    def over(self, call: Call, _: Any = None) -> None:
+        """It is complete on this rank."""
+        call.end = self.now()
+
+    def taken(self, *, everything: bool = False) -> list[Call]:
+        """The calls that are over, in the order in which they were made; at the end the others too."""
+        waiting, found = deque[Call](), []
+        while self._open:
+            call = self._open.popleft()
+            if call.end is not None or everything:
+                found.append(call)
+            else:
+                waiting.append(call)
+        self._open.extendleft(reversed(waiting))
+        return found
+
+
+def covered(intervals: Iterable[tuple[int, int]]) -> int:
+    """How long at least one of the intervals lasts."""
+    total, reach = 0, None
+    for begin, end in sorted(intervals):
+        if reach is None or begin > reach:
+            total, reach = total + end - begin, end
+        elif end > reach:
+            total, reach = total + end - reach, end
+    return total
+
+
+def _flat(tensors: Any) -> Any:
+    if hasattr(tensors, "element_size"):
+        yield tensors
+    elif isinstance(tensors, list | tuple):
+        for one in tensors:
+            yield from _flat(one)
+
+
+def timed_group(torch: Any, inner: Any, calls: Calls) -> Any:
+    """A process group that passes everything on to `inner` and notes every collective."""
+    return _timed_class(torch)(inner, calls)
+
+
+@functools.cache
+def _timed_class(torch: Any) -> Any:
+    base = torch.distributed.ProcessGroup
+
+    def make(method: str, op: str) -> Any:
+        largest = 0 if op not in ("reduce_scatter", "all_to_all", "gather", "scatter") else 1
+
+        def asked(self: Any, *arguments: Any, **words: Any) -> Any:
+            tensors = arguments[min(largest, len(arguments) - 1)] if arguments else ()
+            call = self._calls.begin(self._inner, op, tensors)
+            work = getattr(self._inner, method)(*arguments, **words)
+            noted(torch, self._calls, call, work)
+            return work
+
+        asked.__name__ = method
+        return asked
+
+    def __init__(self: Any, inner: Any, calls: Calls) -> None:
+        base.__init__(self, inner.rank(), inner.size())
+        self._inner, self._calls = inner, calls
+
+    members: dict[str, Any] = {name: make(name, op) for name, op in METHODS.items() if hasattr(base, name)}
+    members |= {
+        "__init__": __init__,
+        "getBackendName": lambda self: self._inner._get_backend_name() if hasattr(self._inner, "_get_backend_name") else "timed",
+        "group_name": property(lambda self: self._inner.group_name),
+        "pg_name": property(lambda self: self._inner.group_name),
+    }  # fmt: skip
+    return type("TimedGroup", (base,), members)
+
+
+def noted(torch: Any, calls: Calls, call: Call, work: Any) -> None:
+    """Note the end of a collective when its future is complete; on CUDA that would be when it was enqueued."""
+    if work is None:
+        calls.over(call)
+        return
+    try:
+        future = work.get_future()
+    except RuntimeError:  # an operation without a future (send, recv, barrier of some engines)
+        return
+    future.add_done_callback(functools.partial(calls.over, call))
+
+
+def functions(torch: Any, calls: Calls) -> list[tuple[Any, str, Callable[[Any], Any]]]:
+    """(module, name, maker of the replacement) for every function of torch.distributed that asks for a collective."""
+    distributed, main = torch.distributed, threading.main_thread()
+
+    def replacing(op: str, place: int) -> Callable[[Any], Any]:
+        def make(original: Any) -> Any:
+            def asked(*arguments: Any, **words: Any) -> Any:
+                if not distributed.is_initialized() or torch.compiler.is_compiling():
+                    return original(*arguments, **words)
+                group = words.get("group") or next(
+                    (one for one in arguments if isinstance(one, distributed.ProcessGroup)), distributed.group.WORLD
+                )
+                tensors = arguments[place] if 0 <= place < len(arguments) else tuple(words.values())
+                call = calls.begin(group, op, tensors)
+                work = original(*arguments, **words)
+                if work is None:  # the function waited itself
+                    calls.over(call)
+                    if threading.current_thread() is main:
+                        call.blocked = (
+                            call.end or 0
+                        ) - call.begin  # it waits by `Work.wait`, which counts it for the step
+                else:
+                    noted(torch, calls, call, work)
+                return work
+
+            return asked
+
+        return make
+
+    modules = (distributed, distributed.distributed_c10d)
+    return [
+        (module, name, replacing(op, place)) for name, (op, place) in FUNCTIONS.items() for module in modules if hasattr(module, name)
+    ]  # fmt: skip
