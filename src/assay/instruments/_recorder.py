@@ -156,11 +156,14 @@ class Recorder(Probe):
             self._items = (self._items or 0.0) + items
 
     def communicated(self, method: str, *, total: int | None = None, exposed: int | None = None, compute: int | None = None,
-                     nbytes: int | None = None, of_step: bool = False) -> None:  # fmt: skip
-        """What the communication of the step under way took, by one way of measuring it; `of_step`: the step's own number."""
+                     nbytes: int | None = None, of_step: bool = False, ago: int = 0) -> None:  # fmt: skip
+        """What the communication of the step under way, or of one so many steps ago, took by one way of measuring it.
+
+        `of_step`: it is the step's own number.
+        """
         if of_step:
             self._exposed = exposed
-        self._append("communication", (*self._key, self._step, method, total, exposed, compute, nbytes))
+        self._append("communication", (*self._key, self._step - ago, method, total, exposed, compute, nbytes))
 
     def collective(self, call: Any, phase: str, method: str) -> None:
         """A collective that was made in the step under way."""
