@@ -50,21 +50,26 @@ def loop(torch: Any, model: Any, batch: int, steps: int) -> float:
     return (time.perf_counter() - begin) / steps
 
 
-def attached(torch: Any, measured: Callable[[], float]) -> float:
-    """The same with the hooks, whose rows go to memory."""
+def attached(torch: Any, measured: Callable[[], float], steps: int) -> tuple[float, float]:
+    """The same with the hooks, whose rows go to memory; and how much of it was hashing the model, which is no part of any step."""
     from assay.instruments import _hooks
     from assay.instruments._attached import Attached
     from assay.instruments._recorder import Recorder
     from assay.instruments._sink import Identity, MemorySink
 
     undo: list[Any] = []
-    recorder = Recorder(Identity(launch=0, rank=0, workers=1, incarnation=0, seed=0, host="here"), MemorySink())
+    sink = MemorySink()
+    recorder = Recorder(Identity(launch=0, rank=0, workers=1, incarnation=0, seed=0, host="here"), sink)
     _hooks.install(torch, Attached(torch, recorder), undo)
     try:
-        return measured()
+        seconds = measured()
     finally:
         while undo:
             undo.pop()()
+    hashed = recorder._hash_ns / 1e9 / steps
+    assert len(sink.of("steps")) == steps
+    recorder.close()
+    return seconds - hashed, hashed
 
 
 def main() -> int:
@@ -82,12 +87,13 @@ def main() -> int:
             return loop(torch, model, batch, steps)
 
         bare()
-        pairs = [(bare(), attached(torch, bare)) for _ in range(arguments.rounds)]
-        step, more = median(a for a, _ in pairs), median(b - a for a, b in pairs)
+        pairs = [(bare(), *attached(torch, bare, steps)) for _ in range(arguments.rounds)]
+        step, more = median(a for a, _, _ in pairs), median(b - a for a, b, _ in pairs)
         kept = more * 1e6 <= MOST_US or more / step <= MOST_SHARE
         results.append({
             "model": name, "modules": sum(1 for _ in model.modules()), "step_us": round(step * 1e6, 1),
             "added_us": round(more * 1e6, 1), "added_percent": round(100 * more / step, 2), "kept": kept,
+            "hashing_us": round(median(c for _, _, c in pairs) * 1e6, 1),
         })  # fmt: skip
     whole = {
         "benchmark": "attach_overhead", "utc": datetime.now(UTC).isoformat(timespec="seconds"), "python": platform.python_version(),

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from assay.record.tables import TABLES
+from assay.record.writer import to_batch
 from tests.instruments.corpus import RUNS
 
 pytestmark = [pytest.mark.torch, pytest.mark.slow, pytest.mark.timeout(300)]
@@ -106,6 +107,14 @@ def equal(one: Any, other: Any) -> bool:
     return bool(torch.equal(one, other))
 
 
+def fits(found: Seen) -> set[str]:
+    """Every row fits its table; the tables that have some."""
+    tables = {name for name, _ in found.rows}
+    for table in tables:
+        assert to_batch(table, [tuple(row) for name, row in found.rows if name == table]) is not None
+    return tables
+
+
 def check(found: Seen, truth: Truth) -> None:
     steps = found.of("steps")
     assert [row["step"] for row in steps] == list(range(truth.steps))
@@ -137,6 +146,7 @@ def check(found: Seen, truth: Truth) -> None:
 def test_a_script_of_one_process_is_seen_and_does_not_notice(alone: Path, name: str) -> None:
     same_weights(alone, name)
     check(seen(alone, name), ALONE[name])
+    assert "communication" not in fits(seen(alone, name))
 
 
 @pytest.mark.parametrize("name", TOGETHER)
@@ -147,6 +157,7 @@ def test_a_script_of_two_ranks_is_seen_on_both_and_does_not_notice(tmp_path: Pat
         same_weights(tmp_path, name, f".{rank}")
         found = seen(tmp_path, name, rank)
         check(found, TOGETHER[name])
+        assert {"collectives", "communication"} <= fits(found)
         prints = [row for row in found.of("fingerprints") if row["what"] in ("parameter_hash", "parameter_shard_hash")]
         assert [row["step"] for row in prints] == [step for step in (0, 1, 2, 4, 8) if step <= TOGETHER[name].steps]
         hashes.append([row["text"] for row in prints])

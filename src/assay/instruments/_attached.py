@@ -310,7 +310,9 @@ class Attached:
                 "group", total=total, exposed=exposed, nbytes=sum(c.nbytes for c in calls), of_step=True
             )
         for reducer in self.reducers:
-            told = reducer._get_ddp_logging_data()  # of the step before: it is put together when the next forward pass begins
+            told = (
+                reducer._get_ddp_logging_data()
+            )  # of the step before: it is put together when the next forward pass begins
             if told.get("backward_comm_time_end"):
                 recorder.communicated(
                     "ddp_logging", ago=1, total=told["backward_comm_time"], compute=told["backward_compute_time"],

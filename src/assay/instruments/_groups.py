@@ -25,12 +25,15 @@ METHODS: Final = {
     "_allgather_base": "all_gather", "allgather_coalesced": "all_gather", "allgather_into_tensor_coalesced": "all_gather",
     "reduce_scatter": "reduce_scatter", "_reduce_scatter_base": "reduce_scatter", "reduce_scatter_tensor_coalesced": "reduce_scatter",
     "alltoall": "all_to_all", "alltoall_base": "all_to_all", "gather": "gather", "scatter": "scatter", "reduce": "reduce",
+    "all_gather_single": "all_gather", "all_gather_single_coalesced": "all_gather", "reduce_scatter_single": "reduce_scatter",
+    "reduce_scatter_single_coalesced": "reduce_scatter", "all_to_all_single": "all_to_all",
     "barrier": "barrier", "send": "send", "recv": "recv",
 }  # fmt: skip
 # functions of torch.distributed -> the operation, and which argument is as large as nccl-tests counts it
 FUNCTIONS: Final = {
     "all_reduce": ("all_reduce", 0), "broadcast": ("broadcast", 0), "reduce": ("reduce", 0), "barrier": ("barrier", -1),
-    "all_gather": ("all_gather", 0), "all_gather_into_tensor": ("all_gather", 0), "reduce_scatter": ("reduce_scatter", 1),
+    "all_gather": ("all_gather", 0), "all_gather_into_tensor": ("all_gather", 0), "all_gather_single": ("all_gather", 0),
+    "reduce_scatter_single": ("reduce_scatter", 1), "reduce_scatter": ("reduce_scatter", 1),
     "reduce_scatter_tensor": ("reduce_scatter", 1), "all_to_all": ("all_to_all", 1), "all_to_all_single": ("all_to_all", 1),
     "gather": ("gather", 1), "scatter": ("scatter", 1), "send": ("send", 0), "recv": ("recv", 0),
 }  # fmt: skip

@@ -75,7 +75,7 @@ def alpha_beta(op: str, n: int, fitted: Affine) -> tuple[float, float]:
     Raises:
         ValueError: a group of one has no link.
     """
-    if n < 2:  # noqa: PLR2004
+    if n < 2:
         raise ValueError("a group of one rank has no link to fit")
     return fitted.fixed / rounds(op, n), fitted.per_unit / share(op, n)
 
