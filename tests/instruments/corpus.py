@@ -26,6 +26,7 @@ from assay.instruments._sink import Identity, MemorySink
 
 SCRIPTS = Path(__file__).with_name("scripts")
 RUNS = ("bare", "attached", "again")
+ALIVE: list[object] = []  # a reducer that is taken apart after its group was destroyed may wait for ever (torch 2.13)
 
 
 def attached(script: Path) -> tuple[dict[str, Any], MemorySink]:
@@ -52,7 +53,9 @@ def bare(script: Path) -> dict[str, Any]:
     random.seed(0)
     torch.manual_seed(0)
     torch._dynamo.reset()
-    return runpy.run_path(str(script), run_name="__main__")
+    left = runpy.run_path(str(script), run_name="__main__")
+    ALIVE.append(left)
+    return left
 
 
 def meet(place: Path) -> None:
@@ -83,3 +86,5 @@ def main(folder: Path, names: list[str]) -> None:
 
 if __name__ == "__main__":
     main(Path(sys.argv[1]), sys.argv[2:])
+    sys.stdout.flush()
+    os._exit(0)

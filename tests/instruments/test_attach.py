@@ -84,6 +84,13 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture(scope="module")
+def together(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("together")
+    run(folder, list(TOGETHER), workers=2)
+    return folder
+
+
 def seen(folder: Path, name: str, rank: int = 0) -> Seen:
     return Seen(json.loads((folder / f"{name}.rows.{rank}").read_text())["rows"])
 
@@ -150,12 +157,11 @@ def test_a_script_of_one_process_is_seen_and_does_not_notice(alone: Path, name: 
 
 
 @pytest.mark.parametrize("name", TOGETHER)
-def test_a_script_of_two_ranks_is_seen_on_both_and_does_not_notice(tmp_path: Path, name: str) -> None:
-    run(tmp_path, [name], workers=2)
+def test_a_script_of_two_ranks_is_seen_on_both_and_does_not_notice(together: Path, name: str) -> None:
     hashes = []
     for rank in (0, 1):
-        same_weights(tmp_path, name, f".{rank}")
-        found = seen(tmp_path, name, rank)
+        same_weights(together, name, f".{rank}")
+        found = seen(together, name, rank)
         check(found, TOGETHER[name])
         assert {"collectives", "communication"} <= fits(found)
         prints = [row for row in found.of("fingerprints") if row["what"] in ("parameter_hash", "parameter_shard_hash")]
@@ -170,3 +176,27 @@ def test_the_loss_is_the_number_whose_gradients_were_asked_for(alone: Path) -> N
     assert scaled[3] == float("inf")
     assert all(0 < value < 20 for place, value in enumerate(scaled) if place != 3)
     assert all(0 < row["value"] < 5 for row in seen(alone, "accumulation").of("fingerprints") if row["what"] == "loss")
+
+
+@pytest.mark.parametrize("name", TOGETHER)
+def test_every_collective_has_the_same_number_on_every_rank(together: Path, name: str) -> None:
+    calls = [
+        [(row["group"], row["call"], row["op"], row["bytes"]) for row in seen(together, name, rank).of("collectives")]
+        for rank in (0, 1)
+    ]
+    assert sorted(calls[0]) == sorted(calls[1])
+    wanted = {"ddp": "all_reduce", "by_hand": "all_reduce", "fsdp2": "reduce_scatter"}[name]
+    assert sum(op == wanted for _, _, op, _ in calls[0]) >= TOGETHER[name].steps
+    for row in seen(together, name).of("collectives"):
+        assert row["end_ns"] is None or row["end_ns"] >= row["begin_ns"]
+
+
+def test_exposed_communication_is_part_of_its_step_and_told_by_two_methods_or_three(together: Path) -> None:
+    found = seen(together, "ddp")
+    steps = {row["step"]: row for row in found.of("steps")}
+    told = {(row["step"], row["method"]): row for row in found.of("communication")}
+    assert {method for _, method in told} == {"engine", "group", "ddp_logging"}
+    for step, row in steps.items():
+        assert 0 <= row["exposed_comm_ns"] <= row["backward_ns"]
+        assert told[step, "group"]["exposed_ns"] == row["exposed_comm_ns"]
+        assert told[step, "group"]["total_ns"] > 0
