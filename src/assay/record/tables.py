@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 FORMAT_VERSION = 5
 # Format history: shown in the reference page; a new version needs its step in record/migrations.py
 HISTORY: dict[int, str] = {
-    5: "(assay 0.4.0) tables collectives and communication",
+    5: "(assay 0.4.0) tables collectives, communication, waits and clocks",
     4: "(assay 0.3.0) requests have tokenize_ns and prefill_ns; the path of a request may be kernel",
     3: "(assay 0.3.0, before its release) tables arrivals, requests and token_counts; the manifest may hold schedules; the experiment may have [serving]",
     2: "(assay 0.2.0) table trials; launches may have the status contaminated; the manifest may hold looks and session",
@@ -156,6 +156,26 @@ COMMUNICATION = Table("communication", "what a step's communication took on a ra
     Column("bytes", "int64", "bytes that were sent into collectives", nullable=True),
 ), order=("launch", "rank", "incarnation", "step", "method"))  # fmt: skip
 
+WAITS = Table("waits", "what communication took of a rank's own thread in a phase of a step; a phase without a row: nothing", (
+    _LAUNCH, _RANK, _INCARNATION,
+    Column("step", "int64", "number of the step, from 0"),
+    Column("phase", "string", "data, forward, backward, optimizer, or between: in no phase"),
+    Column("asking_ns", "int64", "in calls that ask for a collective, comm hooks included, without waiting for its result"),
+    Column("waiting_ns", "int64", "standing still until a collective was over, the end of a backward pass after its last gradient included; null: not seen",
+           nullable=True),
+), order=("launch", "rank", "incarnation", "step", "phase"))  # fmt: skip
+
+CLOCKS = Table("clocks", "a look at another host's clock: a question that left, and its answer", (
+    _LAUNCH, _RANK, _INCARNATION,
+    Column("host", "string", "host that asked"),
+    Column("peer", "string", "host that was asked: rank 0's"),
+    Column("sent_ns", "int64", "when the question left, by the asking host's clock"),
+    Column("heard_ns", "int64", "when it came, by the other's clock"),
+    Column("answered_ns", "int64", "when the answer left, by the other's clock"),
+    Column("received_ns", "int64", "when it was back, by the asking host's clock"),
+    Column("bound_ns", "int64", "by how much the offset ((heard - sent) + (answered - received)) / 2 can be off: half of the way there and back"),
+), order=("launch", "rank", "incarnation", "sent_ns"))  # fmt: skip
+
 ARRIVALS = Table("arrivals", "a planned request of a launch, written before the load begins", (
     _LAUNCH,
     Column("request", "int64", "number of the request in the launch's schedule, from 0"),
@@ -257,6 +277,8 @@ TABLES: dict[str, Table] = {
         FINGERPRINTS,
         COLLECTIVES,
         COMMUNICATION,
+        WAITS,
+        CLOCKS,
         ARRIVALS,
         REQUESTS,
         TOKEN_COUNTS,
