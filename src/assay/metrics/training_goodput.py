@@ -1,8 +1,8 @@
 """Which share of the paid rank-seconds trained the model?
 
 training_goodput = productive rank-seconds / (workers x wall time) of the timed launches (METRICS.md).  Productive: the
-steps that finally counted, less their wait for data and their checkpoints.  The rest is start-up, evaluation, waiting,
-and after a fault detection, restart, reload and recomputation.  Waiting for a slow rank inside a step is not seen.
+steps that finally counted, less their wait for data, their exposed communication and whatever else `assay.metrics.partition`
+tells apart.  Cannot tell: exposed communication that no instrument saw; it counts as productive.
 """
 
 from __future__ import annotations
