@@ -19,6 +19,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
+from assay.instruments._waits import Waits
+
 # what the engine's own methods are called -> the operation
 METHODS: Final = {
     "allreduce": "all_reduce", "allreduce_coalesced": "all_reduce", "broadcast": "broadcast", "allgather": "all_gather",
@@ -60,6 +62,7 @@ class Calls:
     def __init__(self, now: Callable[[], int] = time.monotonic_ns) -> None:
         self.now = now
         self.blocked_ns = 0  # the main thread, since somebody looked
+        self.waits = Waits(now)
         self._open: deque[Call] = deque()
         self._numbers: dict[str, int] = {}
 
@@ -125,8 +128,12 @@ def _timed_class(torch: Any) -> Any:
 
         def asked(self: Any, *arguments: Any, **words: Any) -> Any:
             tensors = arguments[min(largest, len(arguments) - 1)] if arguments else ()
-            call = self._calls.begin(self._inner, op, tensors)
-            work = getattr(self._inner, method)(*arguments, **words)
+            call, waits = self._calls.begin(self._inner, op, tensors), self._calls.waits
+            waits.asks()
+            try:
+                work = getattr(self._inner, method)(*arguments, **words)
+            finally:
+                waits.asked()
             noted(torch, self._calls, call, work)
             return work
 
@@ -173,8 +180,12 @@ def functions(torch: Any, calls: Calls) -> list[tuple[Any, str, Callable[[Any], 
                 )
                 tensors = arguments[place] if 0 <= place < len(arguments) else tuple(words.values())
                 call = calls.begin(group, op, tensors)
-                work = original(*arguments, **words)
-                if work is None:  # the function waited itself
+                calls.waits.asks()
+                try:
+                    work = original(*arguments, **words)
+                finally:
+                    calls.waits.asked()
+                if not hasattr(work, "get_future"):  # the function waited itself; recv returns the sender's rank
                     calls.over(call)
                     if threading.current_thread() is main:
                         call.blocked = (

@@ -138,7 +138,7 @@ def identity_from(environ: Mapping[str, str]) -> Identity:
         workers=number("WORLD_SIZE", 1),
         incarnation=number("TORCHELASTIC_RESTART_COUNT", 0),
         seed=number("ASSAY_SEED", 0),
-        host=socket.gethostname(),
+        host=environ.get("ASSAY_HOST") or socket.gethostname(),
     )
 
 

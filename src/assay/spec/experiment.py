@@ -21,6 +21,7 @@ from pydantic import (
 )
 
 from assay.errors import SpecError
+from assay.spec.collectives import Collectives
 from assay.spec.explain import explain
 from assay.spec.model import NAME_PATTERN, Model, Words, listed
 from assay.spec.rules import AT_MOST, LAUNCHES, contradictions
@@ -353,6 +354,22 @@ class Fault(Model):
     )
 
 
+class Host(Model):
+    """A node of a job that assay starts on several machines (launcher.kind = "nodes")."""
+
+    name: str = Field(min_length=1, max_length=80, pattern=NAME_PATTERN, description="What the record calls this host.")
+    address: str = Field(
+        min_length=1, description="Address at which the other nodes reach it; the first holds the rendezvous."
+    )
+    prefix: tuple[str, ...] = Field(
+        (),
+        description='Words before every command that is to run there: ["ssh", "a"], ["ip", "netns", "exec", "a"]. None: here.',
+    )
+    environment: dict[str, str] = Field(
+        default_factory=dict, description="Further variables of its workers, for example GLOO_SOCKET_IFNAME."
+    )
+
+
 class Launcher(Model):
     """Where the workers run."""
 
@@ -381,6 +398,9 @@ class Launcher(Model):
     node_rank: int = Field(0, ge=0, description="This node's rank.")
     rendezvous_endpoint: str | None = Field(None, description="host:port of the rendezvous for more than one node.")
     rendezvous_id: str | None = Field(None, description="The rendezvous id shared by all nodes of the job.")
+    hosts: tuple[Host, ...] = Field(
+        (), description='For kind "nodes": the machines, each with the words by which a command is started there.'
+    )
 
 
 class Limits(Model):
@@ -422,6 +442,9 @@ class Experiment(Model):
         description="The one thing that the experiment varies. Required, but for serving: its loads stand in [serving].",
     )
     serving: Serving | None = Field(None, description='A load on serving engines, for workload.runner = "serving".')
+    collectives: Collectives | None = Field(
+        None, description='Collectives to be timed, for workload.runner = "collectives".'
+    )
     scaling: Scaling = Scaling()
     launches: Launches = Launches()
     conditions: dict[str, str | int | float | bool] = Field(

@@ -1,0 +1,152 @@
+"""How does one experiment span several machines?  One torchrun on each, started through a command prefix, found together by c10d.
+
+    [launcher]
+    kind = "nodes"
+    hosts = [
+      { name = "a", address = "10.0.0.1", prefix = ["ssh", "a"], environment = { GLOO_SOCKET_IFNAME = "eth0" } },
+      { name = "b", address = "10.0.0.2", prefix = ["ssh", "b"], environment = { GLOO_SOCKET_IFNAME = "eth0" } },
+    ]
+
+The engine is torch elastic, here as everywhere; assay only starts it on every node, under a guard of its own there
+(`launchers/guard.py`), so that a connection that breaks leaves nothing running.  The first host holds the rendezvous.
+What it needs: assay's and the script's files and the record's folder at the same paths on every node (a shared folder), and a Python
+at the path of this one.  The workers of a node call their host by its name here (ASSAY_HOST), since machines made from one image,
+and namespaces, share a host name.
+Source: https://docs.pytorch.org/docs/stable/elastic/run.html
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+import shlex
+import socket
+import sys
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+from assay.errors import EnvironmentLacks, Problem, SpecError
+from assay.launchers import guard, guarded, nodes_engine, processors
+from assay.launchers.base import Handle, Launcher, Request
+from assay.launchers.local import torch_is_installed
+from assay.spec.experiment import Experiment, Host
+
+HOST = "ASSAY_HOST"  # what the workers of a node call their host
+SHELLS = ("ssh",)  # programs that hand their words to a shell on the other side
+
+
+def check(experiment: Experiment) -> None:
+    """Whether this machine can start what is asked.
+
+    Raises:
+        EnvironmentLacks: torch is not installed.
+        SpecError: no hosts, two of one name, or worker counts that cannot be spread over them.
+    """
+    hosts = experiment.launcher.hosts
+    problems = [*_hosts(hosts), *_levels(experiment)]
+    if experiment.launcher.nodes > 1:
+        problems.append(Problem(
+            where="launcher.nodes", found=str(experiment.launcher.nodes), allowed='1 with launcher.kind = "nodes"',
+            mend="The nodes are those of launcher.hosts.",
+        ))  # fmt: skip
+    if experiment.launcher.pin != "none":
+        problems.append(Problem(
+            where="launcher.pin", found=repr(experiment.launcher.pin), allowed='"none" with launcher.kind = "nodes"',
+            mend="The processors of another machine are not known here.",
+        ))  # fmt: skip
+    if problems:
+        raise SpecError(tuple(problems))
+    if not torch_is_installed():
+        raise EnvironmentLacks(
+            f"torch is not installed for {sys.executable}, and several nodes are started with torchrun."
+        )
+
+
+def _hosts(hosts: tuple[Host, ...]) -> list[Problem]:
+    if not hosts:
+        return [Problem(
+            where="launcher.hosts", found="none", allowed="one table for each node",
+            mend='For example hosts = [{ name = "a", address = "10.0.0.1", prefix = ["ssh", "a"] }].',
+        )]  # fmt: skip
+    twice = [name for name, times in Counter(host.name for host in hosts).items() if times > 1]
+    return [Problem(
+        where="launcher.hosts", found=f"the name {', '.join(twice)} twice", allowed="a name of its own for each host",
+    )] if twice else []  # fmt: skip
+
+
+def _levels(experiment: Experiment) -> list[Problem]:
+    count = len(experiment.launcher.hosts)
+    uneven = [level for level in experiment.factor.levels if count and level % count]
+    return [Problem(
+        where="factor.levels", found=str(uneven), allowed=f"multiples of the {count} hosts",
+        mend="Every node starts the same number of workers.",
+    )] if uneven else []  # fmt: skip
+
+
+def engine(request: Request, host: Host, endpoint: str, run_id: str) -> list[str]:
+    """The command line of a node's torchrun."""
+    hosts = request.settings.hosts
+    first = host.name == hosts[0].name
+    return [
+        sys.executable, "-m", "torch.distributed.run", "--nnodes", str(len(hosts)),
+        "--nproc-per-node", str(request.workers // len(hosts)), "--rdzv-backend", "c10d", "--rdzv-endpoint", endpoint,
+        "--rdzv-id", run_id, "--rdzv-conf", f"is_host={int(first)}", "--local-addr", host.address,
+        "--max-restarts", str(request.max_restarts), "--monitor-interval", "0.1", str(request.script), *request.arguments,
+    ]  # fmt: skip
+
+
+def over(prefix: tuple[str, ...], words: list[str]) -> list[str]:
+    """A command through a prefix; a program that joins its words for a shell gets them quoted."""
+    return [*prefix, *(shlex.join([word]) if prefix and Path(prefix[0]).name in SHELLS else word for word in words)]
+
+
+def told(request: Request, endpoint: str) -> dict[str, object]:
+    """What the engine is to start: for each node its guard's command line, and the job that the guard is told."""
+    found = []
+    for host in request.settings.hosts:
+        mark = (
+            f"{request.mark}{host.name}."  # begins with the launch's: that finds all of them, this one the node's own
+        )
+        job = {
+            "command": engine(request, host, endpoint, request.mark), "cwd": str(request.cwd), "log": str(log_of(request, host)),
+            "log_bytes": request.log_bytes, "environment": {**host.environment, HOST: host.name, guard.MARK: mark},
+            "secrets": list(request.secrets), "grace_s": request.grace_s, "mark": mark,
+        }  # fmt: skip
+        found.append({
+            "name": host.name, "start": over(host.prefix, [sys.executable, "-I", "-S", guard.__file__]), "job": job,
+        })  # fmt: skip
+    return {"grace_s": request.grace_s, "nodes": found}
+
+
+def log_of(request: Request, host: Host) -> Path:
+    """Where a node's output goes, beside the launch's own log."""
+    return request.log.with_name(f"{request.log.stem}.{host.name}{request.log.suffix}")
+
+
+def start(request: Request) -> Handle:
+    """Start an engine on every node."""
+    plan = json.dumps(told(request, endpoint_of(request)))
+    asked = replace(request, environment={**request.environment, nodes_engine.NODES: plan})
+    return guarded.start(asked, [sys.executable, "-I", "-S", nodes_engine.__file__])
+
+
+def endpoint_of(request: Request) -> str:
+    """host:port of the rendezvous: as asked, else the first host's address and a port that is free here."""
+    if request.settings.rendezvous_endpoint:
+        return request.settings.rendezvous_endpoint
+    with socket.socket() as probe:
+        probe.bind(("", 0))
+        return f"{request.settings.hosts[0].address}:{probe.getsockname()[1]}"
+
+
+def describe(request: Request) -> dict[str, object]:
+    """The launch's placement."""
+    hosts = request.settings.hosts
+    return {
+        "launcher": "nodes", "engine": "torchrun", "host": platform.node(), "nodes": len(hosts), "node_rank": 0,
+        "hosts": [host.name for host in hosts], **processors.placed(request),
+    }  # fmt: skip
+
+
+LAUNCHER = Launcher(name="nodes", check=check, start=start, describe=describe)

@@ -1,0 +1,136 @@
+"""How are the nodes of one launch held together?  Each has a guard of its own; when one fails, the others are ended.
+
+    ASSAY_NODES='{"grace_s": ..., "nodes": [{"name", "start", "job"}]}' python -I -S nodes_engine.py
+
+`start` is the command line that runs `guard.py` on the node (a prefix such as `ssh a`, then Python).  The guard is told its job on
+its standard input, with this process's environment and what the node adds to it, so that no variable stands in an argument; it
+says on its standard output how the job ended.  End of file on its input is the end of the job there: whatever happens to this
+process or to the connection, the node cleans up by itself.
+A node that fails gives the others `grace_s` to end by themselves (torch elastic ends or restarts them); then they are asked to.
+Standard library only.  Returns the exit code of the node that failed first; 255 if it could not be reached.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import selectors
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+NODES = "ASSAY_NODES"
+UNREACHED = 255  # as ssh says it
+SHOWN = 1 << 14  # bytes of the end of a node's log that are repeated in the launch's own
+ANSWER_S = 40.0  # how long a guard may take to end, beyond its grace, before its connection is cut
+
+_asked_to_end: list[int] = []
+
+
+class Node:
+    """One node: the process that leads to its guard, and what the guard said."""
+
+    def __init__(self, told: dict[str, Any]) -> None:
+        self.name, self.job = told["name"], told["job"]
+        self.ended: dict[str, Any] | None = None
+        self.heard = b""
+        self.process = subprocess.Popen(told["start"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.tell(self.job)
+
+    def tell(self, message: dict[str, Any]) -> None:
+        """One line to the guard; one that is gone is noticed at its end of file."""
+        assert self.process.stdin is not None
+        try:
+            self.process.stdin.write(json.dumps(message).encode() + b"\n")
+            self.process.stdin.flush()
+        except (BrokenPipeError, ValueError):
+            return
+
+    def listen(self) -> bool:
+        """Take in what the guard says; False at the end of it."""
+        assert self.process.stdout is not None
+        data = os.read(self.process.stdout.fileno(), 1 << 16)
+        *lines, self.heard = (self.heard + data).split(b"\n")
+        for line in lines:
+            self._hear(line)
+        return bool(data)
+
+    def _hear(self, line: bytes) -> None:
+        try:
+            message = json.loads(line)
+        except ValueError:  # a login that greets
+            return
+        if isinstance(message, dict):
+            self.ended = message.get("ended", self.ended)
+
+    @property
+    def code(self) -> int:
+        """0, or how the node failed: known once it has ended."""
+        if self.ended is None:
+            return self.process.wait() or UNREACHED
+        code, number = self.ended["exit_code"], self.ended["signal"]
+        return int(code) if code is not None else 128 + int(number) if number is not None else UNREACHED
+
+    def last_words(self) -> None:
+        """Repeat the end of its log, and say what is not in it."""
+        try:
+            said = Path(self.job["log"]).read_bytes()[-SHOWN:]
+        except OSError as error:
+            said = f"its log cannot be read here ({error}); is the record's folder shared?\n".encode()
+        head = f"assay: node {self.name} ended with {self.code}{self._lost()}; it said:\n".encode()
+        sys.stdout.buffer.write(head + said + (b"" if said.endswith(b"\n") else b"\n"))
+        sys.stdout.flush()
+
+    def _lost(self) -> str:
+        return "" if self.ended is not None else ", and its guard never answered: the connection failed or broke"
+
+
+def run(told: dict[str, Any]) -> int:
+    """Start all, wait for all; 0, or how the one failed that failed first."""
+    nodes, over = [Node(one) for one in told["nodes"]], []
+    selector = selectors.DefaultSelector()
+    for node in nodes:
+        assert node.process.stdout is not None
+        selector.register(node.process.stdout, selectors.EVENT_READ, node)
+    end_at, cut_at = float("inf"), float("inf")
+    while selector.get_map():
+        for key, _ in selector.select(0.05):
+            if not key.data.listen():
+                selector.unregister(key.fileobj)
+                over.append(key.data)
+        now, failed = time.monotonic(), any(node.code for node in over)
+        if end_at == cut_at and (failed or _asked_to_end):
+            end_at = now + (0.0 if _asked_to_end else float(told["grace_s"]))
+        if now >= end_at and cut_at == float("inf"):
+            cut_at = now + float(told["grace_s"]) + ANSWER_S
+            _order(nodes, over)
+        if now >= cut_at:
+            break
+    codes = [node.code for node in over] + [UNREACHED] * (len(nodes) - len(over))
+    for node in sorted(over, key=lambda one: one.code != 0):  # the failed ones last, where they are looked for
+        node.last_words()
+    return next((code for code in codes if code), 0)
+
+
+def _order(nodes: list[Node], over: list[Node]) -> None:
+    for node in nodes:
+        if node not in over:
+            node.tell({"do": "stop"})
+
+
+def main() -> int:
+    """Run what the environment says."""
+    told = json.loads(os.environ.pop(NODES))
+    shared = dict(os.environ)
+    for node in told["nodes"]:
+        node["job"]["environment"] = {**shared, **node["job"]["environment"]}
+    signal.signal(signal.SIGTERM, lambda number, _: _asked_to_end.append(number))
+    code = run(told)
+    return 128 + _asked_to_end[0] if _asked_to_end else code
+
+
+if __name__ == "__main__":
+    sys.exit(main())
