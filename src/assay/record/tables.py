@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 FORMAT_VERSION = 5
 # Format history: shown in the reference page; a new version needs its step in record/migrations.py
 HISTORY: dict[int, str] = {
-    5: "(assay 0.4.0) tables collectives, communication, waits and clocks",
+    5: "(assay 0.4.0) tables gradients, collectives, communication, waits and clocks",
     4: "(assay 0.3.0) requests have tokenize_ns and prefill_ns; the path of a request may be kernel",
     3: "(assay 0.3.0, before its release) tables arrivals, requests and token_counts; the manifest may hold schedules; the experiment may have [serving]",
     2: "(assay 0.2.0) table trials; launches may have the status contaminated; the manifest may hold looks and session",
@@ -122,10 +122,20 @@ SAMPLES = Table("samples", "the training samples that a rank used in a step", (
 FINGERPRINTS = Table("fingerprints", "a numeric fingerprint of the training state", (
     _LAUNCH, _RANK, _INCARNATION,
     Column("step", "int64", "steps finished when it was taken: 0 is before the first step"),
-    Column("what", "string", "loss, grad_norm, parameter_hash, parameters, dataset_size, ..."),
+    Column("what", "string", "loss, denominator, grad_norm, parameter_hash, buffer_hash, optimizer_hash, random_hash, parameters, dataset_size ..."),
     Column("value", "float64", "the value, where it is a number", nullable=True),
     Column("text", "string", "the value, where it is a hash", nullable=True),
 ), order=("launch", "rank", "incarnation", "step", "what"))  # fmt: skip
+
+GRADIENTS = Table("gradients", "a parameter's gradient in the first step, as the optimizer got it", (
+    _LAUNCH, _RANK, _INCARNATION,
+    Column("step", "int64", "number of the step, from 0"),
+    Column("parameter", "string", "name of the parameter in the model, without what wrappers put before it"),
+    Column("size", "int64", "its elements; 0 without a gradient"),
+    Column("precision", "string", "what it was computed in: float64, float32, tf32, bfloat16, float16"),
+    Column("norm", "float64", "Euclidean norm; null: the parameter had no gradient", nullable=True),
+    Column("sums", "list<float64>", "its elements, or if there are more than 251 that many sums of them with fixed signs (docs/decisions/0022)"),
+), order=("launch", "rank", "incarnation", "step", "parameter"))  # fmt: skip
 
 COLLECTIVES = Table("collectives", "a collective call on a rank", (
     _LAUNCH, _RANK, _INCARNATION,
@@ -275,6 +285,7 @@ TABLES: dict[str, Table] = {
         EXAMPLES,
         SAMPLES,
         FINGERPRINTS,
+        GRADIENTS,
         COLLECTIVES,
         COMMUNICATION,
         WAITS,
