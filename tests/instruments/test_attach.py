@@ -163,7 +163,7 @@ def test_a_script_of_two_ranks_is_seen_on_both_and_does_not_notice(together: Pat
         same_weights(together, name, f".{rank}")
         found = seen(together, name, rank)
         check(found, TOGETHER[name])
-        assert {"collectives", "communication"} <= fits(found)
+        assert {"collectives", "communication", "waits"} <= fits(found)
         prints = [row for row in found.of("fingerprints") if row["what"] in ("parameter_hash", "parameter_shard_hash")]
         assert [row["step"] for row in prints] == [step for step in (0, 1, 2, 4, 8) if step <= TOGETHER[name].steps]
         hashes.append([row["text"] for row in prints])
@@ -200,3 +200,17 @@ def test_exposed_communication_is_part_of_its_step_and_told_by_two_methods_or_th
         assert 0 <= row["exposed_comm_ns"] <= row["backward_ns"]
         assert told[step, "group"]["exposed_ns"] == row["exposed_comm_ns"]
         assert told[step, "group"]["total_ns"] > 0
+
+
+@pytest.mark.parametrize("name", TOGETHER)
+def test_what_communication_took_is_told_by_phase_and_is_part_of_it(together: Path, name: str) -> None:
+    for rank in (0, 1):
+        found = seen(together, name, rank)
+        steps, waits = {row["step"]: row for row in found.of("steps")}, found.of("waits")
+        assert {row["step"] for row in waits if row["phase"] == "backward"} == set(steps)
+        for row in waits:
+            assert min(row["asking_ns"], row["waiting_ns"]) >= 0
+            if row["phase"] != "between":
+                assert row["asking_ns"] + row["waiting_ns"] <= steps[row["step"]][f"{row['phase']}_ns"]
+        # who reduces by hand does so after the backward pass, in no phase
+        assert any(row["phase"] == "between" for row in waits) == (name == "by_hand")

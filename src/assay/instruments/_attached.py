@@ -23,8 +23,9 @@ from typing import Any
 
 from assay.instruments import _values
 from assay.instruments._groups import Calls, covered
-from assay.instruments._phases import FORWARD, HostPhases
+from assay.instruments._phases import FORWARD, NAMES, HostPhases
 from assay.instruments._recorder import Recorder
+from assay.instruments._waits import BETWEEN, Waits
 
 
 @dataclass(slots=True)
@@ -61,6 +62,7 @@ class Attached:
         self._losses: list[Any] = []
         self._watched = False
         self.calls = Calls(now)
+        self.calls.waits = Waits(now, self._phase)
         self._tail_ns: int | None = None  # from the last gradient to the end of the backward pass, of this step
         self._computed: int | None = None
         self.reducers: list[Any] = []  # DistributedDataParallel's
@@ -201,11 +203,25 @@ class Attached:
             if hook is not None:
                 hook.remove()
             if self._computed is not None:
-                self._tail_ns = (self._tail_ns or 0) + self._now() - self._computed
+                tail, self._computed = self._now() - self._computed, None
+                self._tail_ns = (self._tail_ns or 0) + tail
+                self.calls.waits.ended("backward", tail)
             if accumulates:
                 self._lose(roots)
 
         return done
+
+    def _phase(self) -> str | None:
+        """The phase under way, for what communication takes of it; none after the last gradient, whose waiting is told as a whole,
+        nor where nothing is trained."""
+        if self._computed is not None:
+            return None
+        if self._asked is not None:
+            return "data"
+        stack = self._recorder._phases.stack
+        if stack:
+            return NAMES[stack[-1]]
+        return None if self.inside or self._evaluating is not None else BETWEEN
 
     def _together(self) -> bool:
         distributed = self._torch.distributed
@@ -279,6 +295,7 @@ class Attached:
         if self._begun:
             return
         self._begun = True
+        self.calls.waits.taken()  # of the time before
         self._recorder.begin_outside()
         self._recorder.opened(epoch)
 
@@ -303,6 +320,9 @@ class Attached:
         self._tail_ns, self.calls.blocked_ns = None, 0
         if tail is not None:
             recorder.communicated("engine", exposed=tail)
+        seen = isinstance(recorder._phases, HostPhases)  # a GPU waits by itself
+        for phase, asking, waiting in self.calls.waits.taken():
+            recorder.waits(phase, asking, waiting if seen else None)
         if calls or tail is not None:
             total = covered((call.begin, call.end) for call in calls if call.end is not None)
             exposed = (tail or 0) + blocked

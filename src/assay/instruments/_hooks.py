@@ -263,15 +263,48 @@ def _collectives(torch: Any, attached: Attached) -> list[Undo]:
             begin = attached.calls.now()
             done = original(self, *arguments)
             if threading.current_thread() is threading.main_thread():
-                attached.calls.blocked_ns += attached.calls.now() - begin
+                waited = attached.calls.now() - begin
+                attached.calls.blocked_ns += waited
+                attached.calls.waits.waited(waited)
             return done
 
         return wait
 
     replaced = [_replace(module, name, make) for module, name, make in _groups.functions(torch, attached.calls)]
     return [
-        *replaced, _replace(torch.nn.parallel.DistributedDataParallel, "__init__", init), _replace(distributed.Work, "wait", wait),
+        *replaced, *_waiting(torch, attached), _replace(torch.nn.parallel.DistributedDataParallel, "__init__", init), _replace(distributed.Work, "wait", wait),
     ]  # fmt: skip
+
+
+def _waiting(torch: Any, attached: Attached) -> list[Undo]:
+    """Where DistributedDataParallel asks and waits by other ways: the comm hook of a script, and the buffers of the model."""
+    waits, parallel = attached.calls.waits, torch.nn.parallel.DistributedDataParallel
+
+    def registering(original: Any) -> Any:
+        def register_comm_hook(self: Any, state: Any, hook: Any) -> None:
+            @functools.wraps(hook)  # its annotations are checked
+            def hooked(*arguments: Any) -> Any:
+                waits.asks()
+                try:
+                    return hook(*arguments)
+                finally:
+                    waits.asked()
+
+            original(self, state, hooked)
+
+        return register_comm_hook
+
+    def broadcasting(original: Any) -> Any:
+        def _distributed_broadcast_coalesced(self: Any, *arguments: Any, **words: Any) -> None:
+            begin = attached.calls.now()
+            original(self, *arguments, **words)
+            if threading.current_thread() is threading.main_thread():
+                waits.waited(attached.calls.now() - begin)
+
+        return _distributed_broadcast_coalesced
+
+    made = {"register_comm_hook": registering, "_distributed_broadcast_coalesced": broadcasting}
+    return [_replace(parallel, name, make) for name, make in made.items() if hasattr(parallel, name)]
 
 
 def _ending(_: Any, attached: Attached) -> list[Undo]:

@@ -171,6 +171,10 @@ class Recorder(Probe):
         what = (call.op, call.size, call.nbytes, call.dtype, phase, None, call.begin, call.end, call.blocked)
         self._append("collectives", (*self._key, *where, *what, None, None, method))
 
+    def waits(self, phase: str, asking: int, waiting: int | None) -> None:
+        """What communication took of this rank's own thread in a phase of the step under way."""
+        self._append("waits", (*self._key, self._step, phase, asking, waiting))
+
     def set_aside(self, kind: str, begin: int, ns: int) -> None:
         """A part of the step under way was no training."""
         self._pause = (self._pause or 0) + ns
@@ -286,10 +290,12 @@ class Recorder(Probe):
         """See `Probe.evaluation`."""
         return Pause(self, "evaluation") if self.active else _NOTHING
 
-    def pause(self) -> int:
+    def pause(self, kind: str = "") -> int:
         """A pause begins; its time."""
         try:
             self._phases.pause()
+            if kind == "checkpoint_save":
+                self._sink.saving(True)
             return self._now()
         except Exception as error:
             self.fail(error)
@@ -300,6 +306,8 @@ class Recorder(Probe):
         """A pause ends; it leaves an event only if it ended without an exception."""
         duration = self._now() - begin
         self._phases.resume()
+        if kind == "checkpoint_save":
+            self._sink.saving(False)
         if self._in_step and not self._phases.paused:
             self._pause = (self._pause or 0) + duration
         if succeeded:
