@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from assay.faults.base import aim, should_strike
+from assay.faults.base import aim, victim_now
 from assay.record.progress import Progress
-from assay.spec.plan import PlannedFault
+from assay.spec.experiment import Experiment, Factor, Workload
+from assay.spec.experiment import Fault as Asked
+from assay.spec.plan import PlannedFault, plan
 
 
-def rank(*, steps: int, checkpoints: int = 0, checkpoint_step: int = -1, incarnation: int = 0) -> Progress:
+def rank(
+    *, steps: int, checkpoints: int = 0, checkpoint_step: int = -1, incarnation: int = 0, saving: bool = False
+) -> Progress:
     return Progress(
         pid=1,
         incarnation=incarnation,
@@ -18,6 +22,7 @@ def rank(*, steps: int, checkpoints: int = 0, checkpoint_step: int = -1, incarna
         checkpoint_step=checkpoint_step,
         updated_ns=0,
         errno=0,
+        saving=saving,
     )
 
 
@@ -42,16 +47,49 @@ def test_without_a_checkpoint_to_wait_for_it_is_aimed_from_the_beginning() -> No
 
 @pytest.mark.parametrize(("steps", "strikes"), [(24, False), (25, True), (40, True)])
 def test_it_strikes_when_the_victim_has_reached_the_step(steps: int, strikes: bool) -> None:
-    assert should_strike({0: rank(steps=99), 1: rank(steps=steps)}, fault(), 25) is strikes
+    assert (victim_now({0: rank(steps=99), 1: rank(steps=steps)}, fault(), 25) == 1) is strikes
 
 
 def test_a_restarted_victim_is_left_alone() -> None:
-    assert not should_strike({1: rank(steps=99, incarnation=1)}, fault(), 25)
+    assert victim_now({1: rank(steps=99, incarnation=1)}, fault(), 25) is None
 
 
 def test_an_absent_victim_is_waited_for() -> None:
-    assert not should_strike({0: rank(steps=99)}, fault(victim=1), 25)
+    assert victim_now({0: rank(steps=99)}, fault(victim=1), 25) is None
 
 
 def test_without_an_aim_nothing_happens() -> None:
-    assert not should_strike({1: rank(steps=99)}, fault(), None)
+    assert victim_now({1: rank(steps=99)}, fault(), None) is None
+
+
+def during(rank_hit: int | None = None) -> PlannedFault:
+    return PlannedFault(
+        kind="kill",
+        rank=1,
+        after_checkpoints=1,
+        delay_steps=5,
+        signal="KILL",
+        during_checkpoint=True,
+        training=Asked(rank=rank_hit),
+    )
+
+
+def test_during_a_checkpoint_whoever_saves_it_is_struck() -> None:
+    first = {0: rank(steps=9, saving=True), 1: rank(steps=9)}
+    assert victim_now(first, during(), None) is None  # the one after the first was asked for
+    second = {0: rank(steps=19, checkpoints=1, saving=True), 1: rank(steps=19, checkpoints=1)}
+    assert victim_now(second, during(), None) == 0
+    assert victim_now(second, during(rank_hit=1), None) is None
+    assert victim_now({0: rank(steps=25, checkpoints=2)}, during(), None) is None
+
+
+def test_a_chosen_step_and_rank_are_not_drawn() -> None:
+    made = Experiment(
+        name="x",
+        workload=Workload(script="x.py"),
+        factor=Factor(levels=(4,)),
+        faults=(Asked(at_step=17, rank=2, kind="stop"),),
+    )
+    found = [one.fault for one in plan(made) if one.fault is not None]
+    assert [(one.rank, one.after_checkpoints, one.delay_steps) for one in found] == [(2, 0, 17)]
+    assert aim({2: rank(steps=0)}, found[0]) == 17

@@ -10,15 +10,20 @@ from pathlib import Path
 import pytest
 
 from assay.faults import kill
+from assay.faults.base import Victim
 from assay.spec.plan import PlannedFault
 from tests.faults.loaded import at_once, kinds, one_replica, row, struck_at
 from tests.launchers.helpers import until, wait_until_gone
 
 
+def planned(name: str) -> PlannedFault:
+    return PlannedFault(kind="kill", rank=0, after_checkpoints=0, delay_steps=1, signal=name)
+
+
 @pytest.mark.parametrize("name", ["KILL", "TERM", "ABRT", "SEGV"])
 def test_the_victim_gets_the_signal(name: str) -> None:
     process = subprocess.Popen([sys.executable, "-S", "-c", "input()"], stdin=subprocess.PIPE)
-    kill.FAULT.strike(process.pid, PlannedFault(kind="kill", rank=0, after_checkpoints=0, delay_steps=1, signal=name))
+    kill.strike(Victim(pid=process.pid, rank=0), planned(name))
     process.communicate()
     assert process.returncode == -signal.Signals[f"SIG{name}"]
 
@@ -27,9 +32,7 @@ def test_a_victim_that_is_gone_is_told() -> None:
     process = subprocess.Popen([sys.executable, "-S", "-c", "pass"])
     process.wait()
     with pytest.raises(ProcessLookupError):
-        kill.FAULT.strike(
-            process.pid, PlannedFault(kind="kill", rank=0, after_checkpoints=0, delay_steps=1, signal="KILL")
-        )
+        kill.strike(Victim(pid=process.pid, rank=0), planned("KILL"))
 
 
 def test_a_replica_is_killed_with_its_family_and_comes_back(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import errno
 import json
 import os
@@ -13,7 +14,7 @@ import pytest
 
 from assay.clock import FakeClock
 from assay.errors import RecordError
-from assay.faults.base import Fault
+from assay.faults.base import Fault, Undo, Victim
 from assay.launchers import guard
 from assay.launchers.base import Ending
 from assay.record.reader import open_record
@@ -22,6 +23,7 @@ from assay.runners.base import Job, LaunchProgress, RunContext, RunProgress
 from assay.runners.launch import LaunchRun, mark_of, request_for
 from assay.runners.rows import write_launch
 from assay.runners.signals import StopRequest
+from assay.spec.experiment import Fault as AskedFault
 from assay.spec.plan import PlannedFault, PlannedLaunch
 from tests.runners.making import (
     FakeHandle,
@@ -233,8 +235,8 @@ class Striker:
         self.made, self.raises = made, raises
         self.hits: list[tuple[int, list[dict[str, Any]]]] = []
 
-    def strike(self, pid: int, _: PlannedFault) -> None:
-        self.hits.append((pid, events(self.made, "fault")))
+    def strike(self, victim: Victim, _: PlannedFault) -> None:
+        self.hits.append((victim.pid, events(self.made, "fault")))
         if self.raises is not None:
             raise self.raises
 
@@ -293,3 +295,33 @@ def test_a_process_that_is_not_of_this_launch_is_never_hit(tmp_path: Path, monke
     go(run)
     assert striker.hits == []
     assert events(made, "fault") == []
+
+
+def test_a_fault_that_cannot_act_is_told_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _made, run, striker = fault_launch(tmp_path, monkeypatch, raises=PermissionError("it may not"))
+    row = go(run)
+    assert len(striker.hits) == 1
+    assert row["reason"] == "the fault could not act: it may not"
+
+
+@pytest.mark.parametrize(("for_s", "at_end"), [(0.05, False), (3600.0, True)])
+def test_a_fault_that_lasts_is_undone_in_time_or_at_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, for_s: float, at_end: bool
+) -> None:
+    made, run, _ = fault_launch(tmp_path, monkeypatch)
+    undone: list[str] = []
+
+    def strike(_: Victim, __: PlannedFault) -> Undo:
+        return lambda: undone.append("undone")
+
+    run.fault = Fault(name="stop", strike=strike)
+    assert run.planned.fault is not None
+    lasting = dataclasses.replace(run.planned.fault, training=AskedFault(kind="stop", for_s=for_s))
+    run.planned = dataclasses.replace(run.planned, fault=lasting)
+    go(run)
+    assert undone == ["undone"]
+    [begin], [end] = events(made, "fault"), events(made, "fault_end")
+    assert json.loads(end["detail"])["at_end"] is at_end
+    assert end["rank"] == 1
+    if not at_end:
+        assert for_s <= (end["ns"] - begin["ns"]) / 1e9 <= for_s + 0.02  # of the fake clock

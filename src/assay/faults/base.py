@@ -1,8 +1,9 @@
 """When does a planned fault strike, and what does a kind of fault have to do?
 
 In a training the decision is pure and looks only at what the workers last said about themselves: a fault strikes
-`delay_steps` steps after the job's `after_checkpoints`-th checkpoint, in the first incarnation, once.  Under a load it
-strikes at a moment, and is undone at another (`assay.faults.under_load`).  What a kind does is its act alone.
+`delay_steps` steps after the job's `after_checkpoints`-th checkpoint, or while the next one is being saved, in the first
+incarnation, once; what can be undone is undone `for_s` later.  Under a load it strikes at a moment, and is undone at another
+(`assay.faults.under_load`).  What a kind does is its act alone.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from assay.launchers import guard
 from assay.record.progress import Progress
 from assay.spec.experiment import Fault as Asked
 from assay.spec.plan import PlannedFault
@@ -60,11 +62,31 @@ class Struck:
         return self.replicas
 
 
-def _not_in_a_training(pid: int, fault: PlannedFault) -> None:
-    raise OSError(f"a fault of kind {fault.kind} strikes under a load alone")
+@dataclass(frozen=True, kw_only=True)
+class Victim:
+    """The worker of a training that a fault hits."""
+
+    pid: int
+    rank: int
+    log: Path | None = None  # for what a command prints
+    mark: str = ""  # begins the value of ASSAY_MARK of what the act starts, as in `Struck`
+
+    def family(self) -> list[int]:
+        """Its processes: the worker, and whatever it started to load data.
+
+        Raises:
+            ProcessLookupError: it is gone already.
+        """
+        if not Path(f"/proc/{self.pid}").exists() and Path("/proc/self").exists():
+            raise ProcessLookupError(f"process {self.pid} of rank {self.rank} is gone")
+        return [self.pid, *guard.descendants(self.pid)]
 
 
 def _everywhere(asked: Asked, target: Target) -> None:
+    return
+
+
+def _on_any_training(asked: Asked) -> None:
     return
 
 
@@ -73,8 +95,10 @@ class Fault:
     """A kind of fault."""
 
     name: str
-    # (process id of the victim, fault); raises OSError if it cannot
-    strike: Callable[[int, PlannedFault], None] = _not_in_a_training
+    # In a training: acts, and gives back what undoes it. Either raises OSError if it cannot.
+    strike: Callable[[Victim, PlannedFault], Undo | None] | None = None
+    # In a training, before anything is started. Raises SpecError or EnvironmentLacks.
+    check_training: Callable[[Asked], None] = _on_any_training
     # Under a load: acts, and gives back what undoes it. Either raises OSError or RuntimeError if it cannot.
     on_load: Callable[[Struck, Asked], Undo | None] | None = None
     needs: Literal["pids", "proxy", ""] = ""  # pids: replicas that assay started
@@ -97,7 +121,17 @@ def aim(progress: Mapping[int, Progress], fault: PlannedFault) -> int | None:
     return max(saved) + fault.delay_steps if saved else None
 
 
-def should_strike(progress: Mapping[int, Progress], fault: PlannedFault, aimed_at: int | None) -> bool:
-    """Whether the victim is there, in its first incarnation, and has reached the step aimed at."""
+def victim_now(progress: Mapping[int, Progress], fault: PlannedFault, aimed_at: int | None) -> int | None:
+    """The rank that is to be struck now; None: not yet. In its first incarnation, once the step aimed at is reached; of a fault
+    during a checkpoint the rank that is saving one, for often that is one rank alone."""
+    if fault.during_checkpoint:
+        chosen = fault.training.rank if fault.training is not None else None
+        for rank, seen in sorted(progress.items()):
+            late = seen.incarnation == 0 and seen.checkpoints >= fault.after_checkpoints
+            if seen.saving and late and chosen in (None, rank):
+                return rank
+        return None
     victim = progress.get(fault.rank)
-    return aimed_at is not None and victim is not None and victim.incarnation == 0 and victim.steps >= aimed_at
+    if aimed_at is None or victim is None or victim.incarnation != 0 or victim.steps < aimed_at:
+        return None
+    return fault.rank

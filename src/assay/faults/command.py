@@ -1,6 +1,7 @@
 """What happens when anything else breaks?  A line for the shell says what: `kubectl delete pod vllm-{replica}` and the like.
 
-{replica}, {port}, {pid} (of the replica's first process, where assay started it) and {url} are replaced.  The line runs in
+{replica}, {port}, {pid} (of the replica's first process, where assay started it) and {url} are replaced; in a training
+{rank} and {pid} of the worker.  The line runs in
 the fault's own thread, in a process group that is killed after `LONGEST_S`; `undo`, if given, runs after `for_s`.
 What it prints goes to the fault's log, without secrets.  The moment of the fault is the line's start.
 """
@@ -16,15 +17,29 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from assay.errors import Problem, SpecError
-from assay.faults.base import Fault, Struck, Undo
+from assay.faults.base import Fault, Struck, Undo, Victim
 from assay.launchers import guard
 from assay.record.redact import redact, secret_values
 from assay.spec.experiment import Fault as Asked
+from assay.spec.plan import PlannedFault
 from assay.spec.serving import Target
 
 LONGEST_S = 60.0
 POLL_S = 0.005
 MOST_SAID = 2000  # characters of its output that are kept
+
+
+def check_training(asked: Asked) -> None:
+    """Whether there is a line.
+
+    Raises:
+        SpecError: there is none.
+    """
+    if not asked.command.strip():
+        raise SpecError((Problem(
+            where="faults[].command", found="nothing", allowed='a line for the shell where kind = "command"',
+            mend='For example: command = "kubectl delete pod vllm-{replica} --wait=false"',
+        ),))  # fmt: skip
 
 
 def check(asked: Asked, target: Target) -> None:
@@ -33,15 +48,27 @@ def check(asked: Asked, target: Target) -> None:
     Raises:
         SpecError: there is none, or it needs a process id that nobody knows.
     """
-    if not asked.command.strip():
-        raise SpecError((Problem(
-            where="faults[].command", found="nothing", allowed='a line for the shell where kind = "command"',
-            mend='For example: command = "kubectl delete pod vllm-{replica} --wait=false"',
-        ),))  # fmt: skip
+    check_training(asked)
     if not target.command and "{pid}" in asked.command + asked.undo:
         raise SpecError((Problem(
             where="faults[].command", found="{pid}", allowed="{replica}, {port} and {url} where assay does not start the server",
         ),))  # fmt: skip
+
+
+def strike(victim: Victim, fault: PlannedFault) -> Undo:
+    """Run the line and wait for its end; undone by the other line.
+
+    Raises:
+        OSError: it failed; what it said is in the message.
+    """
+    asked = fault.training
+    assert asked is not None
+
+    def line(text: str) -> None:
+        run(text.replace("{rank}", str(victim.rank)).replace("{pid}", str(victim.pid)), victim)
+
+    line(asked.command)
+    return (lambda: line(asked.undo)) if asked.undo else (lambda: None)
 
 
 def on_load(struck: Struck, asked: Asked) -> Undo | None:
@@ -69,7 +96,7 @@ def filled(line: str, struck: Struck) -> str:
     return line
 
 
-def run(line: str, struck: Struck, *, longest_s: float = LONGEST_S) -> None:
+def run(line: str, struck: Struck | Victim, *, longest_s: float = LONGEST_S) -> None:
     """Run a line in a shell. What it leaves in the background goes on, until the fault is over.
 
     Raises:
@@ -121,4 +148,11 @@ def _log(path: Path | None, text: str) -> None:
             file.write(text)
 
 
-FAULT = Fault(name="command", on_load=on_load, parameters=("command", "undo"), check=check)
+FAULT = Fault(
+    name="command",
+    strike=strike,
+    check_training=check_training,
+    on_load=on_load,
+    parameters=("command", "undo"),
+    check=check,
+)

@@ -8,18 +8,18 @@ from __future__ import annotations
 import os
 import signal
 
-from assay.faults.base import Fault, Struck, Undo
+from assay.faults.base import Fault, Struck, Undo, Victim
 from assay.spec.experiment import Fault as Asked
 from assay.spec.plan import PlannedFault
 
 
-def strike(pid: int, fault: PlannedFault) -> None:
-    """Send the signal.
+def strike(victim: Victim, fault: PlannedFault) -> None:
+    """Send the signal to the worker; the engine starts it again.
 
     Raises:
         ProcessLookupError: the victim is gone already.
     """
-    os.kill(pid, signal.Signals[f"SIG{fault.signal}"])
+    os.kill(victim.pid, signal.Signals[f"SIG{fault.signal}"])
 
 
 def on_load(struck: Struck, asked: Asked) -> Undo:

@@ -1,4 +1,4 @@
-"""What happens when a replica gets slow?  All of its processes together get a share of one processor (CFS quota).
+"""What happens when a worker, or a replica, gets slow?  All of its processes together get a share of one processor (CFS quota).
 
 A control group of assay's own takes them in (cgroup v1: cpu.cfs_quota_us; v2: cpu.max) and gives them back afterwards.
 The period is as short as the quota allows (1 ms is the kernel's least), so that the replica slows down rather than stutters.
@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import itertools
 import os
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from assay.errors import EnvironmentLacks
-from assay.faults.base import Fault, Struck, Undo
+from assay.faults.base import Fault, Struck, Undo, Victim
 from assay.spec.experiment import Fault as Asked
+from assay.spec.plan import PlannedFault
 from assay.spec.serving import Target
 
 ROOT = Path("/")  # of /proc and /sys: another one in tests
@@ -137,7 +139,7 @@ def _text_of(path: Path) -> str:
         return ""
 
 
-def check(asked: Asked, target: Target) -> None:
+def check_training(asked: Asked) -> None:
     """Whether a group can be made.
 
     Raises:
@@ -153,6 +155,26 @@ def check(asked: Asked, target: Target) -> None:
         group.path.rmdir()
 
 
+def check(asked: Asked, target: Target) -> None:
+    """As `check_training`, for any engine."""
+    check_training(asked)
+
+
+def strike(victim: Victim, fault: PlannedFault) -> Undo:
+    """Take the worker with whatever it started into the group; undone by giving them back.
+
+    Raises:
+        ProcessLookupError: it is gone already.
+        OSError: they may not be moved.
+    """
+    assert fault.training is not None
+    victim.family()
+    try:
+        return limited(victim.family, home_of(victim.pid), fault.training.share)
+    except EnvironmentLacks as error:
+        raise OSError(str(error)) from None
+
+
 def on_load(struck: Struck, asked: Asked) -> Undo:
     """Take the replica's processes into the group; undone by giving them back.
 
@@ -165,7 +187,12 @@ def on_load(struck: Struck, asked: Asked) -> Undo:
     pids = replicas.pids(struck.replica)
     if not pids:
         raise ProcessLookupError(f"no process of replica {struck.replica} is running")
-    home, version = home_of(pids[0])
+    return limited(lambda: replicas.pids(struck.replica), home_of(pids[0]), asked.share)
+
+
+def limited(pids: Callable[[], Iterable[int]], where: tuple[Path, int], share: float) -> Undo:
+    """Take processes into a group of their own, together with those that they start meanwhile; undone by giving them back."""
+    home, version = where
     group = make(home, version)
 
     def undo() -> None:
@@ -173,9 +200,9 @@ def on_load(struck: Struck, asked: Asked) -> Undo:
         group.remove(home)
 
     try:
-        group.limit(asked.share)
+        group.limit(share)
         for _ in range(MOST_LOOKS):
-            if not (outside := set(replicas.pids(struck.replica)) - set(group.pids())):
+            if not (outside := set(pids()) - set(group.pids())):
                 break
             for pid in outside:
                 with suppress(ProcessLookupError):
@@ -186,4 +213,12 @@ def on_load(struck: Struck, asked: Asked) -> Undo:
     return undo
 
 
-FAULT = Fault(name="slow", on_load=on_load, needs="pids", parameters=("share",), check=check)
+FAULT = Fault(
+    name="slow",
+    strike=strike,
+    check_training=check_training,
+    on_load=on_load,
+    needs="pids",
+    parameters=("share",),
+    check=check,
+)

@@ -1,15 +1,27 @@
-"""What happens when a replica hangs, with its connections open?  All of its processes are stopped (SIGSTOP), then go on.
+"""What happens when a worker, or a replica, hangs with its connections open?  All of its processes are stopped (SIGSTOP), then go on.
 
 The kernel still accepts connections for it, so that nothing is refused: it is the fault that only time limits notice.
+In a training every other rank waits for it; nothing is lost if it comes back in time.
 """
 
 from __future__ import annotations
 
 import signal
 
-from assay.faults.base import Fault, Struck, Undo
+from assay.faults.base import Fault, Struck, Undo, Victim
 from assay.launchers import guard
 from assay.spec.experiment import Fault as Asked
+from assay.spec.plan import PlannedFault
+
+
+def strike(victim: Victim, fault: PlannedFault) -> Undo:
+    """Stop the worker with whatever it started; undone by SIGCONT.
+
+    Raises:
+        ProcessLookupError: it is gone already.
+    """
+    guard.send(victim.family(), signal.SIGSTOP)
+    return lambda: guard.send(victim.family(), signal.SIGCONT)
 
 
 def on_load(struck: Struck, asked: Asked) -> Undo:
@@ -23,4 +35,4 @@ def on_load(struck: Struck, asked: Asked) -> Undo:
     return lambda: guard.send(replicas.pids(struck.replica), signal.SIGCONT)
 
 
-FAULT = Fault(name="stop", on_load=on_load, needs="pids")
+FAULT = Fault(name="stop", strike=strike, on_load=on_load, needs="pids")

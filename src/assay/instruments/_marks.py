@@ -54,7 +54,7 @@ class Pause:
         self._recorder, self._kind, self._begin = recorder, kind, 0
 
     def __enter__(self) -> None:
-        self._begin = self._recorder.pause()
+        self._begin = self._recorder.pause(self._kind)
 
     def __exit__(self, kind: type[BaseException] | None, _: BaseException | None, __: TracebackType | None) -> None:
         self._recorder.resume(self._kind, self._begin, kind is None)

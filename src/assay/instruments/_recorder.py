@@ -28,9 +28,9 @@ from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import Any, Concatenate, ParamSpec, Self
 
-from assay.instruments import _model, _values
+from assay.instruments import _first_gradients, _model, _values, gradients
 from assay.instruments._cuda import CudaPhases, Later, uses_cuda
-from assay.instruments._inactive import Batch, PhaseName, Probe
+from assay.instruments._inactive import Batch, PhaseName, Probe, RandomState
 from assay.instruments._marks import Pause, Steps
 from assay.instruments._phases import NAMES, OPTIMIZER, HostPhases, Times
 from assay.instruments._self_cost import cost_per_step
@@ -76,6 +76,8 @@ class Recorder(Probe):
         self._entered = 0
         self._watch: _model.Watch | None = None
         self._hash_ns = 0
+        self._gradients: _first_gradients.FirstGradients | None = None
+        self._batches = 0  # worked on in the step under way, as far as somebody else tells
         self._first_step_seen = False
         self._step = 0  # number of the step under way, which is the number of steps finished before it
         self._loop = 0  # number of the `steps` loop under way
@@ -140,6 +142,7 @@ class Recorder(Probe):
     def opened(self, epoch: int) -> None:
         """A step begins at the last turn; what is waited for, and how much work it is, is told while it lasts."""
         self._epoch = epoch
+        self._batches = 0
         self._data = self._pause = self._exposed = self._items = None
         self._touched = False
         self._phases.clear()
@@ -152,6 +155,7 @@ class Recorder(Probe):
     def fed(self, items: float | None, epoch: int) -> None:
         """A batch of this epoch is worked on in the step under way."""
         self._epoch = epoch
+        self._batches += 1
         if items is not None:
             self._items = (self._items or 0.0) + items
 
@@ -258,9 +262,13 @@ class Recorder(Probe):
             self._append("samples", (*place, _values.as_ids(ids)))
 
     @_shielded
-    def log(self, *, loss: Any = None, grad_norm: Any = None, items: float | None = None) -> None:
+    def log(
+        self, *, loss: Any = None, grad_norm: Any = None, items: float | None = None, denominator: float | None = None
+    ) -> None:
         """See `Probe.log`."""
         self._touched = True
+        if denominator is not None:
+            self._fingerprint("denominator", value=_values.as_count("denominator", denominator))
         if items is not None:
             self._items = _values.as_count("items", items)
         if loss is not None:
@@ -346,10 +354,45 @@ class Recorder(Probe):
     # ------------------------------------------------------------------ the model, the data, the scores
 
     @_shielded
-    def watch(self, model: Any) -> None:
+    def watch(self, model: Any, *, random: RandomState | None = None) -> None:
         """See `Probe.watch`."""
-        self._watch = _model.Watch(model)
-        self._fingerprint("parameters", value=float(self._watch.parameters))
+        self._leave_gradients()
+        watch = self._watch = _model.Watch(model)
+        self._fingerprint("parameters", value=float(watch.parameters))
+        for what, number in zip(("random_layers", "batch_layers"), _model.layers(model), strict=True):
+            self._fingerprint(what, value=float(number))
+        if random is not None:
+            self._fingerprint("random_state", text=random)
+        if self._identity.incarnation == 0:  # a run that goes on has no first gradient
+            self._gradients = _first_gradients.wait_for(model, self._first_gradients, watch.trained_by)
+
+    @_shielded
+    def gradients(self, named: Mapping[str, Any]) -> None:
+        """See `Probe.gradients`."""
+        self._leave_gradients()
+        self._first_gradients(named.items(), None)
+
+    def _first_gradients(self, named: Iterable[tuple[str, Any]], precision: str | None) -> None:
+        """The gradients of the step under way; keeping them is no training. What cannot be kept is said to be so."""
+        begin = self._now()
+        self._phases.pause()
+        try:
+            for row in gradients.rows(named, precision):
+                self._append("gradients", (*self._key, self._step, *row))
+            if self._batches:
+                self._fingerprint("accumulation", value=float(self._batches))
+        except Exception as error:
+            _say(f"the gradients are not compared with one worker's: {type(error).__name__}: {error}")
+        self._phases.resume()
+        spent = self._now() - begin
+        self._hash_ns += spent
+        if self._in_step and not self._phases.paused:
+            self._pause = (self._pause or 0) + spent
+
+    def _leave_gradients(self) -> None:
+        if self._gradients is not None:
+            self._gradients.leave()
+            self._gradients = None
 
     @_shielded
     def dataset(self, size: int) -> None:
@@ -429,6 +472,7 @@ class Recorder(Probe):
 
     def _stop(self) -> None:
         self.active = False
+        self._leave_gradients()
         self._watch = None
         self._named = dict.fromkeys(self._named, _NOTHING)
         self._on_close()

@@ -42,6 +42,10 @@ class Sink(Protocol):
         """A checkpoint was saved after so many steps."""
         ...
 
+    def saving(self, begun: bool) -> None:
+        """A checkpoint begins to be saved, or no longer is."""
+        ...
+
     def flush(self) -> None:
         """Write what was taken so far."""
         ...
@@ -72,6 +76,7 @@ class LaunchSink:
         self.flush = self._writer.flush
         self.step = progress.step
         self.checkpoint = progress.checkpoint
+        self.saving = progress.saving
 
     def flush_cpu_ns(self) -> int | None:
         """CPU time of the flushing thread."""
@@ -105,6 +110,9 @@ class MemorySink:
     def checkpoint(self, steps: int) -> None:
         """A checkpoint was saved."""
         self.checkpoints += 1
+
+    def saving(self, begun: bool) -> None:
+        """Nobody looks."""
 
     def flush(self) -> None:
         """Everything taken is in memory and stays there."""

@@ -1,4 +1,4 @@
-"""How far is a worker right now?  64 bytes per rank, mapped into the worker and the coordinator.
+"""How far is a worker right now?  72 bytes per rank, mapped into the worker and the coordinator.
 
 The worker stores into the mapping at every step (no system call); the coordinator reads it for the live display, to
 time faults, and to learn that a worker could not write its record.  It is never part of the record's truth.
@@ -12,9 +12,9 @@ import struct
 from dataclasses import dataclass
 from pathlib import Path
 
-_LAYOUT = struct.Struct("<8q")
+_LAYOUT = struct.Struct("<9q")
 SIZE = _LAYOUT.size
-MAGIC = 0x4153534159303031  # "ASSAY001"
+MAGIC = 0x4153534159303032  # "ASSAY002"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,6 +28,7 @@ class Progress:
     checkpoint_step: int  # steps finished when the last checkpoint was saved; -1 for none
     updated_ns: int  # monotonic time of the last store
     errno: int  # why the worker could not write its record; 0 for no error
+    saving: bool = False  # a checkpoint is being saved right now
 
 
 class ProgressWriter:
@@ -51,7 +52,7 @@ class ProgressWriter:
         fresh.replace(path)
         self._view = memoryview(self._map).cast("q")
         self._view[1], self._view[2], self._view[3] = pid, incarnation, 0
-        self._view[4], self._view[5], self._view[6], self._view[7] = 0, -1, 0, 0
+        self._view[4], self._view[5], self._view[6], self._view[7], self._view[8] = 0, -1, 0, 0, 0
         self._view[0] = MAGIC
 
     def step(self, steps: int, now_ns: int) -> None:
@@ -63,6 +64,10 @@ class ProgressWriter:
         """Store that a checkpoint was saved after so many steps."""
         self._view[5] = steps
         self._view[4] += 1
+
+    def saving(self, begun: bool) -> None:
+        """Store that a checkpoint begins to be saved, or that it no longer is."""
+        self._view[8] = int(begun)
 
     def error(self, number: int) -> None:
         """Store why the record cannot be written (an errno)."""
@@ -77,10 +82,10 @@ def read_progress(path: Path) -> Progress | None:
         return None
     if len(raw) != SIZE:
         return None
-    magic, pid, incarnation, steps, checkpoints, checkpoint_step, updated_ns, errno = _LAYOUT.unpack(raw)
+    magic, pid, incarnation, steps, checkpoints, checkpoint_step, updated_ns, errno, saving = _LAYOUT.unpack(raw)
     if magic != MAGIC:
         return None
     return Progress(
         pid=pid, incarnation=incarnation, steps=steps, checkpoints=checkpoints,
-        checkpoint_step=checkpoint_step, updated_ns=updated_ns, errno=errno,
+        checkpoint_step=checkpoint_step, updated_ns=updated_ns, errno=errno, saving=bool(saving),
     )  # fmt: skip

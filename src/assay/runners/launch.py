@@ -11,13 +11,13 @@ from pathlib import Path
 
 from assay import catalog
 from assay.errors import RecordError
-from assay.faults.base import Fault, aim, should_strike
+from assay.faults.base import Fault, Undo, Victim, aim, victim_now
 from assay.instruments import injected
 from assay.instruments.meter import Meter
 from assay.launchers import guard
 from assay.launchers.base import Ending, Handle, Launcher, Request, worker_environment
 from assay.record import files
-from assay.record.redact import secret_values
+from assay.record.redact import redact, secret_values
 from assay.runners import explain
 from assay.runners.base import Job, LaunchProgress, Made, RunContext, script_path
 from assay.runners.rows import check_written, launch_row, write_event
@@ -27,6 +27,7 @@ from assay.units import MIB, NS_PER_S
 
 POLL_S = 0.05  # seldom, for the coordinator shares the processors with the workers
 POLL_FAULT_S = 0.005  # a fault strikes at a step, and its detection is timed
+POLL_SAVING_S = 0.0005  # or while a checkpoint is being saved, which may take a few milliseconds
 FLUSH_S = 0.25  # a flush takes a fifth of a millisecond; on a crowded machine its thread may wait for half a second
 FLUSH_FAULT_S = 0.05  # what the victim did last says how much work was lost; nothing is timed against other launches
 
@@ -84,6 +85,10 @@ class LaunchRun:
             self.fault = catalog.load("faults", job.planned.fault.kind)
         self.aimed_at: int | None = None
         self.struck = False
+        self.undo: Undo | None = None  # of a fault that lasts
+        self.undo_ns = 0
+        self.rank_struck: int | None = None
+        self.cannot = ""  # why the fault can never act here
         self.status = ""  # why it was ended, if the coordinator ended it: aborted or timeout
         self.reason = ""
         self.broken: RecordError | None = None  # the record cannot be written
@@ -120,7 +125,10 @@ class LaunchRun:
             meter.start(self.job.number, handle.pids, workers=self.planned.workers)
             return self._until_the_end(handle)
         finally:
+            self._undo(at_end=True)
             handle.close()
+            if self.fault is not None:
+                guard.end_marked(f"{self.request.mark}act.")
             meter.stop()
             self._note_vanished()
             self.watch.close()
@@ -132,38 +140,75 @@ class LaunchRun:
                 return handle.poll() or Ending(exit_code=None, trouble="its end could not be seen")
             self.watch.look()
             self._strike_if_due()
+            self._undo_if_due()
             self._note_vanished()
             self._end_if_needed(handle)
             self._show()
-            self.context.clock.sleep(POLL_S if self.fault is None else POLL_FAULT_S)
+            self.context.clock.sleep(self._pause_s())
         self.watch.look()
         return ending
 
     # ---- what may happen on the way
 
+    def _pause_s(self) -> float:
+        planned = self.planned.fault
+        if self.fault is None or planned is None:
+            return POLL_S
+        return POLL_SAVING_S if planned.during_checkpoint and not self.struck else POLL_FAULT_S
+
     def _strike_if_due(self) -> None:
         planned = self.planned.fault
-        if self.fault is None or planned is None or self.struck or self.status:
+        if self.fault is None or planned is None or self.struck or self.cannot or self.status:
             return
         if self.aimed_at is None:
             self.aimed_at = aim(self.watch.ranks, planned)
-        if should_strike(self.watch.ranks, planned, self.aimed_at):
-            self._strike(self.fault, planned)
+        rank = victim_now(self.watch.ranks, planned, self.aimed_at)
+        if rank is not None:
+            self._strike(self.fault, planned, rank)
 
-    def _strike(self, fault: Fault, planned: PlannedFault) -> None:
-        victim = self.watch.ranks[planned.rank]
-        if not guard.is_marked(victim.pid, self.request.mark):
+    def _strike(self, fault: Fault, planned: PlannedFault, rank: int) -> None:
+        seen, asked = self.watch.ranks[rank], planned.training
+        if not guard.is_marked(seen.pid, self.request.mark):
             return  # it has ended already, and its number may be another's
+        own = {name: getattr(asked, name) for name in fault.parameters} if asked is not None else {}
+        told = {name: redact(value) if isinstance(value, str) else value for name, value in own.items()}
+        now = self.context.clock.now_ns()
         self._event(
-            "fault", {"signal": planned.signal, "pid": victim.pid, "fault": planned.kind},
-            rank=planned.rank, incarnation=victim.incarnation, step=victim.steps,
+            "fault", {"signal": planned.signal, **told, "pid": seen.pid, "fault": planned.kind},
+            rank=rank, incarnation=seen.incarnation, step=seen.steps,
         )  # fmt: skip
         self.writer.flush()  # before the act: the act may take the whole machine down
+        self.rank_struck = rank
+        victim = Victim(pid=seen.pid, rank=rank, log=self.request.log.with_suffix(".fault.log"), mark=self.request.mark)
         try:
-            fault.strike(victim.pid, planned)
+            assert fault.strike is not None
+            self.undo = fault.strike(victim, planned)
             self.struck = True
         except OSError as error:
-            self._event("fault_missed", {"pid": victim.pid, "why": str(error)}, rank=planned.rank)
+            self._event("fault_missed", {"pid": seen.pid, "why": redact(str(error))}, rank=rank)
+            if not isinstance(error, ProcessLookupError):
+                self.cannot = redact(str(error))  # trying again every few milliseconds would not help
+        if self.undo is not None and asked is not None:
+            self.undo_ns = now + round(asked.for_s * NS_PER_S)
+
+    def _undo_if_due(self) -> None:
+        if self.undo is not None and self.context.clock.now_ns() >= self.undo_ns:
+            self._undo()
+
+    def _undo(self, *, at_end: bool = False) -> None:
+        """Take back a fault that lasts; the job may be over before its time."""
+        undo, self.undo = self.undo, None
+        if undo is None:
+            return
+        now, trouble = self.context.clock.now_ns(), ""
+        try:
+            undo()
+        except ProcessLookupError:
+            pass  # the victim is gone: nothing is left to be undone
+        except OSError as error:
+            trouble = redact(str(error))
+        detail = {"fault": self.planned.fault.kind if self.planned.fault else "", "at_end": at_end, "trouble": trouble}
+        write_event(self.writer, self.job.number, "fault_end", now, detail, rank=self.rank_struck)
 
     def _note_vanished(self) -> None:
         for worker in self.watch.vanished():
@@ -239,6 +284,8 @@ class LaunchRun:
         planned = self.planned.fault
         if planned is None or self.struck:
             return ""
+        if self.cannot:
+            return f"the fault could not act: {self.cannot}"
         saved = max((rank.checkpoints for rank in self.watch.ranks.values()), default=0)
         self._event("fault_missed", {"checkpoints": saved, "steps": self.watch.steps}, rank=planned.rank)
         return (

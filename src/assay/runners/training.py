@@ -8,6 +8,7 @@ from pathlib import Path
 
 from assay import catalog
 from assay.errors import Problem, SpecError
+from assay.faults.base import Fault
 from assay.instruments.meter import Meter, Row
 from assay.launchers.base import Launcher
 from assay.record.environment import absent
@@ -16,6 +17,7 @@ from assay.runners import course
 from assay.runners.base import Job, Made, Outcome, RunContext, Runner, script_path
 from assay.runners.launch import LaunchRun, request_for
 from assay.spec.experiment import Experiment
+from assay.spec.experiment import Fault as AskedFault
 
 
 def check(experiment: Experiment, folder: Path) -> None:
@@ -38,6 +40,22 @@ def check(experiment: Experiment, folder: Path) -> None:
         ),))  # fmt: skip
     launcher: Launcher = catalog.load("launchers", experiment.launcher.kind)
     launcher.check(experiment)
+    for place, asked in enumerate(experiment.faults):
+        _check_fault(place, asked, min(asked.levels) if asked.levels else max(experiment.factor.levels))
+
+
+def _check_fault(place: int, asked: AskedFault, workers: int) -> None:
+    fault: Fault = catalog.load("faults", asked.kind)
+    if fault.strike is None:
+        kinds = [name for name in catalog.names("faults") if catalog.load("faults", name).strike is not None]
+        raise SpecError((Problem(
+            where=f"faults[{place}].kind", found=repr(asked.kind), allowed=f"a kind that strikes a training: {', '.join(kinds)}",
+        ),))  # fmt: skip
+    if asked.rank is not None and asked.rank >= workers:
+        raise SpecError((Problem(
+            where=f"faults[{place}].rank", found=str(asked.rank), allowed=f"0 to {workers - 1}, for {workers} workers",
+        ),))  # fmt: skip
+    fault.check_training(asked)
 
 
 class Training:

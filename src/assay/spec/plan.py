@@ -35,6 +35,8 @@ class PlannedFault:
     delay_steps: int  # steps after the checkpoint at which it strikes
     signal: str
     serving: Fault | None = None  # of a load: the fault as asked for; `rank` is the replica then
+    training: Fault | None = None  # of a training: likewise
+    during_checkpoint: bool = False  # strikes whoever is saving the checkpoint after `after_checkpoints`
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -194,9 +196,13 @@ def _struck(experiment: Experiment, fault: Fault) -> list[Configuration]:
 
 def _drawn(numbers: random.Random, fault: Fault, workers: int, serving: bool) -> PlannedFault:
     rank, steps = _below(numbers, workers), _below(numbers, fault.within_steps)
+    chosen = fault.replica if serving else fault.rank
     return PlannedFault(
-        kind=fault.kind, rank=rank if fault.replica is None else fault.replica, after_checkpoints=fault.after_checkpoints,
-        delay_steps=1 + steps, signal=fault.signal, serving=fault if serving else None,
+        kind=fault.kind, rank=rank if chosen is None else chosen,
+        after_checkpoints=fault.after_checkpoints if fault.at_step is None else 0,
+        delay_steps=1 + steps if fault.at_step is None else fault.at_step, signal=fault.signal,
+        serving=fault if serving else None, training=None if serving else fault,
+        during_checkpoint=not serving and fault.during == "checkpoint",
     )  # fmt: skip
 
 
@@ -220,8 +226,18 @@ def _fault_words(fault: PlannedFault | None) -> str:
         asked = fault.serving
         undone = f", undone after {asked.for_s:g} s" if asked.for_s else ""
         return f"{fault.kind} replica {fault.rank}, {asked.at_s:g} s into the load{undone}"
+    if fault.during_checkpoint:
+        return f"{fault.kind} while checkpoint {fault.after_checkpoints + 1} is saved{_how(fault)}"
+    if fault.after_checkpoints == 0:
+        return f"{fault.kind} rank {fault.rank}, after step {fault.delay_steps}{_how(fault)}"
     steps = f"{fault.delay_steps} step{'s' if fault.delay_steps != 1 else ''}"
-    return f"{fault.kind} rank {fault.rank}, {steps} after checkpoint {fault.after_checkpoints}, signal {fault.signal}"
+    return f"{fault.kind} rank {fault.rank}, {steps} after checkpoint {fault.after_checkpoints}{_how(fault)}"
+
+
+def _how(fault: PlannedFault) -> str:
+    if fault.kind == "kill":
+        return f", signal {fault.signal}"
+    return f", undone after {fault.training.for_s:g} s" if fault.training is not None and fault.training.for_s else ""
 
 
 def _launch(

@@ -16,6 +16,7 @@ from pydantic import BaseModel
 
 from assay.errors import Problem
 from assay.spec.explain import NOTHING, shown
+from assay.spec.rules_collectives import COLLECTIVE_RULES, times_collectives
 from assay.spec.rules_serving import SERVING_RULES
 
 if TYPE_CHECKING:
@@ -129,7 +130,7 @@ def _something_to_start(data: Data) -> Iterator[Problem]:
     if _serves(data):
         return
     script = _at(data, "workload", "script")
-    if isinstance(data.get("workload"), Mapping) and script in (None, ""):
+    if isinstance(data.get("workload"), Mapping) and script in (None, "") and not times_collectives(data):
         yield Problem(
             where="workload.script", found=NOTHING if script is None else "nothing", allowed="text that is not empty",
             mend="Name the script that is to be run.",
@@ -188,7 +189,8 @@ _LEVEL_KEYS = (("scaling", "base"), ("gates", "required_workers"))
 
 
 def _faults_need_restarts(data: Data) -> Iterator[Problem]:
-    if any(True for _ in _faults(data)) and _at(data, "launcher", "max_restarts") == 0:
+    killing = any(fault.get("kind", "kill") == "kill" for _, fault in _faults(data))
+    if killing and _at(data, "launcher", "max_restarts") == 0:
         yield Problem(
             where="launcher.max_restarts", found="0", allowed="a whole number of at least 1 where there are faults",
             mend="Leave it out (3), or ask for no faults: without a restart nothing recovers.",
@@ -275,5 +277,6 @@ RULES: tuple[Rule, ...] = (
     _nodes_meet,
     _endpoint_is_host_and_port,
     _words_can_be_passed,
+    *COLLECTIVE_RULES,
     *SERVING_RULES,
 )

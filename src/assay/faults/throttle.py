@@ -1,0 +1,91 @@
+"""What happens when a worker's network gets narrow?  The sending of one interface is held to a rate (tc, a token bucket).
+
+It holds for everything that the interface sends, in the network namespace of the victim: on a machine that does other things, name
+an interface that only the job uses.  Undone by taking the rule away.  An interface that has a rule of somebody's own is refused.
+A kernel's queue drops what does not fit for 50 ms (`LATENCY_MS`), as a narrow link does: senders see it and slow down.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+from assay.errors import EnvironmentLacks, Problem, SpecError
+from assay.faults.base import Fault, Undo, Victim
+from assay.spec.experiment import Fault as Asked
+from assay.spec.plan import PlannedFault
+
+LATENCY_MS = 50
+LONGEST_S = 10.0
+NOBODYS = ("noqueue", "pfifo_fast", "fq_codel", "fq", "mq")  # what the kernel gives an interface by itself
+
+
+def check_training(asked: Asked) -> None:
+    """Whether it can be done here.
+
+    Raises:
+        SpecError: no interface is named.
+        EnvironmentLacks: the programs are missing, or this user may not.
+    """
+    if not asked.interface:
+        found = ", ".join(sorted(one.name for one in Path("/sys/class/net").glob("*"))) or "none that can be listed"
+        raise SpecError((Problem(
+            where="faults[].interface", found="nothing", allowed='a network interface where kind = "throttle"',
+            mend=f"Name the one that the job's traffic takes. This machine has: {found}.",
+        ),))  # fmt: skip
+    for program, package in (("tc", "iproute2"), ("nsenter", "util-linux")):
+        if shutil.which(program) is None:
+            raise EnvironmentLacks(
+                f"there is no {program} here, which holds a network interface back. Install it ({package})."
+            )
+
+
+def rule(interface: str, rate_mbit: float) -> list[str]:
+    """The words of tc that hold an interface back; the bucket holds what it may send in 10 ms, at least four large frames."""
+    burst = max(4 * 1600, round(rate_mbit * 1e6 / 8 * 0.010))
+    shape = ["rate", f"{round(rate_mbit * 1e6)}bit", "burst", f"{burst}b", "latency", f"{LATENCY_MS}ms"]
+    return ["qdisc", "replace", "dev", interface, "root", "tbf", *shape]
+
+
+def strike(victim: Victim, fault: PlannedFault) -> Undo:
+    """Hold the interface back; undone by taking the rule away.
+
+    Raises:
+        OSError: the interface is not there, has a rule already, or this user may not.
+    """
+    asked = fault.training
+    assert asked is not None
+    # The namespace's file stays open, so that the rule can be taken away when the victim is gone.
+    namespace = open(f"/proc/{victim.pid}/ns/net", "rb")  # noqa: SIM115
+
+    def tc(*words: str) -> str:
+        line = ["nsenter", f"--net=/proc/self/fd/{namespace.fileno()}", "tc", *words]
+        done = subprocess.run(
+            line, capture_output=True, text=True, timeout=LONGEST_S, check=False, pass_fds=(namespace.fileno(),)
+        )
+        if done.returncode:
+            said = done.stderr.strip() or f"code {done.returncode}"
+            raise OSError(f"tc {' '.join(words)}: {said}. It needs the right CAP_NET_ADMIN (root).")
+        return done.stdout
+
+    def undo() -> None:
+        try:
+            tc("qdisc", "del", "dev", asked.interface, "root")
+        finally:
+            namespace.close()
+
+    try:
+        words = tc("qdisc", "show", "dev", asked.interface, "root").split()
+        if len(words) > 1 and words[1] not in NOBODYS:
+            raise OSError(
+                f"{asked.interface} is held back already, by a rule of kind {words[1]}, which is not assay's to take away"
+            )
+        tc(*rule(asked.interface, asked.rate_mbit))
+    except BaseException:
+        namespace.close()
+        raise
+    return undo
+
+
+FAULT = Fault(name="throttle", strike=strike, check_training=check_training, parameters=("interface", "rate_mbit"))
