@@ -311,6 +311,15 @@ class Fault(Model):
         le=1_000_000_000,
         description="The fault strikes at a random step, at most this many steps after that checkpoint.",
     )
+    at_step: int | None = Field(
+        None, ge=1, le=1_000_000_000,
+        description="Training: strikes after exactly this step instead. The two keys above then have no meaning.",
+    )  # fmt: skip
+    during: Literal["", "checkpoint"] = Field(
+        "",
+        description='Training: "checkpoint" strikes while a checkpoint is being saved, the one after after_checkpoints.',
+    )
+    rank: int | None = Field(None, ge=0, description="Training: which rank is hit. Default: drawn at random.")
     signal: Literal["KILL", "TERM", "ABRT", "SEGV"] = Field(
         "KILL", description="The signal sent, for kinds that send one."
     )
@@ -322,7 +331,8 @@ class Fault(Model):
     )
     for_s: float = Field(
         5.0, ge=0.0, le=LONGEST_S,
-        description="Serving: seconds until it is undone, for kinds that can be: a killed replica is then started again.",
+        description="Seconds until it is undone, for kinds that can be (a killed replica is then started again; a killed worker by its "
+        "engine, at once).",
     )  # fmt: skip
     load_s: float | None = Field(
         None, gt=0.0, le=LONGEST_S, description="Serving: how long the measured part of its launch lasts, seconds. Default: 20 s beyond the "
@@ -340,9 +350,16 @@ class Fault(Model):
         None, ge=0, description="Serving: which replica is hit, from 0. Default: drawn at random."
     )
     command: str = Field(
-        "", description="For kind command: the line for the shell. {replica}, {port}, {pid} and {url} are replaced."
+        "",
+        description="For kind command: the line for the shell. {replica}, {port}, {pid} and {url} are replaced; in a training {rank} and {pid}.",
     )
     undo: str = Field("", description="For kind command: the line that undoes it, after for_s.")
+    interface: str = Field(
+        "", description="For kind throttle: the network interface whose sending is held back, for example eth0."
+    )
+    rate_mbit: float = Field(
+        10.0, gt=0.0, le=1_000_000.0, description="For kind throttle: what is left of its bandwidth, Mbit/s (1e6 bits)."
+    )
     share: float = Field(
         0.1,
         gt=0.0,
@@ -398,7 +415,7 @@ class Launcher(Model):
     node_rank: int = Field(0, ge=0, description="This node's rank.")
     rendezvous_endpoint: str | None = Field(None, description="host:port of the rendezvous for more than one node.")
     rendezvous_id: str | None = Field(None, description="The rendezvous id shared by all nodes of the job.")
-    hosts: tuple[Host, ...] = Field(
+    hosts: Annotated[tuple[Host, ...], BeforeValidator(listed)] = Field(
         (), description='For kind "nodes": the machines, each with the words by which a command is started there.'
     )
 

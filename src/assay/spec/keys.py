@@ -114,6 +114,8 @@ def _type(kind: Any) -> str:
         return " | ".join(str(choice) for choice in get_args(kind))
     if get_origin(kind) is tuple:
         item, _ = _bare(get_args(kind)[0], ())
+        if get_origin(item) is Literal:
+            return f"list of {_type(item)}"
         return f"list of {'text' if item is str else _TYPES[item] + 's'}"
     if get_origin(kind) is dict:
         return "table of values" if _mixed(kind) else "table of text"

@@ -53,8 +53,8 @@ def _missing_script(data: Mapping[str, Any], folder: Path) -> Iterator[Problem]:
     script = _at(data, "workload", "script")
     if not isinstance(script, str) or not script or "\0" in script:
         return
-    if _at(data, "workload", "runner") in ("command", "function", "serving"):
-        return  # a program on the PATH, a module, or an address: looked for by its runner
+    if _at(data, "workload", "runner") in ("command", "function", "serving", "collectives"):
+        return  # a program on the PATH, a module, an address, or nothing at all: looked for by its runner
     path = folder / _at_home(script)
     # A replay reads a folder; everything else starts a file.
     wants_file = _at(data, "workload", "runner") != "replay"

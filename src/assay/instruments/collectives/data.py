@@ -1,0 +1,207 @@
+"""Is the result of a collective what it must be, and if not, what happened to it?
+
+Every rank sends whole numbers that depend on its rank, on the element and on the call, small enough that sums over all ranks are
+exact in the element type.  So a result is right or wrong to the last bit, and a wrong one tells what happened: the numbers of a
+missing rank, of another shard, of an earlier call or of another operation can be made again and compared.
+
+The numbers of a rank repeat after `PERIOD` elements, a prime, so that filling and comparing cost one pass over the memory; call
+number c begins 7919 c further on.  `expected` and `check` are pure: (operation, ranks, rank, count, type, call) -> numbers.
+Cannot tell: two blocks that were exchanged at a distance of a multiple of `PERIOD` elements.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from assay.spec.collectives import DTYPES
+
+if TYPE_CHECKING:
+    import torch
+
+PERIOD: Final = 8191
+STRIDE: Final = 7919  # both prime: 8191 calls in a row begin at different places
+SUMMED: Final = ("all_reduce", "reduce", "reduce_scatter")
+SHARDED: Final = ("all_gather", "gather", "all_to_all")  # the result has a part from every rank
+MOST_RANKS_TRIED: Final = 256  # when looking for the rank that is missing
+MOST_EARLIER: Final = 128  # calls back that a stale result is looked for in
+RANK_SALT, ELEMENT_SALT = 0x632BE59BD9B4E019, 0x9E3779B97F4A7C15
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """A call as one rank sees it."""
+
+    op: str
+    ranks: int
+    rank: int
+    count: int  # elements of a rank, as in `assay.metrics.bandwidth.amount`
+    dtype: str
+    call: int  # number of the call: its numbers are its own
+    root: int = 0
+    in_place: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Checked:
+    """Elements that are wrong, and what happened to them where that can be told; None: this rank has no result."""
+
+    wrong: int | None
+    fault: str = ""
+
+
+# ---- the numbers -------------------------------------------------------------------------------------------------
+
+
+def _signed(value: int) -> int:
+    return value - 2**64 if value >= 2**63 else value
+
+
+@functools.lru_cache(maxsize=512)
+def numbers(rank: int, ranks: int, dtype: str) -> torch.Tensor:
+    """What a rank sends, twice over so that a period may begin anywhere: 1 to the largest whose sum over all ranks is exact."""
+    import torch
+
+    span = DTYPES[dtype][1] // ranks
+    x = torch.arange(PERIOD, dtype=torch.int64) * _signed(ELEMENT_SALT) + _signed((rank + 1) * RANK_SALT % 2**64)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):  # splitmix64's mixing
+        x = (x ^ ((x >> shift) & (2 ** (64 - shift) - 1))) * _signed(factor)
+    x = x ^ ((x >> 31) & (2**33 - 1))
+    once = (x.remainder(span) + 1).to(getattr(torch, dtype))
+    return torch.cat([once, once])
+
+
+@functools.lru_cache(maxsize=16)
+def sums(ranks: int, dtype: str) -> torch.Tensor:
+    """The sum over all ranks of what they send."""
+    import torch
+
+    total = sum(
+        (numbers(rank, ranks, dtype).to(_wide(dtype)) for rank in range(1, ranks)),
+        numbers(0, ranks, dtype).to(_wide(dtype)),
+    )
+    return total.to(getattr(torch, dtype))
+
+
+def _wide(dtype: str) -> torch.dtype:
+    import torch
+
+    return torch.float64 if dtype.startswith(("float", "bfloat")) else torch.int64
+
+
+def poison(dtype: str) -> float:
+    """What lies where a result is to be written: a number that no right result has."""
+    return 255 if dtype == "uint8" else -3
+
+
+def fill(target: torch.Tensor, twice: torch.Tensor, begin: int) -> None:
+    """Write a period's numbers into a tensor of one dimension, from the `begin`-th on."""
+    base = _from(twice, begin, target)
+    rows = target.numel() // PERIOD
+    if rows:
+        target[: rows * PERIOD].view(rows, PERIOD).copy_(base)
+    rest = target.numel() - rows * PERIOD
+    if rest:
+        target[rows * PERIOD :].copy_(base[:rest])
+
+
+def _equal(target: torch.Tensor, twice: torch.Tensor, begin: int) -> bool:
+    base = _from(twice, begin, target)
+    rows = target.numel() // PERIOD
+    whole = target[: rows * PERIOD].view(rows, PERIOD)
+    rest = target[rows * PERIOD :]
+    return bool((whole == base).all()) and bool((rest == base[: rest.numel()]).all())
+
+
+def _from(twice: torch.Tensor, begin: int, target: torch.Tensor) -> torch.Tensor:
+    start = begin % PERIOD
+    return _on(twice, target.device)[start : start + PERIOD]
+
+
+def _on(twice: torch.Tensor, device: Any) -> torch.Tensor:
+    return twice if device.type == "cpu" else _moved(twice, str(device))
+
+
+@functools.lru_cache(maxsize=512)
+def _moved(twice: torch.Tensor, device: str) -> torch.Tensor:
+    return twice.to(device)
+
+
+# ---- what is sent and what must come --------------------------------------------------------------------------------
+
+
+def sent(asked: Asked, target: torch.Tensor) -> None:
+    """Write what this rank sends."""
+    fill(target, numbers(asked.rank, asked.ranks, asked.dtype), STRIDE * asked.call)
+
+
+def expected(asked: Asked) -> Iterator[tuple[int, torch.Tensor, int]]:
+    """(elements, numbers, where they begin) of the right result, part by part; nothing on a rank that gets none."""
+    n, rank, count, begin = asked.ranks, asked.rank, asked.count, STRIDE * asked.call
+    of = functools.partial(numbers, ranks=n, dtype=asked.dtype)
+    if asked.op in ("reduce", "gather") and rank != asked.root:
+        return
+    if asked.op in ("all_gather", "gather"):
+        yield from ((count, of(other), begin) for other in range(n))
+    elif asked.op == "all_to_all":
+        yield from ((count, of(other), begin + rank * count) for other in range(n))
+    elif asked.op == "reduce_scatter":
+        yield count, sums(n, asked.dtype), begin + rank * count
+    elif asked.op in ("all_reduce", "reduce"):
+        yield count, sums(n, asked.dtype), begin
+    elif asked.op == "scatter":
+        yield count, of(asked.root), begin + rank * count
+    else:
+        yield count, of(asked.root if asked.op == "broadcast" else (rank - 1) % n), begin
+
+
+def right(asked: Asked, result: torch.Tensor) -> bool:
+    """Whether the result is right; the quick question, asked of every timed call."""
+    at = 0
+    for size, twice, begin in expected(asked):
+        part = result[at : at + size]
+        if part.numel() != size or part.dtype != twice.dtype or not _equal(part, twice, begin):
+            return False
+        at += size
+    return at in (0, result.numel())
+
+
+def check(asked: Asked, result: torch.Tensor) -> Checked:
+    """How many elements of a result are wrong, and what happened to them."""
+    from assay.instruments.collectives.corruption import named
+
+    parts = list(expected(asked))
+    if not parts:
+        return _elsewhere(asked, result)
+    if right(asked, result):
+        return Checked(wrong=0)
+    wanted = whole(parts, result.device)
+    if result.dtype != wanted.dtype or result.numel() != wanted.numel():
+        return Checked(wrong=wanted.numel(), fault=f"wrong_dtype: {_type(result)} of {result.numel()} elements")
+    flat = result.reshape(-1).cpu()
+    return Checked(wrong=int((flat != wanted.cpu()).sum()), fault=named(asked, flat, wanted.cpu()))
+
+
+def whole(parts: list[tuple[int, torch.Tensor, int]], device: Any = "cpu") -> torch.Tensor:
+    """The right result as one tensor."""
+    import torch
+
+    made = []
+    for size, twice, begin in parts:
+        part = torch.empty(size, dtype=twice.dtype, device=device)
+        fill(part, twice, begin)
+        made.append(part)
+    return torch.cat(made)
+
+
+def _elsewhere(asked: Asked, result: torch.Tensor) -> Checked:
+    """A rank that is to get nothing: what lies there is nobody's business, but for a sum that belongs to the root."""
+    if asked.op == "reduce" and asked.ranks > 1 and right(replace(asked, rank=asked.root), result):
+        return Checked(wrong=None, fault="sum_is_here")
+    return Checked(wrong=None)
+
+
+def _type(tensor: torch.Tensor) -> str:
+    return str(tensor.dtype).removeprefix("torch.")

@@ -1,0 +1,107 @@
+"""How is each operation asked of torch.distributed, and where do its data lie?
+
+Nine operations as nccl-tests has them, each in the placements that torch offers.  Calls rotate through a rank's memory, as there: every
+call of a loop has data of its own, which no cache holds from the call before, and which can be checked after the loop.
+Nothing is emulated: an operation that the engine lacks raises, and is told as not supported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from assay.instruments.collectives.data import STRIDE, Asked, fill, numbers, poison, sent
+
+if TYPE_CHECKING:
+    import torch
+
+# elements that a rank sends and gets, in units of its count; of rooted operations those of the root
+SENDS: Final = {"reduce_scatter": True, "all_to_all": True, "scatter": True}
+GETS: Final = {"all_gather": True, "all_to_all": True, "gather": True}
+
+Call = Callable[[], Any]
+
+
+@dataclass(frozen=True)
+class Slot:
+    """The memory of one call, and the call."""
+
+    inputs: torch.Tensor | None  # None: this rank sends nothing
+    outputs: torch.Tensor | None  # None: it gets nothing; may be part of the inputs, or hold them
+    call: Call
+
+
+def elements(op: str, ranks: int, count: int, place: str) -> int:
+    """Elements of memory that one call takes on a rank."""
+    sends, gets = (count * (ranks if op in of else 1) for of in (SENDS, GETS))
+    return max(sends, gets) if place == "in" else sends + gets
+
+
+def slots(distributed: Any, asked: Asked, memory: torch.Tensor, group: Any = None) -> list[Slot]:
+    """As many calls beside each other as the memory holds."""
+    place = "in" if asked.in_place else "out"
+    each = elements(asked.op, asked.ranks, asked.count, place)
+    return [_slot(distributed, asked, memory[at : at + each], group) for at in range(0, len(memory) - each + 1, each)]
+
+
+def _slot(distributed: Any, asked: Asked, memory: torch.Tensor, group: Any) -> Slot:
+    op, n, rank, count, root = asked.op, asked.ranks, asked.rank, asked.count, asked.root
+    sends, gets = (count * (n if op in of else 1) for of in (SENDS, GETS))
+    if asked.in_place:
+        inputs = memory[rank * count : (rank + 1) * count] if op == "all_gather" else memory[:sends]
+        outputs = memory[rank * count : (rank + 1) * count] if op == "reduce_scatter" else memory[:gets]
+    else:
+        inputs, outputs = memory[:sends], memory[sends : sends + gets]
+    call = _call(distributed, asked, inputs, outputs, group)
+    if op in ("broadcast", "scatter") and rank != root:
+        return Slot(None, outputs, call)
+    if op == "gather" and rank != root:
+        return Slot(inputs, None, call)
+    return Slot(inputs, outputs, call)
+
+
+def _call(d: Any, asked: Asked, inputs: Any, outputs: Any, group: Any) -> Call:
+    op, n, rank, root = asked.op, asked.ranks, asked.rank, asked.root
+    if op == "all_reduce":
+        return lambda: d.all_reduce(outputs, group=group)
+    if op == "broadcast":
+        return lambda: d.broadcast(outputs, root, group=group)
+    if op == "reduce":
+        return lambda: d.reduce(outputs, root, group=group)
+    if op == "all_gather":
+        return lambda: d.all_gather_into_tensor(outputs, inputs, group=group)
+    if op == "reduce_scatter":
+        return lambda: d.reduce_scatter_tensor(outputs, inputs, group=group)
+    if op == "all_to_all":
+        return lambda: d.all_to_all_single(outputs, inputs, group=group)
+    if op == "gather":
+        parts = list(outputs.chunk(n)) if rank == root else None
+        return lambda: d.gather(inputs, parts, root, group=group)
+    if op == "scatter":
+        parts = list(inputs.chunk(n)) if rank == root else None
+        return lambda: d.scatter(outputs, parts, root, group=group)
+    return _exchange(d, asked, inputs, outputs, group)
+
+
+def _exchange(d: Any, asked: Asked, inputs: Any, outputs: Any, group: Any) -> Call:
+    """To the next rank and from the one before, at once."""
+    n, rank = asked.ranks, asked.rank
+
+    def call() -> None:
+        asks = [d.P2POp(d.isend, inputs, (rank + 1) % n, group), d.P2POp(d.irecv, outputs, (rank - 1) % n, group)]
+        for work in d.batch_isend_irecv(asks):
+            work.wait()
+
+    return call
+
+
+def prepare(asked: Asked, slot: Slot) -> None:
+    """Write what is sent, and poison where the result is to come: what a call left there must not pass for the next one's."""
+    if slot.outputs is not None:
+        slot.outputs.fill_(poison(asked.dtype))
+    if slot.inputs is not None:
+        sent(asked, slot.inputs)
+    elif asked.in_place and slot.outputs is not None:
+        # what a rank that only receives holds before: its own numbers, so that a stale result is known for one
+        fill(slot.outputs, numbers(asked.rank, asked.ranks, asked.dtype), STRIDE * asked.call)

@@ -1,0 +1,226 @@
+"""What does one rank do in a launch of `assay comm`?  It times every operation at every size, and writes a row for every call.
+
+Started by the launcher like any training script, with one argument: the settings as JSON.  The cells come in an order drawn from the
+launch's seed, the same on every rank, so that a drift of the machine does not look like a size.  Before a loop of calls data are
+written and the ranks meet at a barrier (a row of its own); after it the data of every call are checked, then the rows are
+written; neither is inside a measured time.  All ranks agree on the number of calls by the slowest one's warm-up.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from assay.instruments._sink import Identity, LaunchSink, Sink, identity_from, process_start_ns
+from assay.instruments.collectives import operations, timing
+from assay.instruments.collectives.data import Asked, Checked, check, right
+from assay.spec.collectives import Cell, Collectives, cells
+from assay.units import MIB, NS_PER_S
+
+GROUP: Final = "world"
+UNSUPPORTED: Final = ("not support", "not implement", "no backend", "unsupported", "does not have")
+
+
+@dataclass
+class Worker:
+    """One rank: its group, its memory, where its rows go."""
+
+    torch: Any
+    asked: Collectives
+    identity: Identity
+    sink: Sink
+    device: Any
+    made: int = 0  # calls in the group so far
+    cells_done: int = 0
+    memory: Any = None
+
+    @property
+    def distributed(self) -> Any:
+        """torch.distributed."""
+        return self.torch.distributed
+
+    # ---- the course of a launch
+
+    def run(self) -> None:
+        """Every cell, in the launch's order."""
+        todo = list(cells(self.asked, self.identity.workers))
+        unsupported = {
+            (op, place): why for op, place, why in self._missing({(cell.op, cell.place): None for cell in todo})
+        }
+        for (op, place), why in unsupported.items():
+            self.event("not_supported", {"op": op, "place": place, "backend": self.asked.backend, "why": why})
+        random.Random(self.identity.seed).shuffle(todo)
+        for cell in todo:
+            if (cell.op, cell.place) not in unsupported:
+                self.time(cell)
+            self.cells_done += 1
+            self.sink.step(self.cells_done, time.monotonic_ns())
+
+    def time(self, cell: Cell) -> None:
+        """Warm-up, then as many loops as are wanted, of one cell."""
+        asked = self._asked(cell)
+        memory = self._memory(operations.elements(cell.op, cell.workers, cell.count, cell.place))
+        slots = operations.slots(self.distributed, asked, memory)
+        taken = self._loop(cell, asked, slots[: self.asked.warm_up], "warm_up")
+        again = self._loop(cell, asked, slots[: self.asked.warm_up], "warm_up") if self.asked.warm_up > 1 else taken
+        batches, calls = timing.loops(
+            self._slowest(min(taken, again)), slots=len(slots), most=self.asked.calls, seconds=self.asked.seconds, least=self.asked.batches,
+        )  # fmt: skip
+        for batch in range(batches):
+            begin = batch * calls % (len(slots) - calls + 1)
+            self._loop(cell, asked, slots[begin : begin + calls], "timed")
+
+    def _loop(self, cell: Cell, asked: Asked, slots: Sequence[operations.Slot], phase: str) -> float:
+        """A loop: write, meet, time, check, write down. Gives the seconds of a call on this rank."""
+        barrier, first = self.made, self.made + 1
+        self.made += 1 + len(slots)
+        each = [replace(asked, call=first + place) for place in range(len(slots))]
+        for one, slot in zip(each, slots, strict=True):
+            operations.prepare(one, slot)
+        calls = [slot.call for slot in slots]
+        met = self._meet()
+        stamps = timing.on_gpu(self.torch, calls) if self.device.type == "cuda" else timing.on_host(calls)
+        checked = [_checked(one, slot) for one, slot in zip(each, slots, strict=True)]
+        self._row(cell, barrier, "barrier", 0, phase, met, Checked(wrong=None))
+        for place, found in enumerate(checked):
+            self._row(cell, first + place, cell.op, cell.nbytes, phase, (stamps[place], stamps[place + 1]), found)
+        self.sink.flush()  # now, and not by its own thread during the next loop
+        return (stamps[-1] - stamps[0]) / len(slots) / NS_PER_S
+
+    def _meet(self) -> tuple[int, int]:
+        begin = time.monotonic_ns()
+        self.distributed.barrier(**({"device_ids": [self.device.index]} if self.device.type == "cuda" else {}))
+        if self.device.type == "cuda":
+            self.torch.cuda.synchronize()
+        return begin, time.monotonic_ns()
+
+    def _slowest(self, seconds: float) -> float:
+        found = self.torch.tensor([seconds], dtype=self.torch.float64, device=self.device)
+        self.distributed.all_reduce(found, op=self.distributed.ReduceOp.MAX)
+        return float(found.item())
+
+    # ---- what the engine lacks
+
+    def _missing(self, wanted: Mapping[tuple[str, Any], None]) -> Iterator[tuple[str, str, str]]:
+        """(operation, placement, why) of what the engine does not offer; asked of it once, with few elements."""
+        for op, place in wanted:
+            why = self._refusal(op, place)
+            agreed = self.torch.tensor([0 if why is None else 1], device=self.device)
+            self.distributed.all_reduce(agreed, op=self.distributed.ReduceOp.MAX)
+            if int(agreed.item()):
+                yield op, place, why or "another rank was refused"
+
+    def _refusal(self, op: str, place: str) -> str | None:
+        n = self.identity.workers
+        if n == 1 and op == "send_recv":
+            return "a group of one rank has no neighbour"
+        asked = Asked(op=op, ranks=n, rank=self.identity.rank, count=4, dtype=self.asked.dtype, call=0, root=self.asked.root,
+                      in_place=place == "in")  # fmt: skip
+        memory = self._memory(operations.elements(op, n, 4, place))[: operations.elements(op, n, 4, place)]
+        slot = operations.slots(self.distributed, asked, memory)[0]
+        operations.prepare(asked, slot)
+        try:
+            slot.call()
+            if self.device.type == "cuda":
+                self.torch.cuda.synchronize()
+        except (RuntimeError, NotImplementedError, TypeError, ValueError) as error:
+            text = " ".join(str(error).split())
+            if isinstance(error, NotImplementedError) or any(words in text.lower() for words in UNSUPPORTED):
+                return text[:200]
+            raise
+        return None
+
+    # ---- pieces
+
+    def _asked(self, cell: Cell) -> Asked:
+        return Asked(
+            op=cell.op, ranks=cell.workers, rank=self.identity.rank, count=cell.count, dtype=self.asked.dtype, call=0,
+            root=self.asked.root, in_place=cell.place == "in",
+        )  # fmt: skip
+
+    def _memory(self, least: int) -> Any:
+        """The memory through which calls rotate; made anew only where a call needs more."""
+        wanted = max(least, int(self.asked.memory_mib * MIB) // self.asked.element_size)
+        if self.memory is None or len(self.memory) < wanted:
+            self.memory = None  # let go first
+            self.memory = self.torch.zeros(wanted, dtype=getattr(self.torch, self.asked.dtype), device=self.device)
+        return self.memory
+
+    def _row(
+        self, cell: Cell, call: int, op: str, nbytes: int, phase: str, times: tuple[int, int], checked: Checked
+    ) -> None:
+        who = (self.identity.launch, self.identity.rank, self.identity.incarnation)
+        in_place = None if op == "barrier" else int(cell.place == "in")
+        self.sink.append("collectives", (
+            *who, GROUP, call, None, op, cell.workers, nbytes, self.asked.dtype, phase, in_place, *times, None, checked.wrong,
+            checked.fault or None, "host" if self.device.type == "cpu" or op == "barrier" else "cuda_event",
+        ))  # fmt: skip
+
+    def event(self, kind: str, detail: Mapping[str, Any]) -> None:
+        """Something that happened on this rank."""
+        who = self.identity
+        self.sink.append("events", (
+            who.launch, time.monotonic_ns(), None, who.host, who.rank, who.incarnation, kind, None, None, json.dumps(dict(detail)),
+        ))  # fmt: skip
+
+
+def _checked(asked: Asked, slot: operations.Slot) -> Checked:
+    """The quick question first; what happened is looked for only where something is wrong."""
+    if slot.outputs is None:
+        return Checked(wrong=None)
+    if not (asked.op == "reduce" and asked.rank != asked.root) and right(asked, slot.outputs):
+        return Checked(wrong=0)
+    return check(asked, slot.outputs)
+
+
+def engine(torch: Any, asked: Collectives) -> dict[str, Any]:
+    """What carried the calls, as far as it tells."""
+    nccl = ".".join(map(str, torch.cuda.nccl.version())) if asked.backend == "nccl" else None
+    variable = "NCCL_SOCKET_IFNAME" if asked.backend == "nccl" else "GLOO_SOCKET_IFNAME"
+    return {
+        "backend": torch.distributed.get_backend(), "torch": torch.__version__, "nccl": nccl, "interface": os.environ.get(variable) or None,
+        "threads": torch.get_num_threads(), "device": torch.cuda.get_device_name() if asked.backend == "nccl" else "cpu",
+        "convention": "nccl-tests", "timing": "loops of calls after a barrier, the slowest rank",
+    }  # fmt: skip
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run one rank of a launch."""
+    asked = Collectives.model_validate_json(argv[0])
+    import torch
+
+    identity = identity_from(os.environ)
+    local = int(os.environ.get("LOCAL_RANK") or 0)
+    if asked.backend == "nccl" and local >= torch.cuda.device_count():
+        print(f"assay: NCCL needs a GPU for every rank; this host has {torch.cuda.device_count()}", file=sys.stderr)
+        return 1
+    device = torch.device("cuda", local) if asked.backend == "nccl" else torch.device("cpu")
+    if device.type == "cuda":
+        torch.cuda.set_device(device)
+    torch.distributed.init_process_group(asked.backend)
+    sink = LaunchSink(
+        Path(os.environ["ASSAY_LAUNCH_DIR"]), identity, flush_s=float(os.environ.get("ASSAY_FLUSH_S") or 0.5)
+    )
+    worker = Worker(torch, asked, identity, sink, device)
+    try:
+        worker.event(
+            "worker_start", {"pid": os.getpid(), "world_size": identity.workers, "process_start_ns": process_start_ns()}
+        )
+        worker.event("engine", engine(torch, asked))
+        worker.run()
+        worker.event("worker_end", {})
+    finally:
+        sink.close()
+    torch.distributed.destroy_process_group()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

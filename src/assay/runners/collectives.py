@@ -1,0 +1,96 @@
+"""How are collectives timed?  Launches of assay's own worker, in the experiment's order, as any training script is launched.
+
+The worker (`assay/instruments/collectives/worker.py`) is started by the launcher that the experiment names, is metered, and can be
+stopped, resumed and timed out like every other launch.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from assay import catalog
+from assay.errors import EnvironmentLacks
+from assay.instruments import collectives
+from assay.launchers.base import Launcher, Request
+from assay.runners import course
+from assay.runners.base import Job, Made, Outcome, RunContext, Runner
+from assay.runners.launch import LaunchRun, request_for
+from assay.runners.training import Training
+from assay.spec.collectives import Collectives, asked_of
+from assay.spec.experiment import Experiment
+
+WORKER: Final = Path(collectives.__file__).with_name("worker.py")
+ASK_S: Final = 120.0  # importing torch may take long on a busy machine
+_ASK: Final = "import sys, torch.distributed as d; sys.exit(0 if getattr(d, f'is_{sys.argv[1]}_available')() else 3)"
+
+
+def check(experiment: Experiment, folder: Path) -> None:
+    """Whether it can be started at all.
+
+    Raises:
+        EnvironmentLacks: torch, the backend or the launcher lacks something.
+    """
+    launcher: Launcher = catalog.load("launchers", experiment.launcher.kind)
+    launcher.check(experiment)
+    _has_torch()
+    asked = asked_of(experiment)
+    if asked.backend != "gloo" and not _offers(asked.backend):
+        raise EnvironmentLacks(
+            f"the torch of {sys.executable} has no backend {asked.backend!r}. Measure with --backend gloo, or install a torch that was "
+            f"built with {asked.backend.upper()}{' (a CUDA build)' if asked.backend == 'nccl' else ''}."
+        )
+
+
+def _has_torch() -> None:
+    from importlib.util import find_spec
+
+    if find_spec("torch") is None:
+        raise EnvironmentLacks(
+            f"torch is not installed for {sys.executable}, and collectives are those of torch. Install it: pip install torch"
+        )
+
+
+def _offers(backend: str) -> bool:
+    """Asked of a process of its own, so that the one that measures need not hold torch."""
+    try:
+        return (
+            subprocess.run(
+                [sys.executable, "-c", _ASK, backend], timeout=ASK_S, capture_output=True, check=False
+            ).returncode
+            == 0
+        )
+    except subprocess.TimeoutExpired:
+        return True  # the launch will tell
+
+
+def worker_request(context: RunContext, job: Job, asked: Collectives, environment: Mapping[str, str]) -> Request:
+    """The launch of a worker with these settings: nothing is hooked into it."""
+    experiment = context.experiment
+    plain = experiment.model_copy(update={"workload": experiment.workload.model_copy(update={"attach": False})})
+    request = request_for(replace(context, experiment=plain), job, dict(environment))
+    return replace(request, script=WORKER, arguments=(asked.model_dump_json(),))
+
+
+class CollectiveLaunches(Training):
+    """Makes the launches, with one meter for all of them."""
+
+    def make(self, job: Job) -> Made:
+        """One launch, from its start to its last process's end."""
+        request = worker_request(self.context, job, asked_of(self.context.experiment), os.environ)
+        launch = LaunchRun(self.context, job, request, self.launcher)
+        self.writers[job.number] = launch.writer
+        return launch.run(self.meter)
+
+
+def run(context: RunContext) -> Outcome:
+    """Make the launches that are still to be made."""
+    return course.run(context, CollectiveLaunches(context))
+
+
+RUNNER = Runner(name="collectives", check=check, run=run, maker=CollectiveLaunches)

@@ -1,0 +1,110 @@
+"""Which keys of an experiment on collectives contradict one another?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
+
+from assay.errors import Problem
+from assay.spec.collectives import DTYPES, LEAST_SPAN, MOST_SIZES, PLACEMENTS, sizes_of
+from assay.spec.explain import shown
+
+RUNNER: Final = "collectives"
+
+Data = Mapping[str, Any]
+
+
+def times_collectives(data: Data) -> bool:
+    """Whether the workload is a collective of assay's own."""
+    workload = data.get("workload")
+    return isinstance(workload, Mapping) and workload.get("runner") == RUNNER
+
+
+def _section(data: Data) -> Data:
+    found = data.get("collectives")
+    return found if isinstance(found, Mapping) else {}
+
+
+def _only_with_its_runner(data: Data) -> Iterator[Problem]:
+    if data.get("collectives") is not None and not times_collectives(data):
+        yield Problem(
+            where="collectives", found="a table, where workload.runner is another", allowed=f'[collectives] only with workload.runner = "{RUNNER}"',
+            mend=f'Write runner = "{RUNNER}" below [workload].',
+        )  # fmt: skip
+
+
+def _nothing_to_start(data: Data) -> Iterator[Problem]:
+    workload = data.get("workload")
+    script = workload.get("script") if isinstance(workload, Mapping) else None
+    if times_collectives(data) and script not in (None, ""):
+        yield Problem(
+            where="workload.script", found=shown(script), allowed=f'nothing where workload.runner = "{RUNNER}"',
+            mend="Leave it out: assay's own program makes the calls.",
+        )  # fmt: skip
+
+
+def _levels(data: Data) -> list[int]:
+    factor = data.get("factor")
+    levels = factor.get("levels") if isinstance(factor, Mapping) else None
+    return [one for one in levels if type(one) is int] if isinstance(levels, list) else []
+
+
+def _root_is_a_rank(data: Data) -> Iterator[Problem]:
+    root, levels = _section(data).get("root", 0), _levels(data)
+    if times_collectives(data) and type(root) is int and levels and root >= min(levels):
+        yield Problem(
+            where="collectives.root", found=shown(root), allowed=f"a rank of every level: below {min(levels)}",
+            mend="Ranks are numbered from 0.",
+        )  # fmt: skip
+
+
+def _sums_are_exact(data: Data) -> Iterator[Problem]:
+    """The data of a call must be exactly summable over all ranks, or a correct result could not be told from a wrong one."""
+    dtype, levels = _section(data).get("dtype", "float32"), _levels(data)
+    if not times_collectives(data) or dtype not in DTYPES or not levels:
+        return
+    most = DTYPES[dtype][1] // LEAST_SPAN
+    if max(levels) > most:
+        yield Problem(
+            where="collectives.dtype", found=f"{shown(dtype)} on {max(levels)} workers", allowed=f"at most {most} workers with {dtype}",
+            mend='Sums over more ranks are not exact in it, so that data could not be checked. Write dtype = "float32".',
+        )  # fmt: skip
+
+
+def _placements_exist(data: Data) -> Iterator[Problem]:
+    section = _section(data)
+    asked, names = section.get("placement", "both"), section.get("operations", ["all_reduce"])
+    if asked not in ("in", "out") or not isinstance(names, list):
+        return
+    without = [name for name in names if name in PLACEMENTS and asked not in PLACEMENTS[name]]
+    if without and len(without) == len(names):
+        yield Problem(
+            where="collectives.placement", found=shown(asked), allowed=f'"both", or the one that {", ".join(without)} has',
+            mend="torch.distributed offers these operations in one placement alone.",
+        )  # fmt: skip
+
+
+def _sizes_can_be_read(data: Data) -> Iterator[Problem]:
+    section = _section(data)
+    texts, factor = section.get("sizes", []), section.get("factor", 4)
+    found: set[int] = set()
+    for index, text in enumerate(texts if isinstance(texts, list) else ()):
+        if not isinstance(text, str) or type(factor) is not int or factor <= 1:
+            continue
+        try:
+            found |= set(sizes_of(text, factor))
+        except ValueError as error:
+            yield Problem(where=f"collectives.sizes[{index}]", found=shown(text), allowed=str(error))
+    if len(found) > MOST_SIZES:
+        yield Problem(where="collectives.sizes", found=f"{len(found)} sizes", allowed=f"at most {MOST_SIZES}")
+
+
+def _operations_once(data: Data) -> Iterator[Problem]:
+    names = _section(data).get("operations")
+    if isinstance(names, list) and all(isinstance(name, str) for name in names) and len(set(names)) != len(names):
+        yield Problem(where="collectives.operations", found=shown(names), allowed="every operation once")
+
+
+COLLECTIVE_RULES: tuple[Callable[[Data], Iterator[Problem]], ...] = (
+    _only_with_its_runner, _nothing_to_start, _root_is_a_rank, _sums_are_exact, _placements_exist, _sizes_can_be_read, _operations_once,
+)  # fmt: skip
