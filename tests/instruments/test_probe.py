@@ -289,6 +289,7 @@ def test_every_row_that_the_probe_writes_fits_its_table(rig: Rig) -> None:
         "arrivals",
         "requests",
         "token_counts",
+        "gradients",  # of a model and its optimizer: tests/instruments/test_first_gradients.py
         "collectives",  # these are seen by hooks: tests/instruments/test_attach.py
         "communication",
         "waits",

@@ -5,13 +5,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from types import TracebackType
 from typing import Any, Literal, Self, TypeVar
 
 Batch = TypeVar("Batch")
 PhaseName = Literal["forward", "backward", "optimizer"]
+RandomState = Literal["different", "equal"]
 
 _NOTHING: AbstractContextManager[None] = nullcontext()
 
@@ -24,10 +25,18 @@ class Probe:
     rank: int = 0
     workers: int = 1
 
-    def watch(self, model: Any) -> None:
+    def watch(self, model: Any, *, random: RandomState | None = None) -> None:
         """Hash the model's parameters at steps 0, 1, 2, 4, 8, ... and at the end, to see whether replicas stay equal.
 
         The hash of step 0 is taken when the first `steps` begins. Watch the model that is trained, wrapped or not.
+        Its first gradient is kept as a sketch, and compared with that of one worker. `random` declares whether the
+        random numbers of the ranks (dropout) are to be different, as in data parallelism, or equal.
+        """
+
+    def gradients(self, named: Mapping[str, Any]) -> None:
+        """Tell the first step's gradients, name -> tensor, where the optimizer does not get them in `.grad`.
+
+        `assay.instruments.gradients` makes them of a step of SGD or Adam.
         """
 
     def dataset(self, size: int) -> None:
@@ -48,10 +57,13 @@ class Probe:
     def samples(self, ids: Any) -> None:
         """Tell which training samples this rank used in this step: a tensor, array, list or range of whole numbers."""
 
-    def log(self, *, loss: Any = None, grad_norm: Any = None, items: float | None = None) -> None:
+    def log(
+        self, *, loss: Any = None, grad_norm: Any = None, items: float | None = None, denominator: float | None = None
+    ) -> None:
         """Record the step's loss and gradient norm (numbers or one-element tensors) and its units of work on this rank.
 
-        Without `items` the first dimension of the batch is taken.
+        Without `items` the first dimension of the batch is taken. `denominator`: what this rank's sum of losses was
+        divided by before the ranks were averaged; right is all ranks' items / workers. It is then checked exactly.
         """
 
     def checkpoint_save(self) -> AbstractContextManager[None]:

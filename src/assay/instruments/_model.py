@@ -3,13 +3,17 @@
 Parameters and buffers are hashed apart: replicas must agree in their parameters at every step, while buffers such as
 the running statistics of BatchNorm legitimately differ between the steps of DistributedDataParallel (rank 0's are
 broadcast at the next forward pass).  Sharded parameters (FSDP, DTensor) differ between ranks by design, so their local
-shards are hashed under a name of their own.  torch is never imported here: the model brings it.
+shards are hashed under a name of their own.  So are an optimizer's state, which must agree wherever the parameters do, and the state
+of the generator that dropout draws from: whether that is to agree is the script's to say.  Reading a state does not change it.
+torch is never imported here: the model brings it.
 """
 
 from __future__ import annotations
 
 import ctypes
 import hashlib
+import sys
+import weakref
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -25,6 +29,7 @@ class Watch:
         self._next = 0
         self.hashed: int | None = None  # steps finished at the last hash
         self.device = device_of(model)
+        self._optimizer: weakref.ref[Any] | None = None
         self.parameters = parameter_count(model)
 
     def due(self, steps: int) -> bool:
@@ -35,7 +40,13 @@ class Watch:
         """The hashes after so many finished steps; the next are due at the next power of two."""
         self.hashed = steps
         self._next = 1 << steps.bit_length()  # 0 -> 1 -> 2 -> 4 -> 8
-        return list(hashes(self._model))
+        found = [*hashes(self._model), *random_hashes(self.device)]
+        optimizer = None if self._optimizer is None else self._optimizer()
+        return found if optimizer is None else [*found, optimizer_hash(optimizer)]
+
+    def trained_by(self, optimizer: Any) -> None:
+        """Its state is hashed from here on."""
+        self._optimizer = weakref.ref(optimizer)
 
 
 def unwrap(model: Any) -> Any:
@@ -56,6 +67,45 @@ def hashes(model: Any) -> Iterator[tuple[str, str]]:
         yield f"buffer_{kind}", tensor_hash(buffers)
 
 
+def optimizer_hash(optimizer: Any) -> tuple[str, str]:
+    """(what, hash) of an optimizer's state, parameter by parameter; `optimizer_shard_hash` if every rank has its own part."""
+    found = []
+    for group, place, parameter in _trained(optimizer):
+        state = optimizer.state.get(parameter) or {}
+        found += [(f"{group}.{place}.{key}", state[key]) for key in sorted(state)]
+    tensors = [(name, one) for name, value in found for one in (value if isinstance(value, list) else [value])]
+    parts = type(optimizer).__name__ == "ZeroRedundancyOptimizer" or any(hasattr(x, "to_local") for _, x in tensors)
+    return ("optimizer_shard_hash" if parts else "optimizer_hash"), tensor_hash(tensors)
+
+
+def _trained(optimizer: Any) -> Iterator[tuple[int, int, Any]]:
+    for group, one in enumerate(optimizer.param_groups):
+        for place, parameter in enumerate(one["params"]):
+            yield group, place, parameter
+
+
+def random_hashes(device: str | None) -> Iterator[tuple[str, str]]:
+    """(`random_hash`, hash) of the generator of the model's device, from which dropout draws there."""
+    torch = sys.modules.get("torch")
+    if torch is not None and device in ("cpu", "cuda"):
+        state = torch.cuda.get_rng_state() if device == "cuda" else torch.random.get_rng_state()
+        yield "random_hash", tensor_hash([("state", state)])
+
+
+def layers(model: Any) -> tuple[int, int]:
+    """How many layers draw random numbers while training, and how many look at their whole batch (BatchNorm)."""
+    modules = list(model.modules())
+    draw = sum(1 for module in modules if _draws(module))
+    norms = sum(1 for module in modules if "BatchNorm" in type(module).__name__)
+    return draw, norms
+
+
+def _draws(module: Any) -> bool:
+    """Dropout and its kin, and attention with a dropout of its own, unless their probability is 0."""
+    shares = (getattr(module, name, 0.0) for name in ("p", "dropout", "attention_dropout", "drop_prob"))
+    return any(isinstance(share, float) and share > 0.0 for share in shares)
+
+
 def parameter_count(model: Any) -> int:
     """The number of trained and frozen parameters (of this rank's shard, where it is sharded by FSDP1)."""
     return sum(int(parameter.numel()) for parameter in model.parameters())
@@ -71,6 +121,9 @@ def tensor_hash(named: Iterable[tuple[str, Any]]) -> str:
     """BLAKE2b (16 bytes, hexadecimal) over names, shapes, types and raw bytes, in the given order."""
     digest = hashlib.blake2b(digest_size=16)
     for name, tensor in named:
+        if not hasattr(tensor, "dtype"):
+            digest.update(f"{name}|{tensor!r}\n".encode())
+            continue
         digest.update(f"{name}|{tuple(tensor.shape)}|{tensor.dtype}\n".encode())
         _feed(digest, tensor)
     return digest.hexdigest()

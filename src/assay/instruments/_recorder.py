@@ -170,8 +170,8 @@ class Recorder(Probe):
         self._append("communication", (*self._key, self._step - ago, method, total, exposed, compute, nbytes))
 
     def collective(self, call: Any, phase: str, method: str) -> None:
-        """A collective that was made in the step under way."""
-        where = (call.group, call.number, self._step if self._in_step else None)
+        """A collective that is over."""
+        where = (call.group, call.number, call.step)
         what = (call.op, call.size, call.nbytes, call.dtype, phase, None, call.begin, call.end, call.blocked)
         self._append("collectives", (*self._key, *where, *what, None, None, method))
 
@@ -447,6 +447,11 @@ class Recorder(Probe):
         self._event("worker_start", self._now(), detail=detail)
         self._cost("cost_per_step", cost_ns, "ns")
         self._cost("calibration_steps", calibration_steps, "steps")
+
+    def costs(self, cost_ns: float, steps: int) -> None:
+        """What measuring by hooks cost a step: the median of so many of its last steps."""
+        self._cost("cost_per_step", cost_ns, "ns")
+        self._cost("own_steps", steps, "steps")
 
     def _cost(self, counter: str, value: float, unit: str) -> None:
         row = (self._key[0], self._now(), self._identity.host, "probe", counter, float(value), unit, "self")

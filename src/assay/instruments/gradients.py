@@ -52,7 +52,7 @@ def norm(gradient: Any) -> float:
         flat = _flat(torch, gradient)
         parts = (flat[begin : begin + _CHUNK].double() for begin in range(0, flat.numel(), _CHUNK))
         squares = sum(float((part * part).sum()) for part in parts)
-    return float(squares) ** 0.5
+    return float(squares**0.5)
 
 
 def of_model(model: Any) -> Iterator[tuple[str, Any]]:

@@ -1,0 +1,120 @@
+"""When are a step's gradients as the optimizer gets them, and in which precision were they made?
+
+Once in a launch: just before they are clipped, if they are clipped by torch, since a clipped gradient has lost its length; else
+when the first optimizer of the watched model begins its step.  By then whoever averages over ranks has done so, be it
+DistributedDataParallel, a loop of all-reduces or a gradient accumulated over several passes, and a GradScaler has taken its factor off.
+
+| what is touched, until the first step | what for |
+|---|---|
+| a hook before every optimizer's step | the moment; the optimizer, whose state is hashed later |
+| `torch.nn.utils.clip_grad._clip_grads_with_norm_` | the moment before clipping |
+| `torch.autocast.__enter__` | gradients of float32 parameters may be made in less |
+
+Cannot see: gradients that are clipped otherwise before the step, or never lie in `.grad` (`gradients.from_update` helps there), and
+sharded ones, of which this rank has a part.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import sys
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from assay.instruments import _model
+from assay.instruments.gradients import of_model
+
+Tell = Callable[
+    [Iterable[tuple[str, Any]], str | None], None
+]  # the named gradients, and their precision if it is not their type's
+
+
+class FirstGradients:
+    """Waits for the first step of an optimizer that trains the model, tells its gradients, and goes away."""
+
+    def __init__(self, torch: Any, model: Any, tell: Tell, met: Callable[[Any], None]) -> None:
+        self._torch, self._model, self._tell, self._met = torch, model, tell, met
+        self._own = {id(parameter) for parameter in model.parameters()}
+        self._told = False
+        self._less = self._autocast()  # the model may be watched from inside of it
+        self._undo: list[Callable[[], None]] = []
+        optimizers = importlib.import_module("torch.optim.optimizer")  # the package hides it
+        self._undo.append(optimizers.register_optimizer_step_pre_hook(self._stepping).remove)
+        self._watch(torch.nn.utils.clip_grad, "_clip_grads_with_norm_", self._clipping)
+        self._watch(torch.amp.autocast_mode.autocast, "__enter__", self._casting)
+
+    def leave(self) -> None:
+        """Take everything out again."""
+        while self._undo:
+            self._undo.pop()()
+
+    def tell(self) -> None:
+        """Now, once."""
+        if not self._told:
+            self._told = True
+            self._tell(of_model(self._model), self._precision())
+
+    def _stepping(self, optimizer: Any, _: Any, __: Any) -> None:
+        if self._torch.compiler.is_compiling() or not self._trains(
+            parameter for group in optimizer.param_groups for parameter in group["params"]
+        ):
+            return
+        self.leave()
+        self.tell()
+        self._met(optimizer)
+
+    def _clipping(self, parameters: Any, *_: Any, **__: Any) -> None:
+        if not self._told and self._trains([parameters] if hasattr(parameters, "grad") else parameters):
+            self.tell()
+
+    def _casting(self, autocast: Any) -> None:
+        if getattr(autocast, "_enabled", False):
+            self._less = str(getattr(autocast, "fast_dtype", "")).removeprefix("torch.") or None
+
+    def _autocast(self) -> str | None:
+        """The precision of an autocast that this is inside of."""
+        device = _model.device_of(self._model) or "cpu"
+        if device not in ("cpu", "cuda") or not self._torch.is_autocast_enabled(device):
+            return None
+        return str(self._torch.get_autocast_dtype(device)).removeprefix("torch.")
+
+    def _trains(self, parameters: Iterable[Any]) -> bool:
+        return any(id(parameter) in self._own for parameter in parameters)
+
+    def _precision(self) -> str | None:
+        if self._less is not None:
+            return self._less
+        return "tf32" if _model.device_of(self._model) == "cuda" and self._shortens() else None
+
+    def _shortens(self) -> bool:
+        """Whether products of float32 numbers are made in TF32 here."""
+        convolves = any("Conv" in type(module).__name__ for module in self._model.modules())
+        return bool(
+            self._torch.backends.cuda.matmul.allow_tf32 or (convolves and self._torch.backends.cudnn.allow_tf32)
+        )
+
+    def _watch(self, owner: Any, name: str, look: Callable[..., None]) -> None:
+        """Look at the arguments of every call of a function before it runs."""
+        original = getattr(owner, name, None)
+        if original is None:
+            return
+
+        @functools.wraps(original)
+        def watched(*arguments: Any, **words: Any) -> Any:
+            if not self._torch.compiler.is_compiling():
+                look(*arguments, **words)
+            return original(*arguments, **words)
+
+        def undo() -> None:
+            if getattr(owner, name, None) is watched:
+                setattr(owner, name, original)
+
+        setattr(owner, name, watched)
+        self._undo.append(undo)
+
+
+def wait_for(model: Any, tell: Tell, met: Callable[[Any], None]) -> FirstGradients | None:
+    """Begin to wait; None without torch."""
+    torch = sys.modules.get("torch")
+    return None if torch is None or not hasattr(torch, "optim") else FirstGradients(torch, model, tell, met)
