@@ -173,5 +173,15 @@ def within(finer: Groups, coarser: Groups) -> bool:
 
 
 def told(groups: Groups) -> str:
-    """Groups in words: {0, 1} {2, 3}."""
-    return " ".join("{" + ", ".join(map(str, group)) + "}" for group in groups)
+    """Groups in words: {0, 1} {2 to 7}."""
+    return " ".join("{" + ", ".join(_runs(group)) + "}" for group in groups)
+
+
+def _runs(group: Sequence[int]) -> list[str]:
+    runs: list[list[int]] = []
+    for member in group:
+        if runs and member == runs[-1][-1] + 1:
+            runs[-1].append(member)
+        else:
+            runs.append([member])
+    return [text for run in runs for text in ([f"{run[0]} to {run[-1]}"] if len(run) > 2 else map(str, run))]

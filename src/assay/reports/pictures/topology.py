@@ -1,0 +1,134 @@
+"""Which ranks are near one another?  Two heat maps of all ordered pairs: latency and bandwidth, darker is slower."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Final
+
+from assay.metrics.estimate import Estimate, Value
+from assay.metrics.format import Scale, number, scale_for
+from assay.metrics.pairs import BYTES_PER_SECOND, Classes, Link, Matrix
+from assay.reports import vega
+from assay.reports.pictures.base import Drawing, Key, Missing, Rows, above, colour
+from assay.units import SECONDS
+
+TITLE: Final = "Ranks and their links"
+MOST_DRAWN: Final = 64  # ranks; 4096 cells
+MOST_WRITTEN: Final = 8  # ranks up to which each cell holds its number
+SIDE: Final = 300
+PALEST, DARKEST = 0.12, 0.95
+DIGITS: Final = 3
+
+
+def draw(found: Matrix, seen: Classes) -> Drawing | Missing:
+    """Both maps, with lines between hosts and the classes in words."""
+    if found.ranks > MOST_DRAWN:
+        return Missing(title=TITLE, reason=f"{found.ranks} ranks make too many cells; the table holds every pair.")
+    latency = [(link, link.latency) for link in found.links]
+    bandwidth = [(link, link.bandwidth) for link in found.links]
+    if not any(isinstance(value, Estimate) for _, value in (*latency, *bandwidth)):
+        return Missing(title=TITLE, reason="No pair was measured.")
+    maps = [
+        _map(found, latency, "latency", dark_is_high=True),
+        _map(found, bandwidth, "bandwidth", dark_is_high=False),
+    ]
+    return Drawing(
+        title=TITLE, chart=vega.concat(*maps, columns=2, spacing=28), caption=_caption(seen),
+        description=_words(found, seen), key=(Key(mark="bar", role="main", text="slower pairs are darker"),),
+    )  # fmt: skip
+
+
+def _map(found: Matrix, values: Sequence[tuple[Link, Value]], what: str, *, dark_is_high: bool) -> vega.Chart:
+    known = [(link, value.value) for link, value in values if isinstance(value, Estimate)]
+    unit = next((value.unit for _, value in values if isinstance(value, Estimate)), "")
+    scale = scale_for(unit, [value for _, value in known])
+    rows = _cells(found, known, scale, dark_is_high=dark_is_high)
+    labels = [_label(found, rank) for rank in range(found.ranks)]
+    x, y = _place("receiver", labels), _place("sender", labels)
+    base = vega.chart(rows)
+    cells = base.mark("rect", color=colour("main"), stroke=colour("paper"), strokeWidth=1)
+    layers = [cells.encode(x=x, y=y, opacity=vega.channel("shade:Q", scale=None, legend=None))]
+    if found.ranks <= MOST_WRITTEN:
+        for role, test in (("paper", "datum.shade > 0.55"), ("ink", "datum.shade <= 0.55")):
+            text = base.transform_filter(test).mark("text", fontSize=11, color=colour(role))
+            layers.append(text.encode(x=x, y=y, text={"field": "text", "type": "nominal"}))
+    unit_words = scale.label.replace(" per ", "/")
+    return vega.layer(*layers, *_borders(found)).properties(
+        width=SIDE, height=SIDE, title=above(f"{what}, {unit_words}")
+    )
+
+
+def _cells(found: Matrix, known: Sequence[tuple[Link, float]], scale: Scale, *, dark_is_high: bool) -> Rows:
+    logs = [math.log(value) for _, value in known]
+    low, high = (min(logs), max(logs)) if logs else (0.0, 0.0)
+    rows: Rows = []
+    for (link, value), log in zip(known, logs, strict=True):
+        part = (log - low) / (high - low) if high > low else 0.0
+        shade = PALEST + (DARKEST - PALEST) * (part if dark_is_high else 1.0 - part)
+        rows.append({
+            "sender": _label(found, link.pair[0]), "receiver": _label(found, link.pair[1]), "shade": round(shade, 4),
+            "text": _number(value * scale.factor),
+        })  # fmt: skip
+    return rows
+
+
+def _label(found: Matrix, rank: int) -> str:
+    """The rank, and its host where there are several."""
+    return f"{rank} {found.hosts[rank]}" if len(set(found.hosts)) > 1 else str(rank)
+
+
+def _place(field: str, labels: Sequence[str]) -> vega.Spec:
+    shown = [label for place, label in enumerate(labels) if place % max(1, len(labels) // 16) == 0]
+    scale = vega.scale(domain=list(labels), paddingInner=0, paddingOuter=0)
+    axis = vega.axis(
+        title="to rank" if field == "receiver" else "from rank",
+        values=shown,
+        grid=False,
+        labelAngle=-45 if field == "receiver" else 0,
+    )
+    return vega.channel(f"{field}:O", scale=scale, axis=axis)
+
+
+def _borders(found: Matrix) -> list[vega.Chart]:
+    """A line wherever the next rank is on another host."""
+    if len(set(found.hosts)) < 2:
+        return []
+    step = SIDE / found.ranks
+    cuts = [rank for rank in range(1, found.ranks) if found.hosts[rank] != found.hosts[rank - 1]]
+    rows = [{"at": step * rank} for rank in cuts]
+    look = {"strokeWidth": 2, "color": colour("ink")}
+    down = vega.chart(rows).mark("rule", **look).encode(x={"field": "at", "type": "quantitative", "scale": None})
+    level = vega.chart(rows).mark("rule", **look).encode(y={"field": "at", "type": "quantitative", "scale": None})
+    return [down, level]
+
+
+def _caption(seen: Classes) -> str:
+    if seen.refused:
+        return f"No classes of pairs are told: {seen.refused}."
+    return " ".join(seen.sentences)
+
+
+def _words(found: Matrix, seen: Classes) -> str:
+    """The spread of each class, for those who cannot see the picture."""
+    parts = []
+    for name in seen.names or ("all pairs",):
+        own = [link for link in found.links if not seen.names or seen.kinds[link.pair] == name]
+        latency = sorted(link.latency.value for link in own if isinstance(link.latency, Estimate))
+        bandwidth = sorted(link.bandwidth.value for link in own if isinstance(link.bandwidth, Estimate))
+        if latency and bandwidth:
+            parts.append(
+                f"{name}: latency {_range(latency, SECONDS)}, bandwidth {_range(bandwidth, BYTES_PER_SECOND)}."
+            )
+    return " ".join(parts)
+
+
+def _range(values: Sequence[float], unit: str) -> str:
+    scale = scale_for(unit, values)
+    low, high = (_number(value * scale.factor) for value in (values[0], values[-1]))
+    return f"{low}{'' if low == high else f' to {high}'}{scale.after.replace(' per ', '/')}"
+
+
+def _number(value: float) -> str:
+    rounded = float(f"{value:.{DIGITS}g}")  # first: 9.999 has one digit before the point, and 10.0 two
+    return number(rounded, max(0, DIGITS - 1 - math.floor(math.log10(rounded))))
