@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import polars as pl
 
@@ -25,7 +25,14 @@ from assay.spec.experiment import Experiment
 from assay.spec.plan import Configuration, configuration_name, configurations
 from assay.stats.steady import SteadyState, steady_state
 
-Subject = Literal["training", "calls", "serving"]
+if TYPE_CHECKING:
+    from assay.metrics.estimate import Absent
+    from assay.metrics.wall import Wall
+
+if TYPE_CHECKING:
+    from assay.metrics.communication import Communicated
+
+Subject = Literal["training", "calls", "serving", "collectives"]
 CALLS: Final = ("command", "function")  # runners whose launches time calls
 
 
@@ -99,6 +106,8 @@ class Measured:
         """What the record is about: which metrics, audits and gates have a meaning for it."""
         if self.experiment.serving is not None:
             return "serving"
+        if self.experiment.workload.runner == "collectives":
+            return "collectives"
         return "calls" if self.experiment.workload.runner in CALLS else "training"
 
     @cached_property
@@ -139,6 +148,13 @@ class Measured:
         return fold_steps(self.tables["steps"])
 
     @cached_property
+    def communicated(self) -> Communicated:
+        """What the collectives of each step took: see `assay.metrics.communication`."""
+        from assay.metrics.communication import fold
+
+        return fold(self)
+
+    @cached_property
     def served(self) -> Served:
         """The requests of a record about serving, folded: see `assay.metrics.requests`."""
         return serve(self.experiment, self.tables, timeless=self.timeless)
@@ -175,6 +191,27 @@ class Measured:
         rows = self.tables["examples"].filter(pl.col("metric") == (quality.metric if quality else ""))
         ordered = rows.sort("incarnation", "rank", maintain_order=True)
         return ordered.group_by("launch", "example").agg(pl.col("score").last()).sort("launch", "example")
+
+    @cached_property
+    def transfers(self) -> pl.DataFrame:
+        """What collectives took without waiting: see `assay.metrics.links.transfers`."""
+        from assay.metrics.links import transfers
+
+        return transfers(self)
+
+    @cached_property
+    def waits(self) -> pl.DataFrame:
+        """What communication hid and what the ranks waited for one another: see `assay.metrics.wall.waits`."""
+        from assay.metrics.wall import waits
+
+        return waits(self)
+
+    @cached_property
+    def wall(self) -> Wall | Absent:
+        """The model of a step's time over the workers, or why there is none: see `assay.metrics.wall`."""
+        from assay.metrics.wall import wall
+
+        return wall(self)
 
     @cached_property
     def steady(self) -> Mapping[int, SteadyState]:

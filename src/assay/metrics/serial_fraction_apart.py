@@ -1,0 +1,44 @@
+"""Which share of a step on one worker does not get shorter, once communication is taken out?
+
+s of T(p) = T1 (s + (1 - s)/p) + c(p), with c(p) not fitted but predicted from the alpha and beta of the same record (`metrics.wall`).
+Amdahl's `serial_fraction` beside it calls all of that serial.  Cannot tell serial work from anything else that every worker does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from assay.metrics.base import ALL, Metric, Results
+from assay.metrics.estimate import Absent, Value
+from assay.metrics.measured import Measured
+from assay.metrics.wall import of_model
+from assay.stats.communication_wall import Curve, parameter
+from assay.units import FRACTION
+
+
+def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
+    """One fraction for the whole experiment."""
+    found = measured.wall
+    if isinstance(found, Absent):
+        return {ALL: found}
+    if measured.experiment.scaling.mode == "weak":
+        return {
+            ALL: Absent(
+                reason="not_applicable", detail="where work grows with the workers, serial and parallel work look alike"
+            )
+        }
+
+    def serial(curve: Curve) -> float:
+        return curve.serial
+
+    interval = parameter(found.fitted, measured.confidence, serial, found.others)
+    values = tuple(curve.serial for curve in found.fitted.curves)
+    return {
+        ALL: of_model(measured, found, interval, unit=FRACTION, name="serial_fraction_apart", how="s of", values=values)
+    }
+
+
+METRIC = Metric(
+    name="serial_fraction_apart", title="Serial fraction without communication", unit=FRACTION, kind="level", better="lower",
+    dimension="performance", formula="s of T1 (s + (1 - s)/p) + c(p)", compute=compute,
+)  # fmt: skip

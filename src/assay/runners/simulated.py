@@ -1,0 +1,264 @@
+"""What would a cluster's record look like, were the cluster exactly known?  Step times are computed, not measured.
+
+`workload.arguments` are `name=value`, the numbers of `stats.cluster.Cluster` and `steps`.  Every row is written as a real run's is,
+in columns; the time of day passes as fast as it can, the record's own clock by the simulated steps.  The record says everywhere that
+it is simulated: in its manifest, in the environment, in the placement of every launch and in the method of every row; the audit
+`simulated` makes its verdict INVALID, so that no number of it is ever quoted as measured.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, fields, replace
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from assay.errors import Problem, SpecError
+from assay.record.tables import arrow_schema
+from assay.runners import policy
+from assay.runners.base import LaunchRow, Outcome, RunContext, Runner
+from assay.runners.rows import check_written, launch_row, write_launch
+from assay.spec.experiment import Experiment
+from assay.spec.plan import PlannedLaunch
+from assay.stats.cluster import Cluster, Simulated, simulate
+from assay.units import NS_PER_S
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from assay.record.writer import StreamWriter
+
+SCRIPT: Final = "simulated"
+WORDS: Final = "computed by a simulator, not measured"
+STEPS: Final = 20
+ITEMS: Final = 1.0  # of a step on one worker: a unit of work is a step's
+AT_ONCE: Final = 32_768  # rows of a batch
+CALLED_STEPS: Final = 5  # whose collectives are written
+MOST_CALLS: Final = 200_000  # rows of collectives of a launch; with more they are left out
+SWEEP_BYTES: Final = tuple(2**power for power in range(10, 29, 2))  # of the calls outside of the steps, from 1 KiB
+SWEEP_CALLS: Final = 5
+PHASES: Final = {
+    "data_ns": 0.05,
+    "forward_ns": 0.30,
+    "backward_ns": 0.55,
+    "optimizer_ns": 0.10,
+}  # of a worker's computing
+
+READERS: Final[Mapping[str, Callable[[str], Any]]] = {
+    "int": int, "float": float, "bool": lambda said: {"True": True, "False": False}[said],
+}  # fmt: skip
+
+Columns = Mapping[str, Any]  # a column as an array, one number or word for all rows, or None
+Array = NDArray[np.float64]
+
+
+# ------------------------------------------------------------------------------------------------------ what is simulated
+
+
+def arguments(cluster: Cluster, steps: int) -> tuple[str, ...]:
+    """The words that say it in an experiment."""
+    return (*(f"{name}={value!r}" for name, value in asdict(cluster).items()), f"steps={steps}")
+
+
+def cluster_of(experiment: Experiment) -> tuple[Cluster, int]:
+    """The cluster and the steps of each launch.
+
+    Raises:
+        SpecError: an argument has another name, or its value makes no sense.
+    """
+    readers = {one.name: READERS[str(one.type)] for one in fields(Cluster)} | {"steps": int}
+    values: dict[str, Any] = {}
+    problems = []
+    for word in experiment.workload.arguments:
+        name, _, text = word.partition("=")
+        try:
+            values[name] = readers[name](text)
+        except (KeyError, ValueError):
+            problems.append(_problem(word, f"name=value with one of {', '.join(readers)}"))
+    steps = values.pop("steps", STEPS)
+    needed = [
+        one.name
+        for one in fields(Cluster)
+        if one.name in ("step_s", "serial", "alpha_s", "beta_s", "gradient") and one.name not in values
+    ]
+    problems += [_problem(f"no {name}", f"{name}=NUMBER") for name in needed if not problems]
+    if problems:
+        raise SpecError(tuple(problems), "the cluster")
+    cluster = replace(Cluster(**values), weak=experiment.scaling.mode == "weak")
+    if wrong := tuple(_wrong(cluster, steps)):
+        raise SpecError(wrong, "the cluster")
+    return cluster, steps
+
+
+def _problem(found: str, allowed: str) -> Problem:
+    return Problem(where="workload.arguments", found=found, allowed=allowed, mend="See: assay simulate --help")
+
+
+def _wrong(cluster: Cluster, steps: int) -> Iterator[Problem]:
+    limits: Mapping[str, tuple[float, float]] = {
+        "step_s": (1e-6, 1e6), "serial": (0.0, 1.0), "alpha_s": (0.0, 1e3), "beta_s": (0.0, 1.0), "gradient": (0.0, 1e15), "buckets": (1, 1e6),
+        "overlap": (0.0, 1.0), "jitter": (0.0, 2.0), "noise": (0.0, 2.0), "stragglers": (0.0, 1.0), "slowdown": (1.0, 1e6), "steps": (1, 1e6),
+    }  # fmt: skip
+    for name, value in {**asdict(cluster), "steps": steps}.items():
+        if name in limits and not limits[name][0] <= value <= limits[name][1]:
+            yield _problem(f"{name}={value:g}", f"{name} from {limits[name][0]:g} to {limits[name][1]:g}")
+
+
+def check(experiment: Experiment, folder: Path) -> None:
+    """Whether the cluster can be simulated.
+
+    Raises:
+        SpecError: it cannot.
+    """
+    cluster_of(experiment)
+    if experiment.faults:
+        raise SpecError((Problem(
+            where="faults", found="a fault", allowed="none in a simulated cluster", mend="Leave it out.",
+        ),), "the cluster")  # fmt: skip
+
+
+# ---------------------------------------------------------------------------------------------------------------- running
+
+
+def run(context: RunContext) -> Outcome:
+    """Write every launch that is not written yet."""
+    cluster, steps = cluster_of(context.experiment)
+    context.record.note(simulated={"what": WORDS, "steps": steps, **asdict(cluster)})
+    before = context.record.manifest["environment"]["before"] or {}
+    context.record.set_environment("before", {**before, "simulated": WORDS})
+    begin = context.clock.now_ns()
+    for number, planned in enumerate(policy.remaining(context.plan, context.rows), start=context.next_number):
+        if context.stop.count:
+            return Outcome(state="interrupted", reason=context.stop.reason)
+        context.show()
+        row = _launch(context, cluster, steps, planned, number, begin)
+        context.rows.append(row)
+        begin = row["end_ns"] + NS_PER_S
+    context.show()
+    return Outcome(state="complete", not_metered={"everything": "a simulated cluster has no counters"})
+
+
+def _launch(
+    context: RunContext, cluster: Cluster, steps: int, planned: PlannedLaunch, number: int, begin: int
+) -> LaunchRow:
+    """One launch from its own stream of random numbers: the same in any order."""
+    rng = np.random.default_rng([planned.seed, planned.block, planned.workers])
+    made = simulate(cluster, planned.workers, steps, rng)
+    ends = begin + np.rint(np.cumsum(made.step) * NS_PER_S).astype(np.int64)
+    starts = np.concatenate([[begin], ends[:-1]])
+    writer = context.record.writer(number)
+    _write(writer, "steps", _steps(made, number, planned.workers, starts, ends, weak=cluster.weak))
+    end = int(ends[-1])
+    if planned.workers > 1:
+        _write(writer, "communication", _communication(cluster, made, number))
+        _write_calls(writer, cluster, made, number, starts)
+        levels = [level for level in context.experiment.factor.levels if level > 1]
+        if planned.workers == min(levels):
+            end = _write_sweep(writer, cluster, number, planned.workers, end, rng)
+    utc = context.clock.utc() + timedelta(seconds=(begin - context.begun_ns) / NS_PER_S)
+    row = launch_row(
+        planned, launch=number, attempt=policy.attempt_of(planned.slot, context.rows), begin_ns=begin, end_ns=end,
+        begin_utc=utc.isoformat(timespec="milliseconds"), status="ok", reason="", exit_code=0, restarts=0,
+        placement=json.dumps({"simulated": WORDS}),
+    )  # fmt: skip
+    write_launch(writer, row, context.record.path)
+    check_written(writer, context.record.path)
+    return row
+
+
+def _by_rank(values: Array) -> NDArray[np.int64]:
+    """[steps, workers] in seconds as one column of nanoseconds, rank by rank: the order of the tables."""
+    return np.rint(values.T * NS_PER_S).astype(np.int64).ravel()
+
+
+def _keys(number: int, steps: int, workers: int) -> Columns:
+    return {
+        "launch": number, "incarnation": 0, "rank": np.repeat(np.arange(workers), steps), "step": np.tile(np.arange(steps), workers),
+    }  # fmt: skip
+
+
+def _steps(made: Simulated, number: int, workers: int, starts: Any, ends: Any, *, weak: bool) -> Columns:
+    exposed = _by_rank(made.exposed)
+    phases = {name: _by_rank(made.compute * share) for name, share in PHASES.items()}
+    phases["backward_ns"] = phases["backward_ns"] + exposed
+    return {
+        **_keys(number, len(made.step), workers), "begin_ns": np.tile(starts, workers), "end_ns": np.tile(ends, workers), **phases,
+        "checkpoint_ns": None, "exposed_comm_ns": exposed, "items": ITEMS if weak else ITEMS / workers, "method": "simulated",
+    }  # fmt: skip
+
+
+def _communication(cluster: Cluster, made: Simulated, number: int) -> Columns:
+    steps, workers = made.compute.shape
+    return {
+        **_keys(number, steps, workers), "method": "simulated", "total_ns": _by_rank(made.sent[:, np.newaxis] - made.entered),
+        "exposed_ns": _by_rank(made.exposed), "compute_ns": _by_rank(made.compute - made.entered), "bytes": round(cluster.gradient),
+    }  # fmt: skip
+
+
+def _write_calls(writer: StreamWriter, cluster: Cluster, made: Simulated, number: int, starts: Any) -> None:
+    """The all-reduces of the first steps: the buckets of a step one after the other, each waiting for the slowest."""
+    workers, buckets = made.compute.shape[1], cluster.buckets
+    steps = min(len(made.step), CALLED_STEPS, MOST_CALLS // (workers * buckets))
+    took = (made.sent - made.entered.max(axis=1)) / buckets
+    for step in range(steps):
+        for bucket in range(buckets):
+            ready = made.entered[step]
+            end = starts[step] + round(float(made.sent[step] - (buckets - 1 - bucket) * took[step]) * NS_PER_S)
+            _write(writer, "collectives", {
+                **_call(number, workers, step * buckets + bucket, round(cluster.gradient / buckets)), "group": "default", "step": step,
+                "phase": "backward", "begin_ns": starts[step] + np.rint(ready * NS_PER_S).astype(np.int64), "end_ns": end,
+            })  # fmt: skip
+
+
+def _write_sweep(
+    writer: StreamWriter, cluster: Cluster, number: int, workers: int, begin: int, rng: np.random.Generator
+) -> int:
+    """All-reduces of many sizes after the last step, as `assay comm` would time them. Gives the end of the last."""
+    now = begin
+    for place, nbytes in enumerate(SWEEP_BYTES * SWEEP_CALLS):
+        alone = replace(cluster, gradient=float(nbytes), buckets=1).transfer_s(workers)
+        luck = np.exp((cluster.jitter + cluster.noise) * rng.standard_normal())
+        end = now + max(1, round(float(alone * luck) * NS_PER_S))
+        _write(writer, "collectives", {
+            **_call(number, workers, place, nbytes), "group": "sweep", "step": None, "phase": "timed", "begin_ns": now, "end_ns": end,
+        })  # fmt: skip
+        now = end
+    return now
+
+
+def _call(number: int, workers: int, call: int, nbytes: int) -> Columns:
+    return {
+        "launch": number, "incarnation": 0, "rank": np.arange(workers), "call": call, "op": "all_reduce", "size": workers, "bytes": nbytes,
+        "dtype": "float32", "in_place": 1, "blocked_ns": None, "wrong": None, "fault": None, "method": "simulated",
+    }  # fmt: skip
+
+
+def _write(writer: StreamWriter, table: str, columns: Columns) -> None:
+    """Columns as record batches, a piece at a time."""
+    rows = max(len(column) for column in columns.values() if isinstance(column, np.ndarray))
+    for begin in range(0, rows, AT_ONCE):
+        writer.append_batch(table, _batch(table, columns, begin, min(AT_ONCE, rows - begin)))
+
+
+def _batch(table: str, columns: Columns, begin: int, rows: int) -> pa.RecordBatch:
+    import pyarrow as pa
+
+    schema = arrow_schema(table)
+    made = []
+    for field in schema:
+        column = columns.get(field.name)
+        if isinstance(column, np.ndarray):
+            made.append(pa.array(column[begin : begin + rows]).cast(field.type))
+        elif column is None:
+            made.append(pa.nulls(rows, field.type))
+        else:
+            made.append(pa.repeat(pa.scalar(column, field.type), rows))
+    return pa.RecordBatch.from_arrays(made, schema=schema)
+
+
+RUNNER = Runner(name="simulated", check=check, run=run)
