@@ -52,24 +52,36 @@ _WORDS = {
 def _signs(measured: Measured) -> pl.DataFrame:
     """(launch, configuration, one column per sign) of the timed launches with enough steps."""
     step = pl.col("step_s")
-    span = (pl.col("end_ns").max() - pl.col("begin_ns").min()) / 1e9
     per_launch = (
         measured.global_steps.join(measured.timed.select("launch", "configuration"), on="launch")
         .sort("launch", "step")
         .group_by("launch", "configuration", maintain_order=True)
         .agg(
-            pl.len().alias("steps"), span.alias("span"), step.sum().alias("inside"), step.last().alias("last"), step.median().alias("median"),
+            pl.len().alias("steps"), step.sum().alias("inside"), step.last().alias("last"), step.median().alias("median"),
             (pl.col("unknown_s") < -OVERLAP * step).mean().fill_null(0.0).alias("overlap"),
         )
         .filter(pl.col("steps") >= FEWEST_STEPS)
     )  # fmt: skip
-    paused = per_launch.join(_paused(measured), on="launch", how="left").with_columns(pl.col("paused").fill_null(0.0))
+    spanned = per_launch.join(_spans(measured), on="launch")
+    paused = spanned.join(_paused(measured), on="launch", how="left").with_columns(pl.col("paused").fill_null(0.0))
     return paused.select(
         "launch", "configuration",
         (pl.col("overlap") > 0.5).alias("steps_shorter_than_phases"),
         ((pl.col("last") > LAST_TO_MEDIAN * pl.col("median")) & (pl.col("last") > LAST_SHARE * pl.col("inside"))).alias("last_step_drains_queue"),
         (pl.col("span") - pl.col("inside") - pl.col("paused") > OUTSIDE * pl.col("span")).alias("time_outside_steps"),
     )  # fmt: skip
+
+
+def _spans(measured: Measured) -> pl.DataFrame:
+    """(launch, seconds from the first to the last step of the rank that took longest): moments of one host are subtracted, never of two."""
+    span = (pl.col("end_ns").max() - pl.col("begin_ns").min()) / 1e9
+    return (
+        measured.table("steps")
+        .group_by("launch", "rank")
+        .agg(span)
+        .group_by("launch")
+        .agg(pl.col("end_ns").max().alias("span"))
+    )
 
 
 def _paused(measured: Measured) -> pl.DataFrame:
