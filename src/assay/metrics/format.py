@@ -85,6 +85,9 @@ def scale_for(unit: str, magnitudes: Iterable[float], work: str = "items") -> Sc
     """
     largest = max((abs(m) for m in magnitudes if math.isfinite(m)), default=0.0)
     head, _, per = unit.partition("/")
+    if unit == "B/s":
+        scale = _prefixed("B", largest)
+        return Scale(factor=scale.factor, after=f"{scale.after}/s")
     if per and head in ("USD", *_PREFIXES):
         return _scale_per(head, per, largest, work)
     if unit in _PREFIXES:

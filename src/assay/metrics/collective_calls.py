@@ -1,0 +1,151 @@
+"""What do the rows of the table `collectives` say about the time of a call?  The fold that several metrics share.
+
+A *loop* is what lies between two barriers of a group: calls of one operation and size, made without a pause.  On a rank a call took
+(end of the last - begin of the first) / calls; the loop's time is that of the slowest rank, as nccl-tests has it with -a 3.  (The
+duration is each rank's own: no clock of another host enters.)  A launch's value is the median of its loops; the interval is
+between launches.  A loop in which a rank's data were wrong has no time: a wrong result is not fast.
+Other aggregations (fastest, mean, rank 0) can be made from the same rows.
+Cannot tell: how long a single call takes alone, with a pause before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+import polars as pl
+
+from assay.metrics.estimate import Absent, Estimate, Value
+from assay.metrics.format import count
+from assay.metrics.measured import Measured
+from assay.metrics.per_launch import no_launch, positive
+from assay.spec.collectives import Cell, asked_of, cells
+from assay.spec.plan import configuration_name
+
+KEY: Final = ("launch", "op", "in_place", "size", "bytes")  # size: of the group
+SIGNATURE: Final = "agg:median of loops|rank:slowest|convention:nccl-tests"
+HOW: Final = "median of the launch's loops of back-to-back calls on their slowest rank"
+
+
+def loops(rows: pl.DataFrame) -> pl.DataFrame:
+    """One row per loop of every launch: KEY, phase, loop, seconds (of a call, slowest rank), fastest_s, slowest, calls, wrong, checked.
+
+    `wrong` are calls with wrong elements on some rank, `checked` calls whose data some rank looked at.  A loop that not every
+    rank finished is left out.
+    """
+    ordered = rows.sort("launch", "rank", "incarnation", "group", "call")
+    who = ("launch", "rank", "incarnation", "group")
+    numbered = ordered.with_columns((pl.col("op") == "barrier").cast(pl.Int64).cum_sum().over(who).alias("loop"))
+    calls = numbered.filter((pl.col("op") != "barrier") & pl.col("phase").is_in(["warm_up", "timed"]))
+    within = ("launch", "incarnation", "group", "loop", "phase", "op", "in_place", "size", "bytes")
+    on_rank = calls.group_by(*within, "rank").agg(
+        pl.col("begin_ns").min(), pl.col("end_ns").max(), pl.len().alias("calls"), pl.col("end_ns").null_count().alias("open"),
+    )  # fmt: skip
+    seconds = on_rank.with_columns(((pl.col("end_ns") - pl.col("begin_ns")) / pl.col("calls") / 1e9).alias("seconds"))
+    ranked = seconds.filter(pl.col("open") == 0).sort("rank").group_by(within).agg(
+        pl.col("seconds").max(), pl.col("seconds").min().alias("fastest_s"), pl.col("rank").get(pl.col("seconds").arg_max()).alias("slowest"),
+        pl.len().alias("ranks"), pl.col("calls").max(),
+    )  # fmt: skip
+    data = calls.group_by(*within, "call").agg(
+        (pl.col("wrong") > 0).any().alias("bad"), pl.col("wrong").is_not_null().any().alias("seen"),
+    ).group_by(within).agg(pl.col("bad").sum().alias("wrong"), pl.col("seen").sum().alias("checked"))  # fmt: skip
+    whole = ranked.filter(pl.col("ranks") == pl.col("size")).join(data, on=within, nulls_equal=True)
+    return whole.sort("launch", "group", "loop")
+
+
+def timed_loops(measured: Measured) -> pl.DataFrame:
+    """`loops` of the timed phase of the timed launches, with block and configuration."""
+    launches = measured.timed.select("launch", "block", "configuration")
+    mine = measured.table("collectives").join(launches, on="launch", how="semi")
+    return loops(mine).filter(pl.col("phase") == "timed").join(launches, on="launch")
+
+
+def asked_cells(measured: Measured) -> tuple[Cell, ...]:
+    """Every cell that was asked for, worker counts ascending."""
+    asked = asked_of(measured.experiment)
+    return tuple(cell for level in measured.levels for cell in cells(asked, level))
+
+
+def per_launch(measured: Measured) -> Mapping[str, pl.DataFrame]:
+    """Name of the cell -> (launch, block, value in seconds, trials), in block order; loops with wrong data are left out."""
+    frame = timed_loops(measured)
+    found = frame.filter(pl.col("wrong") == 0).group_by("launch", "block", "op", "in_place", "size", "bytes").agg(
+        pl.col("seconds").median().alias("value"), pl.col("calls").sum().alias("trials")
+    ).sort("block", "launch")  # fmt: skip
+    parts = {
+        tuple(key): own for key, own in found.partition_by("op", "in_place", "size", "bytes", as_dict=True).items()
+    }
+    empty = found.clear()
+    return {
+        cell.name: parts.get((cell.op, int(cell.place == "in"), cell.workers, cell.nbytes), empty).select("launch", "block", "value", "trials")
+        for cell in asked_cells(measured)
+    }  # fmt: skip
+
+
+def missing(measured: Measured, cell: Cell) -> Absent:
+    """Why a cell has no time."""
+    name = configuration_name(cell.workers)
+    if measured.timed.filter(pl.col("configuration") == name).height == 0:
+        return no_launch(name)
+    if why := unsupported(measured).get((cell.op, cell.place, cell.workers)):
+        return Absent(
+            reason="not_applicable", detail=f"{asked_of(measured.experiment).backend} does not offer {cell.op}: {why}"
+        )
+    own = timed_loops(measured).filter(
+        (pl.col("op") == cell.op) & (pl.col("size") == cell.workers) & (pl.col("bytes") == cell.nbytes)
+        & (pl.col("in_place") == int(cell.place == "in"))
+    )  # fmt: skip
+    if own.height:
+        wrong = int(own["wrong"].sum())
+        return Absent(
+            reason="refused",
+            detail=f"the data of {count(wrong, 'timed calls')} were wrong; a wrong result has no speed",
+        )
+    return Absent(reason="not_measured", detail="no loop of it was finished by every rank")
+
+
+def unsupported(measured: Measured) -> dict[tuple[str, str, int], str]:
+    """(operation, placement, workers) -> why the engine does not offer it, in its own words."""
+    import json
+
+    events = measured.table("events").filter(pl.col("kind") == "not_supported")
+    workers = dict(measured.table("launches").select("launch", "workers").iter_rows())
+    found = {}
+    for launch, text in events.select("launch", "detail").iter_rows():
+        detail = json.loads(text)
+        found[str(detail.get("op")), str(detail.get("place")), workers[launch]] = str(detail.get("why"))
+    return found
+
+
+def over_cells(
+    measured: Measured, of: Callable[[Cell, Sequence[float]], Sequence[float]], *, unit: str, name: str
+) -> dict[str, Value]:
+    """One estimate per cell from its launch values, which `of` turns from seconds into something else."""
+    found: dict[str, Value] = {}
+    values = per_launch(measured)
+    for cell in asked_cells(measured):
+        rows = values[cell.name]
+        if rows.height == 0:
+            found[cell.name] = missing(measured, cell)
+        else:
+            numbers = of(cell, rows["value"].to_list())
+            made = positive(
+                numbers, measured.confidence, unit=unit, aggregate=HOW, name=name, n_trials=int(rows["trials"].sum())
+            )
+            found[cell.name] = with_definition(made, name, cell)
+    return found
+
+
+def with_definition(made: Estimate, name: str, cell: Cell) -> Estimate:
+    """The same number under a signature that says by which convention it is made."""
+    from dataclasses import replace
+
+    _, _, rest = made.signature.partition("|")
+    return replace(made, signature=f"{name}|{SIGNATURE}|ranks:{cell.workers}|{rest}")
+
+
+def a_group_of_one(cell: Cell) -> Absent | None:
+    """Bandwidths are those of links, and one rank has none."""
+    if cell.workers > 1:
+        return None
+    return Absent(reason="not_applicable", detail="one rank sends nothing, so there is no bandwidth")

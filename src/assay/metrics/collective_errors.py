@@ -1,0 +1,46 @@
+"""How many timed calls gave wrong data?
+
+collective_errors = timed calls of a cell with at least one wrong element on at least one rank.  Every call sends numbers that differ by
+rank, element and call, and the results of the timed calls themselves are compared to the last bit.  A count: exact.
+Cannot tell: whether other data (subnormal or infinite numbers, other element types) would come through as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import polars as pl
+
+from assay.metrics.base import Metric, Results
+from assay.metrics.collective_calls import asked_cells, missing, timed_loops
+from assay.metrics.estimate import Absent, Value
+from assay.metrics.measured import Measured
+from assay.metrics.per_launch import exact
+from assay.units import COUNT
+
+
+def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
+    """The count of each cell; Absent where no rank looked."""
+    sums = timed_loops(measured).group_by("op", "in_place", "size", "bytes").agg(
+        pl.col("wrong").sum(), pl.col("checked").sum(), pl.col("launch").n_unique().alias("launches")
+    )  # fmt: skip
+    known = {row[:4]: row[4:] for row in sums.iter_rows()}
+    found: dict[str, Value] = {}
+    for cell in asked_cells(measured):
+        wrong, checked, launches = known.get((cell.op, int(cell.place == "in"), cell.workers, cell.nbytes), (0, 0, 0))
+        if launches == 0:
+            found[cell.name] = missing(measured, cell)
+        elif checked == 0:
+            found[cell.name] = Absent(reason="not_measured", detail="no rank looked at the data of the timed calls")
+        else:
+            found[cell.name] = exact(
+                float(wrong), unit=COUNT, name="collective_errors", n_launches=launches, n_trials=checked,
+                how=f"every result of {checked} timed calls compared with what it must be",
+            )  # fmt: skip
+    return found
+
+
+METRIC = Metric(
+    name="collective_errors", title="Calls with wrong data", unit=COUNT, kind="count", better="lower", dimension="correctness",
+    formula="timed calls with a wrong element on some rank", compute=compute, about=("collectives",), primary=True,
+)  # fmt: skip
