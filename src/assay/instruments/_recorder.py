@@ -35,6 +35,7 @@ from assay.instruments._marks import Pause, Steps
 from assay.instruments._phases import NAMES, OPTIMIZER, HostPhases, Times
 from assay.instruments._self_cost import cost_per_step
 from assay.instruments._sink import Identity, LaunchSink, MemorySink, Sink, identity_from, process_start_ns
+from assay.instruments._work import WorkOfAStep
 
 _NOTHING: AbstractContextManager[None] = nullcontext()
 _P = ParamSpec("_P")
@@ -73,6 +74,7 @@ class Recorder(Probe):
         self._phases: HostPhases | CudaPhases = HostPhases(now, self._step_row)
         self._named: Mapping[str, AbstractContextManager[None]] = self._phases.named
         self._later: Later | None = None  # what a GPU still owes
+        self._work: WorkOfAStep | None = None  # what counts the first step's operations
         self._entered = 0
         self._watch: _model.Watch | None = None
         self._hash_ns = 0
@@ -106,6 +108,8 @@ class Recorder(Probe):
         self._loop += 1
         self._epoch = int(epoch)
         self._step = max(self._step, int(start))
+        if self._work is not None:
+            self._named = self._work.begin(self._named, None if self._watch is None else self._watch.device)
         self.turn()
 
     def turn(self) -> None:
@@ -114,6 +118,9 @@ class Recorder(Probe):
             now = self._now()
             if self._in_step:
                 self._end_step(now)
+            if self._work is not None and self._work.told:
+                self._named, self._work = self._work.finish(self._event), None
+                now = self._now()
             if self._saved:
                 self._saved = False
                 self._sink.flush()
@@ -215,6 +222,8 @@ class Recorder(Probe):
         self._step = step + 1
         self._marks_optimizer = self._marks_optimizer or self._phases.seen[OPTIMIZER]
         self._phases.finish((step, self._begin, end, self._data, self._pause, self._exposed, self._items))
+        if self._work is not None:
+            self._work.tell(step, self._items)
         self._sink.step(step + 1, end)
         if self._later is not None:
             self._later.poll()
@@ -441,6 +450,11 @@ class Recorder(Probe):
 
     # ------------------------------------------------------------------ begin and end
 
+    def counts_work(self, environ: Mapping[str, str]) -> None:
+        """Count the operations of the first step, where the launch asks for it."""
+        if environ.get("ASSAY_FLOPS") == "1":
+            self._work = WorkOfAStep(measures_peak=environ.get("ASSAY_PEAK") == "measured")
+
     def begin(self, cost_ns: float, calibration_steps: int) -> None:
         """Record the start of this worker and what the probe costs here."""
         detail = {"pid": os.getpid(), "world_size": self.workers, "process_start_ns": process_start_ns()}
@@ -517,6 +531,7 @@ def open_recorder(folder: str, environ: Mapping[str, str], *, on_close: Callable
     cost, steps = cost_per_step(Recorder(identity, MemorySink()))
     sink = LaunchSink(Path(folder), identity, flush_s=float(environ.get("ASSAY_FLUSH_S") or 0.5))
     recorder = Recorder(identity, sink, on_close=on_close)
+    recorder.counts_work(environ)
     recorder.begin(cost, steps)
     atexit.register(_end_at_exit, recorder)
     return recorder

@@ -46,6 +46,8 @@ def request_for(context: RunContext, job: Job, environment: dict[str, str]) -> R
         "ASSAY_LAUNCH_DIR": str(folder), "ASSAY_LAUNCH": str(job.number), "ASSAY_SEED": str(planned.seed),
         "ASSAY_FLUSH_S": str(FLUSH_S if planned.role == "timed" else FLUSH_FAULT_S),
     }  # fmt: skip
+    if experiment.flops.convention != "none":
+        own |= {"ASSAY_FLOPS": "1", "ASSAY_PEAK": experiment.flops.peak}
     inner = worker_environment(environment, experiment.launcher, {**experiment.workload.environment, **own})
     if experiment.workload.attach:
         inner = injected.into(inner)

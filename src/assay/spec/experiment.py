@@ -23,6 +23,7 @@ from pydantic import (
 from assay.errors import SpecError
 from assay.spec.collectives import Collectives
 from assay.spec.explain import explain
+from assay.spec.flops import Flops
 from assay.spec.model import NAME_PATTERN, Model, Words, listed
 from assay.spec.rules import AT_MOST, LAUNCHES, contradictions
 from assay.spec.serving import Serving
@@ -478,6 +479,7 @@ class Experiment(Model):
     gates: Gates = Gates()
     prices: Prices | None = Field(None, description="Leave out and cost is shown as not measured.")
     energy: Energy = Energy()
+    flops: Flops = Flops()
     faults: Annotated[tuple[Fault, ...], BeforeValidator(listed)] = Field(
         (), description="Fault launches, in addition to the timed ones."
     )

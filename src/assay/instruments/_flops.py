@@ -1,0 +1,282 @@
+"""How many floating-point operations does a training step ask of this rank?  The first step's products, counted as they are called.
+
+Counted are the operations that PyTorch's own counter knows (`torch.utils.flop_counter`): matrix products, convolutions and attention,
+in the forward and the backward pass, by the shapes they are called with; a multiplication with its addition is 2.  Element-wise work
+is not counted, as in every convention.  What is different from that counter:
+* attention on processors is counted too (torch 2.13 does not know its name and says 0);
+* what is computed a second time only to save memory (activation checkpointing; the scores in the backward pass of fused attention)
+  is told apart: it is work of the hardware and not of the model;
+* the precision of each product and the device that made it are kept, for there is no peak without them;
+* no module is hooked: shapes are seen by a dispatch mode round the forward and the backward phase, which changes no number.
+Causal attention is counted whole, as in PaLM.  Only a step that is not timed is counted: the first.
+
+Cannot tell: what torch.compile has taken in (the mode would make it run uncompiled, so nothing is counted); kernels outside of
+torch's dispatcher; the optimizer's own products; a forward pass outside of modules and phases (then there is no number: the
+backward pass of what was seen takes at most twice its operations).
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections import Counter as Sums
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
+from math import prod
+from types import FrameType
+from typing import Any, Final
+
+CONVENTION: Final = "counter"
+MOST_BACKWARD: Final = 2.01  # backward / forward operations, above which a part of the forward pass was not seen
+COUNTED_PHASES: Final = ("forward", "backward")
+# Namespaces whose operators move or reduce data and multiply nothing, or are made of what is counted.
+_NO_PRODUCTS: Final = frozenset({
+    "aten", "prim", "prims", "c10d", "_c10d_functional", "c10d_functional", "_c10d_functional_autograd", "profiler", "fsdp",
+    "_dtensor", "streams", "symm_mem",
+})  # fmt: skip
+_KNOWN_TO_MULTIPLY: Final = (
+    "rnn",
+    "lstm",
+    "gru",
+    "sparse_mm",
+    "_sparse",
+    "int_mm",
+    "_scaled_grouped_mm",
+    "_grouped_mm",
+    "_weight_int",
+)
+_LAYOUT: Final = frozenset({
+    "sym_is_contiguous", "is_contiguous", "is_strides_like_format", "is_non_overlapping_and_dense", "size", "sym_size", "stride",
+    "sym_stride", "storage_offset", "sym_storage_offset", "numel", "sym_numel", "dim", "layout",
+})  # fmt: skip
+
+
+class StepCounter:
+    """Counts the operations of the forward and backward phases that are entered through `counted`."""
+
+    def __init__(self, torch: Any) -> None:
+        self._torch = torch
+        self._registry: Mapping[Any, Callable[..., int]] = _registry()
+        self._mode = _mode(torch, self)
+        self._phases: list[str] = []  # under way, the innermost last
+        self._counting = False
+        self.sums: Sums[tuple[str, str, str]] = Sums()  # (phase or recomputed, device, precision) -> operations
+        self.unknown: set[str] = set()  # operators that may multiply and are not counted
+        self.trouble = ""
+
+    def counted(self, named: Mapping[str, AbstractContextManager[None]]) -> dict[str, AbstractContextManager[None]]:
+        """The same phases; those that compute are counted while they last."""
+        return {name: _Counted(phase, self, name) if name in COUNTED_PHASES else phase for name, phase in named.items()}
+
+    def begin(self, phase: str) -> None:
+        """A phase begins."""
+        self._phases.append(phase)
+        if len(self._phases) > 1 or self.trouble:
+            return
+        if self._compiles():
+            self.trouble = "the model is compiled by torch.compile, into which the counter cannot see"
+            return
+        self._mode.__enter__()
+        self._counting = True
+
+    def end(self) -> None:
+        """It ends."""
+        if self._phases:
+            self._phases.pop()
+        if not self._phases and self._counting:
+            self._counting = False
+            self._mode.__exit__(None, None, None)
+
+    def _compiles(self) -> bool:
+        frames: Any = sys.modules.get("torch._dynamo.eval_frame")
+        return any(
+            map(callable, getattr(frames, "cached_backends", {}).values())
+        )  # None: made by torch._dynamo.disable
+
+    # ---- what an operator does
+
+    def saw(self, function: Any, out: Any, arguments: Sequence[Any], words: Mapping[str, Any]) -> None:
+        """An operator was called, and this came of it."""
+        try:
+            self._saw(function, out, arguments, words)
+        except Exception as error:  # a shape that the formula does not expect
+            self.trouble = self.trouble or f"{function}: {type(error).__name__}: {error}"
+
+    def _saw(self, function: Any, out: Any, arguments: Sequence[Any], words: Mapping[str, Any]) -> None:
+        packet, name = function._overloadpacket, str(function).removesuffix(".default")
+        if "scaled_dot_product" in name and "fused_attention" not in name:
+            own, again = _attention([a.shape for a in arguments if hasattr(a, "shape")], backward="backward" in name)
+        elif packet in self._registry:
+            own, again = int(self._registry[packet](*arguments, **words, out_val=out)), 0
+            if "attention_backward" in name:
+                own, again = own * 4 // 5, own - own * 4 // 5
+        else:
+            if function.namespace not in _NO_PRODUCTS or any(word in name for word in _KNOWN_TO_MULTIPLY):
+                self.unknown.add(name)
+            return
+        tensor = next(_tensors(arguments), None)
+        if tensor is None or tensor.device.type == "meta":
+            return
+        where = (str(tensor.device), self._precision(tensor, "conv" in name))
+        phase = self._phases[-1] if self._phases else "backward"
+        if phase == "backward" and self._torch.is_grad_enabled() and _computes_again():
+            phase = "recomputed"
+        self.sums[(phase, *where)] += own
+        if again:
+            self.sums[("recomputed", *where)] += again
+
+    def _precision(self, tensor: Any, convolution: bool) -> str:
+        """As in `metrics/peaks.toml`: the element type, but tf32 where a GPU may round the factors to it."""
+        name = str(tensor.dtype).removeprefix("torch.")
+        if name == "float32" and tensor.device.type == "cuda":
+            backends = self._torch.backends
+            with suppress(Exception):  # two ways of asking must not be mixed in a process
+                asked = backends.cudnn.conv.fp32_precision if convolution else backends.cuda.matmul.fp32_precision
+                if asked != "none":
+                    return "tf32" if asked == "tf32" else "float32"
+            with suppress(Exception):
+                allowed = backends.cudnn.allow_tf32 if convolution else backends.cuda.matmul.allow_tf32
+                return "tf32" if allowed else "float32"
+        return "float8" if name.startswith("float8") else name
+
+    # ---- what came of it
+
+    def detail(self, items: float | None) -> tuple[float | None, dict[str, Any]]:
+        """The model's operations, None with a reason if they are not known, and what else there is to say."""
+        phases: Sums[str] = Sums()
+        parts: Sums[tuple[str, str]] = Sums()
+        for (phase, device, precision), flops in self.sums.items():
+            phases[phase] += flops
+            if phase != "recomputed":
+                parts[(device, precision)] += flops
+        names = {device: device_name(self._torch, device) for device, _ in parts}
+        by = [
+            {"device": d, "name": names[d], "precision": p, "flops": flops} for (d, p), flops in sorted(parts.items())
+        ]
+        why = self._why_absent(phases)
+        told = {
+            "convention": CONVENTION, "forward": phases["forward"], "backward": phases["backward"],
+            "recomputed": phases["recomputed"], "by": by, "items": items, "uncounted": sorted(self.unknown), "absent": why,
+        }  # fmt: skip
+        return (None if why else float(phases["forward"] + phases["backward"])), told
+
+    def _why_absent(self, phases: Mapping[str, int]) -> str:
+        if self.trouble:
+            return self.trouble
+        if self.unknown:
+            return f"it calls {', '.join(sorted(self.unknown))}, whose operations the counter does not know"
+        if not phases.get("forward", 0):
+            return "no product was seen in a forward pass"
+        if phases.get("backward", 0) > MOST_BACKWARD * phases["forward"]:
+            return (
+                "the backward pass took more than twice the operations of the forward passes that were seen: a part of the forward "
+                "pass runs outside of modules, or gradients are differentiated again"
+            )
+        return ""
+
+
+class _Counted:
+    """A phase whose operations are counted."""
+
+    __slots__ = ("_counter", "_name", "_phase")
+
+    def __init__(self, phase: AbstractContextManager[None], counter: StepCounter, name: str) -> None:
+        self._phase, self._counter, self._name = phase, counter, name
+
+    def __enter__(self) -> None:
+        self._phase.__enter__()
+        self._counter.begin(self._name)
+
+    def __exit__(self, *what: Any) -> None:
+        self._counter.end()
+        self._phase.__exit__(*what)
+
+
+def _mode(torch: Any, counter: StepCounter) -> Any:
+    base: Any = importlib.import_module("torch.utils._python_dispatch").TorchDispatchMode
+
+    plain = torch.Tensor.__torch_dispatch__
+
+    class Mode(base):  # type: ignore[misc]
+        supports_higher_order_operators = True
+
+        @classmethod
+        def _should_skip_dynamo(cls) -> bool:
+            """Hiding from torch.compile would import it, a second's work; a model that it compiled is not counted."""
+            return False
+
+        def __torch_dispatch__(self, function: Any, types: Any, arguments: Any = (), words: Any = None) -> Any:
+            words = words or {}
+            if isinstance(function, torch._ops.HigherOrderOperator):
+                counter.unknown.add(str(function))
+                return function(*arguments, **words)
+            layout = function._overloadpacket.__name__ in _LAYOUT
+            if layout or any(one.__torch_dispatch__ is not plain for one in types if issubclass(one, torch.Tensor)):
+                return NotImplemented  # the kind of tensor says what it is made of, and that is counted
+            out = function(*arguments, **words)
+            counter.saw(function, out, arguments, words)
+            return out
+
+    return Mode()
+
+
+def _registry() -> Mapping[Any, Callable[..., int]]:
+    from torch.utils.flop_counter import flop_registry
+
+    return flop_registry
+
+
+def _computes_again() -> bool:
+    """Whether activations are computed again: by torch's checkpointing or by one that bears its name."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        code = frame.f_code
+        if "checkpoint" in code.co_filename or "recompute" in code.co_name:
+            return True
+        frame = frame.f_back
+    return False
+
+
+def _attention(shapes: Sequence[Sequence[int]], *, backward: bool) -> tuple[int, int]:
+    """Operations of scaled dot-product attention, and those that are made again; keys may have fewer heads than queries.
+
+    Forward: scores = q k^T, out = scores v.  Backward: the gradients of v and of the scores, of q and of k; fused kernels
+    compute the scores again.  The backward pass gets the gradient of `out` before q, k and v.
+    """
+    query, key, value = shapes[1:4] if backward else shapes[:3]
+    pairs = 2 * prod(query[:-1]) * key[-2]
+    scores, out = pairs * query[-1], pairs * value[-1]
+    return (2 * (scores + out), scores) if backward else (scores + out, 0)
+
+
+def _tensors(values: Iterable[Any]) -> Iterator[Any]:
+    for value in values:
+        if hasattr(value, "device") and hasattr(value, "dtype") and getattr(value, "is_floating_point", lambda: True)():
+            yield value
+        elif isinstance(value, list | tuple):
+            yield from _tensors(value)
+
+
+def device_name(torch: Any, device: str) -> str:
+    """What a device calls itself; a processor by its model."""
+    kind = device.partition(":")[0]
+    try:
+        if kind == "cuda":
+            return str(torch.cuda.get_device_name(device))
+        if kind == "cpu":
+            return _processor()
+        return str(getattr(torch, kind).get_device_name(device))
+    except Exception:
+        return kind
+
+
+def _processor() -> str:
+    from pathlib import Path
+
+    with suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    import platform
+
+    return platform.processor() or "cpu"

@@ -1,0 +1,50 @@
+"""How many floating-point operations does a model need to train on one token?  Four published conventions, each by its name.
+
+A multiplication with its addition is 2 operations; the backward pass is twice the forward pass.  Per token, with N parameters,
+L layers, H heads of size Q, h the hidden size, T the length of a sequence and V the vocabulary:
+
+    palm           6 N + 12 L H Q T                                 all parameters, full attention
+    torchtitan     6 (N - N_embedding) + 6 L H (d_qk + d_v) T       without the embedding's table, full attention
+    megatron       12 L h^2 ((1 + G/H + T/(2h)) r + g F/h + V/(2Lh))   half of the attention, for it is causal; r = H Q/h
+    megatron_2021  72 L h^2 (1 + T/(6h) + V/(12 L h)); with all activations computed again 96 and V/(16 L h)
+
+F is the width of the feed-forward layer, g is 3/2 where it is gated (SwiGLU) and else 1, G the groups of keys and values.
+The same model and speed give different numbers under each: they are never compared with one another.
+Sources: Chowdhery et al., PaLM, arXiv 2204.02311, appendix B; torchtitan `models/utils.py`; Megatron-LM `training/training.py`;
+Narayanan et al., arXiv 2104.04473, equation 3 and its appendix.
+Cannot tell: experts that were not asked (a mixture), padding, what a script really computes; that is what the counter is for.
+"""
+
+from __future__ import annotations
+
+
+def palm(*, parameters: float, layers: int, heads: int, head_dim: int, sequence: int) -> float:
+    """Operations per token by PaLM, appendix B."""
+    return 6.0 * parameters + 12.0 * layers * heads * head_dim * sequence
+
+
+def torchtitan(
+    *, parameters: float, embedding_parameters: float, layers: int, heads: int, sequence: int, qk_dim: int, v_dim: int
+) -> float:
+    """Operations per token by torchtitan; it is PaLM's where `qk_dim` = `v_dim` and the embedding has no parameters."""
+    return 6.0 * (parameters - embedding_parameters) + 6.0 * layers * heads * (qk_dim + v_dim) * sequence
+
+
+def megatron(
+    *, layers: int, hidden: int, heads: int, head_dim: int, groups: int, feed_forward: int, gated: bool,
+    vocabulary: int, sequence: int,
+) -> float:  # fmt: skip
+    """Operations per token by Megatron-LM: half of the attention's products, for a causal mask needs no more."""
+    ratio = heads * head_dim / hidden
+    attention = (1.0 + groups / heads + sequence / (2.0 * hidden)) * ratio
+    own = feed_forward / hidden * (1.5 if gated else 1.0)
+    return 12.0 * layers * hidden**2 * (attention + own + vocabulary / (2.0 * layers * hidden))
+
+
+def megatron_2021(
+    *, layers: int, hidden: int, vocabulary: int, sequence: int, recomputed: bool = False
+) -> float:  # fmt: skip
+    """Operations per token by the Megatron paper of 2021; `recomputed`: with every activation computed twice, as it did."""
+    passes = 96.0 if recomputed else 72.0
+    logits = 16.0 if recomputed else 12.0
+    return passes * layers * hidden**2 * (1.0 + sequence / (6.0 * hidden) + vocabulary / (logits * layers * hidden))
