@@ -181,11 +181,14 @@ def _redone(steps: pl.DataFrame) -> pl.DataFrame:
 
 def _without_excess(steps: pl.DataFrame, events: pl.DataFrame, struck: pl.DataFrame) -> pl.DataFrame:
     """What first steps, and steps during a fault that lasts, take beyond the rank's median is not productive."""
-    usual = pl.col("productive").filter("counted").median().over(_KEY).fill_null(0).cast(pl.Int64)
-    broken = steps.join(_windows(events, struck), on="launch", how="left").with_columns(
-        _first=pl.col("begin_ns") == pl.col("begin_ns").min().over(_LIFE),
-        _excess=(pl.col("productive") - usual).clip(lower_bound=0),
-        _hit=((pl.col("begin_ns") < pl.col("_until")) & (pl.col("end_ns") > pl.col("_since"))).fill_null(value=False),
+    hit = ((pl.col("begin_ns") < pl.col("_until")) & (pl.col("end_ns") > pl.col("_since"))).fill_null(value=False)
+    usual = (
+        pl.col("productive").filter(pl.col("counted") & ~pl.col("_hit")).median().over(_KEY).fill_null(0).cast(pl.Int64)
+    )
+    broken = (
+        steps.join(_windows(events, struck), on="launch", how="left")
+        .with_columns(_first=pl.col("begin_ns") == pl.col("begin_ns").min().over(_LIFE), _hit=hit)
+        .with_columns(_excess=(pl.col("productive") - usual).clip(lower_bound=0))
     )
     excess, victim = pl.col("_excess"), pl.col("rank") == pl.col("_victim")
     taken = broken.with_columns(

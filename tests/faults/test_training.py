@@ -1,0 +1,182 @@
+"""Real processes, struck in every way: where did the rank-seconds go, against what was done to them?"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from assay.errors import EnvironmentLacks, SpecError
+from assay.faults import slow, throttle
+from assay.faults.base import Victim
+from assay.metrics.measured import Measured, from_record
+from assay.metrics.partition import CATEGORIES, partition
+from assay.metrics.recovery import recoveries
+from assay.record.reader import open_record
+from assay.runners.base import run
+from assay.runners.training import check
+from assay.spec.experiment import Fault as Asked
+from assay.spec.load import from_mapping
+from assay.spec.plan import PlannedFault
+
+COUPLED = Path(__file__).with_name("coupled.py")
+STOPPED_S, SLOWED_S, SHARE = 1.0, 1.5, 0.2
+
+
+@cache
+def can_be_slowed() -> bool:
+    try:
+        slow.check_training(Asked(kind="slow"))
+    except EnvironmentLacks:
+        return False
+    return True
+
+
+@pytest.fixture(scope="module")
+def struck(tmp_path_factory: pytest.TempPathFactory) -> Measured:
+    folder = tmp_path_factory.mktemp("struck")
+    faults: list[dict[str, Any]] = [
+        {"kind": "stop", "at_step": 15, "rank": 1, "for_s": STOPPED_S},
+        {"kind": "kill", "during": "checkpoint", "after_checkpoints": 1},
+        {"kind": "kill", "at_step": 15, "rank": 1},
+    ]
+    if can_be_slowed():
+        faults.append({"kind": "slow", "at_step": 15, "rank": 1, "for_s": SLOWED_S, "share": SHARE})
+    asked = from_mapping({
+        "name": "struck", "workload": {"script": str(COUPLED), "arguments": [str(folder / "notes"), "40", "10", "30"]},
+        "factor": {"levels": [2]}, "launches": {"per_configuration": 1}, "launcher": {"kind": "plain"}, "faults": faults,
+        "limits": {"grace_s": 1.0, "launch_timeout_s": 60.0},
+    })  # fmt: skip
+    return from_record(open_record(run(asked, folder=folder, root=folder / "records")))
+
+
+def of_kind(measured: Measured, kind: str, place: int = 0) -> tuple[dict[str, Any], pl.DataFrame]:
+    """The fault event of the place-th launch with such a fault, and its partition in seconds."""
+    events = measured.table("events").filter(pl.col("kind") == "fault").sort("launch")
+    found = [row for row in events.to_dicts() if f'"fault": "{kind}"' in row["detail"]][place]
+    launches = measured.table("launches").filter(launch=found["launch"])
+    return found, partition(measured, launches).with_columns(pl.col(list(CATEGORIES)) / 1e9)
+
+
+@pytest.mark.survival
+def test_every_launch_went_to_its_end_and_every_rank_second_has_one_category(struck: Measured) -> None:
+    launches = struck.table("launches")
+    assert launches.select("status", "reason").unique().rows() == [("ok", "")]
+    parts = partition(struck, launches)
+    assert parts.select((pl.sum_horizontal(*CATEGORIES) == pl.col("wall_ns")).all()).item()
+    assert parts.select(pl.min_horizontal(*CATEGORIES).min()).item() >= 0
+    # What nothing explains: here the probe's own end, and what the script does after its last step.
+    assert parts.select((pl.col("unknown") / pl.col("wall_ns")).max()).item() < 0.25
+
+
+@pytest.mark.survival
+def test_a_stop_is_idle_for_its_victim_and_waiting_for_the_other(struck: Measured) -> None:
+    found, parts = of_kind(struck, "stop")
+    assert (found["step"], found["rank"]) == (pytest.approx(15, abs=3), 1)
+    victim, other = parts.filter(rank=1).row(0, named=True), parts.filter(rank=0).row(0, named=True)
+    assert victim["idle"] >= STOPPED_S - 0.05
+    assert other["straggler_wait"] == pytest.approx(STOPPED_S, abs=0.5)
+    assert victim["recompute"] == victim["restart"] == 0.0
+    [end] = (
+        struck.table("events")
+        .filter((pl.col("kind") == "fault_end") & (pl.col("launch") == found["launch"]))
+        .to_dicts()
+    )
+    assert (end["ns"] - found["ns"]) / 1e9 == pytest.approx(STOPPED_S, abs=0.5)
+
+
+@pytest.mark.survival
+@pytest.mark.skipif(not can_be_slowed(), reason="no control group may be made here")
+def test_a_slowed_rank_holds_the_other_up(struck: Measured) -> None:
+    _, parts = of_kind(struck, "slow")
+    # A fifth of a processor is left to the victim for 1.5 s of the launch, and the other waits for it at every step.
+    assert parts.filter(rank=1)["idle"].item() > 0.05
+    assert parts.filter(rank=0)["straggler_wait"].item() > 0.05
+    assert parts["recompute"].to_list() == [0.0, 0.0]
+
+
+@pytest.mark.survival
+def test_a_worker_killed_while_it_saves_loses_the_steps_since_the_checkpoint_before(struck: Measured) -> None:
+    found, parts = of_kind(struck, "kill", 0)
+    assert found["rank"] == 0  # the one that saves
+    [recovery] = [one for one in recoveries(struck) if one.launch == found["launch"]]
+    # Steps 10 to 19: the checkpoint after 20 was never there. The victim is inside of step 19, which the other may have finished.
+    assert recovery.steps_lost in (9, 10)
+    assert (parts["recompute"] > 9 * 0.010).all()
+
+
+@pytest.mark.survival
+def test_recovery_takes_what_the_parts_say(struck: Measured) -> None:
+    found, parts = of_kind(struck, "kill", 1)
+    assert found["rank"] == 1
+    [recovery] = [one for one in recoveries(struck) if one.launch == found["launch"]]
+    assert recovery.resumed_ns is not None
+    other = parts.filter(rank=0).row(0, named=True)
+    gap = (recovery.resumed_ns - recovery.fault_ns) / 1e9
+    assert other["detect"] + other["restart"] + other["reload"] == pytest.approx(gap, abs=0.5)
+
+
+# ---- throttle
+
+
+def planned(interface: str, rate_mbit: float = 10.0) -> PlannedFault:
+    asked = Asked(kind="throttle", interface=interface, rate_mbit=rate_mbit)
+    return PlannedFault(kind="throttle", rank=0, after_checkpoints=0, delay_steps=1, signal="KILL", training=asked)
+
+
+@cache
+def has_namespaces() -> bool:
+    if not all(shutil.which(one) for one in ("unshare", "nsenter", "tc")):
+        return False
+    return subprocess.run(["unshare", "--net", "true"], capture_output=True, check=False).returncode == 0
+
+
+@pytest.mark.skipif(not has_namespaces(), reason="no network namespace may be made here, or there is no tc (iproute2)")
+def test_a_throttled_interface_is_held_back_in_the_victims_own_network_and_freed() -> None:
+    words = ["unshare", "--net", sys.executable, "-S", "-c", "print(flush=True); input()"]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+
+        def rules() -> str:
+            line = ["nsenter", "-t", str(process.pid), "-n", "tc", "qdisc", "show", "dev", "lo"]
+            return subprocess.run(line, capture_output=True, text=True, check=True).stdout
+
+        undo = throttle.strike(Victim(pid=process.pid, rank=0), planned("lo", 20.0))
+        assert "tbf" in rules()
+        assert "rate 20Mbit" in rules()
+        with pytest.raises(OSError, match="held back already, by a rule of kind tbf"):
+            throttle.strike(Victim(pid=process.pid, rank=0), planned("lo"))
+        undo()
+        assert "tbf" not in rules()
+        with pytest.raises(OSError, match="nowhere0"):
+            throttle.strike(Victim(pid=process.pid, rank=0), planned("nowhere0"))
+        process.communicate(b"\n")
+
+
+# ---- bad input
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        ({"kind": "reset"}, r"faults\[0\].kind: found 'reset'; allowed: a kind that strikes a training: command, kill, slow, stop, throttle"),
+        ({"kind": "kill", "rank": 2}, r"faults\[0\].rank: found 2; allowed: 0 to 1, for 2 workers"),
+        ({"kind": "command"}, r"faults\[\].command: found nothing"),
+        ({"kind": "throttle"}, r"faults\[\].interface: found nothing.*This machine has:"),
+    ],
+)  # fmt: skip
+def test_a_fault_that_cannot_strike_a_training_is_refused_before_anything_starts(
+    fault: dict[str, Any], words: str
+) -> None:
+    asked = from_mapping({
+        "name": "x", "workload": {"script": str(COUPLED)}, "factor": {"levels": [2]}, "launcher": {"kind": "plain"}, "faults": [fault],
+    })  # fmt: skip
+    with pytest.raises(SpecError, match=words):
+        check(asked, COUPLED.parent)
