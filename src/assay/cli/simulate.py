@@ -10,8 +10,9 @@ from assay.cli.base import Verb
 
 if TYPE_CHECKING:
     from assay.errors import Problem
+    from assay.runners.cluster import Cluster
     from assay.spec.experiment import Experiment
-    from assay.stats.cluster import Cluster
+    from assay.stats.communication_wall import Curve
 
 BITS = 8.0
 GIGA = 1e9
@@ -90,10 +91,10 @@ def asked(arguments: argparse.Namespace) -> tuple[Cluster, Experiment]:
         SpecError: a flag makes no sense.
     """
     from assay.errors import SpecError
+    from assay.runners.cluster import Cluster
     from assay.runners.simulated import SCRIPT
     from assay.runners.simulated import arguments as words
     from assay.spec.experiment import Experiment, Factor, Gates, Launches, Noise, Scaling, Workload
-    from assay.stats.cluster import Cluster
 
     problems: list[Problem] = []
     levels: tuple[int, ...] = (1,)
@@ -131,9 +132,8 @@ def asked(arguments: argparse.Namespace) -> tuple[Cluster, Experiment]:
 def answer(cluster: Cluster, levels: tuple[int, ...]) -> str:
     """What follows from the cluster in closed form, as a table and a sentence."""
     from assay.metrics.format import given
-    from assay.stats.communication_wall import of_cluster
 
-    curve = of_cluster(cluster)
+    curve = curve_of(cluster)
     lines = [
         "SIMULATED, not measured. What follows from the numbers given:",
         "  workers          step   communication   speedup  efficiency",
@@ -156,6 +156,17 @@ def answer(cluster: Cluster, levels: tuple[int, ...]) -> str:
     if cluster.stragglers:
         lines.append("The table leaves the stragglers out; the record has them.")
     return "\n".join([*lines, ""])
+
+
+def curve_of(cluster: Cluster) -> Curve:
+    """The model of a cluster of which everything is known, without its stragglers."""
+    from assay.stats.communication_wall import Curve
+
+    parallel_s = cluster.step_s * (1.0 - cluster.serial)
+    return Curve(
+        serial_s=cluster.step_s * cluster.serial, parallel_s=parallel_s, hideable_s=parallel_s * cluster.overlap,
+        spread=cluster.jitter, weak=cluster.weak, total=lambda p: cluster.transfer_s(p),
+    )  # fmt: skip
 
 
 def worker_counts(text: str) -> tuple[int, ...]:

@@ -22,9 +22,9 @@ from assay.metrics.measured import Measured
 from assay.metrics.per_launch import in_blocks
 from assay.metrics.speedup import time_basis
 from assay.stats.affine_fit import Affine
-from assay.stats.cluster import spread_of
 from assay.stats.communication_wall import LEAST_POINTS, Fitted, fit
 from assay.stats.intervals import Interval
+from assay.stats.slowest import spread_of
 from assay.units import NS_PER_S
 
 METHODS: Final = ("simulated", "unsynchronised", "kineto", "group", "ddp_logging", "engine")  # the most direct first

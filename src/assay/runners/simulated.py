@@ -1,6 +1,6 @@
 """What would a cluster's record look like, were the cluster exactly known?  Step times are computed, not measured.
 
-`workload.arguments` are `name=value`, the numbers of `stats.cluster.Cluster` and `steps`.  Every row is written as a real run's is,
+`workload.arguments` are `name=value`, the numbers of `runners.cluster.Cluster` and `steps`.  Every row is written as a real run's is,
 in columns; the time of day passes as fast as it can, the record's own clock by the simulated steps.  The record says everywhere that
 it is simulated: in its manifest, in the environment, in the placement of every launch and in the method of every row; the audit
 `simulated` makes its verdict INVALID, so that no number of it is ever quoted as measured.
@@ -22,10 +22,10 @@ from assay.errors import Problem, SpecError
 from assay.record.tables import arrow_schema
 from assay.runners import policy
 from assay.runners.base import LaunchRow, Outcome, RunContext, Runner
+from assay.runners.cluster import Cluster, Simulated, simulate
 from assay.runners.rows import check_written, launch_row, write_launch
 from assay.spec.experiment import Experiment
 from assay.spec.plan import PlannedLaunch
-from assay.stats.cluster import Cluster, Simulated, simulate
 from assay.units import NS_PER_S
 
 if TYPE_CHECKING:

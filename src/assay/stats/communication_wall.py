@@ -6,7 +6,7 @@
 c(p) is not fitted: it is predicted from the alpha and beta of the same record (`metrics.bandwidth`), so that what the workers wait
 for one another on the network is taken out before the serial fraction is fitted.  H is how much computing may hide communication,
 in seconds of one worker (0: all of it is exposed); m(p) is how much slower than the mean the slowest worker is, as far as that was
-seen (1: not seen), carried to other p as the largest of lognormals (`stats.cluster.slowest_of`).
+seen (1: not seen), carried to other p as the largest of lognormals (`stats.slowest`).
 A and B by least squares on relative errors, both at least 0, block by block; the interval of a prediction is Student's t on the
 logarithms, of three parts added up with their degrees of freedom (Welch, Satterthwaite): the fits of the blocks, a new launch's own
 luck, and what the model misses at the measured p beyond the launches' luck.
@@ -24,8 +24,8 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.stats.cluster import Cluster, slowest_of
 from assay.stats.intervals import Floats, Interval, t_quantile
+from assay.stats.slowest import slowest_of
 
 Array = NDArray[np.float64]
 Seconds = Callable[[float], float]  # seconds of communication at so many workers
@@ -302,12 +302,3 @@ def trend(workers: Floats, fractions: Floats) -> Literal["flat", "rising", "fall
     if abs(slope) <= RISE * level * 2.0:
         return "flat"
     return "rising" if slope > 0 else "falling"
-
-
-def of_cluster(cluster: Cluster) -> Curve:
-    """The curve of a cluster of which everything is known, without its stragglers."""
-    return Curve(
-        serial_s=cluster.step_s * cluster.serial, parallel_s=cluster.step_s * (1.0 - cluster.serial), spread=cluster.jitter,
-        hideable_s=cluster.step_s * (1.0 - cluster.serial) * cluster.overlap, weak=cluster.weak,
-        total=lambda p: 2.0 * (p - 1.0) * (cluster.buckets * cluster.alpha_s + cluster.gradient * cluster.beta_s / p),
-    )  # fmt: skip

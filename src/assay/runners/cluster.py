@@ -16,16 +16,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
-
-MOST_WORKERS: Final = 100_000
-QUADRATURE: Final = 1001  # points of an integral over the normal density
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,15 +48,9 @@ class Cluster:
         """Computing under which communication may hide."""
         return self.overlap * self.step_s * (1.0 - self.serial) / (1 if self.weak else workers)
 
-    def transfer_s(self, workers: int) -> float:
+    def transfer_s(self, workers: float) -> float:
         """What the all-reduce takes once everybody is there."""
         return 2.0 * (workers - 1) * (self.buckets * self.alpha_s + self.gradient * self.beta_s / workers)
-
-    def expected_s(self, workers: int) -> float:
-        """A step in the mean, without stragglers: exact without overlap or without jitter."""
-        slowest = slowest_of(workers, self.jitter)
-        exposed = max(0.0, self.transfer_s(workers) - slowest * self.hideable_s(workers))
-        return slowest * self.compute_s(workers) + exposed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,33 +81,3 @@ def simulate(cluster: Cluster, workers: int, steps: int, rng: np.random.Generato
     entered = compute - hideable
     sent = entered.max(axis=1) + luck * cluster.transfer_s(workers)
     return Simulated(compute=compute, entered=entered, sent=sent, step=np.maximum(sent, compute.max(axis=1)))
-
-
-@lru_cache(maxsize=16_384)
-def slowest_of(workers: float, spread: float) -> float:
-    """Mean of the largest of so many lognormals of mean 1 whose logarithms have this standard deviation.
-
-    By integration over the normal density; `workers` may be any number of at least 1.
-    """
-    if workers < 1 or spread < 0.0:
-        raise ValueError(f"at least one worker and a spread of at least 0, not {workers} and {spread}")
-    if spread == 0.0 or workers == 1:
-        return 1.0
-    from scipy.special import log_ndtr
-
-    z = np.linspace(-10.0, 10.0 + spread, QUADRATURE)
-    density = np.exp(-(z**2) / 2.0 + spread * z - spread**2 / 2.0 + (workers - 1.0) * log_ndtr(z))
-    return float(workers * np.trapezoid(density, z) / math.sqrt(2.0 * math.pi))
-
-
-def spread_of(workers: int, slowest: float) -> float:
-    """The spread with which the slowest of so many is, in the mean, `slowest` times the mean; 0 where it is not slower."""
-    if workers < 2 or not slowest > 1.0:
-        return 0.0
-    low, high = 0.0, 1.0
-    while slowest_of(workers, high) < slowest and high < 4.0:
-        low, high = high, 2.0 * high
-    for _ in range(40):
-        middle = (low + high) / 2.0
-        low, high = (middle, high) if slowest_of(workers, middle) < slowest else (low, middle)
-    return (low + high) / 2.0
