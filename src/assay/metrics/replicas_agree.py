@@ -38,9 +38,10 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     return found
 
 
-def hashes(measured: Measured, *, role: str = "timed") -> pl.DataFrame:
-    """(launch, configuration, workers, step, incarnation, ranks, agree) of every hashed step that all ranks reported."""
-    rows = effective_steps(measured.table("fingerprints").filter(pl.col("what") == "parameter_hash"))
+def hashes(measured: Measured, *, role: str = "timed", what: str = "parameter_hash") -> pl.DataFrame:
+    """(launch, configuration, workers, step, incarnation, ranks, agree, different, text) of every hashed step that all ranks
+    reported: whether their hashes are equal, how many different ones there are, and the first rank's."""
+    rows = effective_steps(measured.table("fingerprints").filter(pl.col("what") == what))
     launches = measured.table("launches").filter((pl.col("role") == role) & (pl.col("status") == "ok"))
     # A rank that watches several models has several hashes at a step: their set is compared.
     of_rank = rows.group_by("launch", "step", "rank").agg(pl.col("incarnation").max(), pl.col("text").unique().sort())
@@ -51,6 +52,8 @@ def hashes(measured: Measured, *, role: str = "timed") -> pl.DataFrame:
             pl.col("incarnation").max(),
             pl.col("rank").n_unique().alias("ranks"),
             (pl.col("text").n_unique() == 1).alias("agree"),
+            pl.col("text").n_unique().alias("different"),
+            pl.col("text").sort_by("rank").first(),
         )
         .join(launches.select("launch", "configuration", "workers"), on="launch")
         .filter(pl.col("ranks") == pl.col("workers"))

@@ -1,0 +1,367 @@
+"""What is wrong with a distributed training?  The first of the known faults whose evidence is in the record.
+
+In this order, because a fault that stands earlier explains what those that stand later would see:
+
+| layer | evidence | name |
+|---|---|---|
+| A ledger | two ranks read the same samples while others were read by nobody | `shard_read_twice` |
+| A | samples that no rank used | `samples_lost` |
+| A | samples used twice, as many as padding adds, or not | `samples_duplicated_by_padding`, `samples_duplicated` |
+| A | a told denominator that is not items / workers | `unequal_shards` |
+| C hashes | parameters differ before the first step | `replica_seed_mismatch` |
+| B, C | some parameters' gradients differ between the ranks | `parameter_not_reduced` |
+| B, C | all of them do, or parameters part later | `gradients_not_synchronised` |
+| C | equal random states where they are to differ, or the other way round | `same_random_numbers`, `random_numbers_differ` |
+| B gradient | a multiple of one worker's gradient | `gradient_scaled`, with the factor's name |
+| B | another gradient, and shards are unequal | `unequal_shards` |
+| B | another gradient | `gradient_differs` |
+| B | the same start gave gradients that differ by rounding | `nondeterministic_within_rounding`, no fault |
+
+Pure.  Source: house research, quality section 4.  Cannot tell: faults that begin after the first step and leave ids, hashes and
+denominators as they should be; what a script tells wrongly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+import polars as pl
+
+from assay.metrics.first_gradients import Compared, First, compared, firsts
+from assay.metrics.format import count, given
+from assay.metrics.ledger import Epoch, epochs
+from assay.metrics.measured import Measured, effective_steps
+from assay.metrics.replicas_agree import hashes
+from assay.metrics.sample_weight_error import shares, weights
+from assay.stats.gradient_difference import Part, compare, ratio_name, tolerance
+from assay.verdict.types import Severity
+
+Layer = Literal["ledger", "gradient", "hashes"]
+MANY = 3  # parameters that are named
+
+
+@dataclass(frozen=True, kw_only=True)
+class Diagnosis:
+    """A named fault of one configuration."""
+
+    fault: str
+    layer: Layer
+    severity: Severity
+    evidence: str
+    remedy: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evidence:
+    """What the layers say of a record, looked at once."""
+
+    measured: Measured
+    epochs: tuple[Epoch, ...] = ()
+    hashed: pl.DataFrame = field(default_factory=pl.DataFrame)
+    first: tuple[First, ...] = ()
+    compared: tuple[Compared, ...] = ()
+
+
+def look(measured: Measured) -> Evidence:
+    """Everything that a diagnosis needs."""
+    return Evidence(
+        measured=measured, epochs=epochs(measured), hashed=hashes(measured), first=firsts(measured), compared=compared(measured),
+    )  # fmt: skip
+
+
+def diagnose(measured: Measured) -> Mapping[str, Diagnosis | None]:
+    """The first fault of every configuration, or None."""
+    evidence = look(measured)
+    return {name: next(_faults(evidence, name), None) for name in measured.configurations}
+
+
+def _faults(evidence: Evidence, name: str) -> Iterator[Diagnosis]:
+    for test in (_ledger, _weights, _beginning, _unsynchronised, _random, _scaled, _other, _rounding):
+        found = test(evidence, name)
+        if found is not None:
+            yield found
+
+
+# ---- A: the ledger ---------------------------------------------------------------------------------------------------
+
+
+def _ledger(evidence: Evidence, name: str) -> Diagnosis | None:
+    own = [epoch for epoch in evidence.epochs if epoch.configuration == name]
+    lost = max((epoch for epoch in own if not epoch.cut_short), key=lambda epoch: epoch.lost, default=None)
+    twice = max(own, key=lambda epoch: epoch.duplicated, default=None)
+    if lost is not None and lost.lost:
+        return _lost(evidence, lost)
+    if twice is None or not twice.duplicated:
+        return None
+    padding = twice.duplicated == -twice.expected % twice.workers
+    return Diagnosis(
+        fault="samples_duplicated_by_padding" if padding else "samples_duplicated", layer="ledger", severity="fail",
+        evidence=f"{count(twice.duplicated, 'samples')} used more than once in epoch {twice.epoch} of launch {twice.launch}",
+        remedy="give the padded samples weight 0, or make the data set a multiple of the global batch" if padding
+        else "check the sharding of the sampler: every id must fall to exactly one rank",
+    )  # fmt: skip
+
+
+def _lost(evidence: Evidence, worst: Epoch) -> Diagnosis:
+    same = _same_shard(evidence.measured, worst)
+    if same is not None:
+        return Diagnosis(
+            fault="shard_read_twice", layer="ledger", severity="fail",
+            evidence=f"ranks {same[0]} and {same[1]} used the same samples in every step of epoch {worst.epoch} of launch {worst.launch}, "
+            f"and {count(worst.lost, 'samples')} were used by none",
+            remedy="give the sampler this worker's own rank, and set its number of replicas to the worker count",
+        )  # fmt: skip
+    return Diagnosis(
+        fault="samples_lost", layer="ledger", severity="fail",
+        evidence=f"{worst.lost} of {count(worst.expected, 'samples')} used by no rank in epoch {worst.epoch} of launch {worst.launch}",
+        remedy="check the sharding of the sampler: every id must fall to exactly one rank, and drop_last must drop nothing",
+    )  # fmt: skip
+
+
+def _same_shard(measured: Measured, epoch: Epoch) -> tuple[int, int] | None:
+    """Two ranks that used the same samples in every step of an epoch."""
+    samples = measured.table("samples").filter((pl.col("launch") == epoch.launch) & (pl.col("epoch") == epoch.epoch))
+    rows = effective_steps(samples).explode("ids").drop_nulls("ids").sort("step", "ids")
+    of_rank = rows.group_by("rank").agg(pl.col("step"), pl.col("ids")).sort("rank")
+    seen: dict[tuple[tuple[int, ...], tuple[int, ...]], int] = {}
+    for rank, steps, ids in of_rank.iter_rows():
+        key = (tuple(steps), tuple(ids))
+        if key in seen:
+            return seen[key], int(rank)
+        seen[key] = int(rank)
+    return None
+
+
+def _weights(evidence: Evidence, name: str) -> Diagnosis | None:
+    told = weights(evidence.measured)
+    off = told.filter((pl.col("configuration") == name) & (pl.col("off") > 0.0)).sort("off", descending=True)
+    if off.height == 0:
+        return None
+    row = off.row(0, named=True)
+    right = row["total"] / row["workers"]
+    return Diagnosis(
+        fault="unequal_shards", layer="ledger", severity="fail",
+        evidence=f"rank {row['rank']} divides its losses by {given(row['denominator'])} in step {row['step']} of launch {row['launch']}, where "
+        f"{given(row['total'])} items on {row['workers']} workers ask for {given(right)}: its samples weigh {given(abs(row['off']), digits=3)} too much or too little",
+        remedy="divide the sum of the losses by all ranks' items / workers, not by this rank's items",
+    )  # fmt: skip
+
+
+# ---- C: hashes -------------------------------------------------------------------------------------------------------
+
+
+def _beginning(evidence: Evidence, name: str) -> Diagnosis | None:
+    apart = _apart(evidence, name).filter(pl.col("step") == 0)
+    if apart.height == 0:
+        return None
+    return Diagnosis(
+        fault="replica_seed_mismatch", layer="hashes", severity="fail",
+        evidence=f"parameter hashes differ between ranks before the first step (launch {apart['launch'][0]})",
+        remedy="give every rank the same initial parameters: the same seed, or let DDP broadcast them (init_sync=True)",
+    )  # fmt: skip
+
+
+def _apart(evidence: Evidence, name: str) -> pl.DataFrame:
+    own = evidence.hashed.filter((pl.col("configuration") == name) & ~pl.col("agree"))
+    return own.filter((pl.col("workers") > 1) & (pl.col("incarnation") == 0)).sort("step", "launch")
+
+
+def _unsynchronised(evidence: Evidence, name: str) -> Diagnosis | None:
+    apart = _apart(evidence, name)
+    for first in evidence.first:
+        names = first.apart() if first.configuration == name else ()
+        if names and not averaged_later(evidence, first):
+            return _unreduced(first, names)
+    if apart.height == 0:
+        return None
+    return Diagnosis(
+        fault="gradients_not_synchronised", layer="hashes", severity="fail",
+        evidence=f"parameter hashes are equal at the start and differ after {count(int(apart['step'][0]), 'steps')} (launch {apart['launch'][0]})",
+        remedy="synchronise gradients in every optimizer step: wrap the model in DDP, and leave no_sync() before the last backward",
+    )  # fmt: skip
+
+
+def averaged_later(evidence: Evidence, first: First) -> bool:
+    """Whether the parameters are the same on all ranks after the step: then the optimizer averaged the gradients itself."""
+    after = evidence.hashed.filter((pl.col("launch") == first.launch) & (pl.col("step") > first.step))
+    return after.height > 0 and bool(after.sort("step")["agree"][0])
+
+
+def _unreduced(first: First, names: tuple[str, ...]) -> Diagnosis:
+    some = [name for name, own in first.own.items() if own.norm != 0.0]
+    if len(names) >= len(some):
+        return Diagnosis(
+            fault="gradients_not_synchronised", layer="gradient", severity="fail",
+            evidence=f"no gradient is the same on all ranks in step {first.step} of launch {first.launch}",
+            remedy="synchronise gradients in every optimizer step: wrap the model in DDP, and leave no_sync() before the last backward",
+        )  # fmt: skip
+    more = f" and {len(names) - MANY} more" if len(names) > MANY else ""
+    return Diagnosis(
+        fault="parameter_not_reduced", layer="gradient", severity="fail",
+        evidence=f"the gradient of {', '.join(names[:MANY])}{more} is not the same on all ranks in step {first.step} of launch {first.launch}, "
+        f"those of {count(len(first.own) - len(names), 'parameters')} are",
+        remedy="use every parameter in the last pass before the optimizer steps, or wrap the model with find_unused_parameters=True",
+    )  # fmt: skip
+
+
+def _random(evidence: Evidence, name: str) -> Diagnosis | None:
+    """Random states against what was declared; undeclared, dropout with equal states is suspicious."""
+    measured = evidence.measured
+    own = hashes(measured, what="random_hash").filter((pl.col("configuration") == name) & (pl.col("workers") > 1))
+    declared = _said(measured, name, "random_state")["text"].unique().to_list()
+    equal, differ = own.filter(pl.col("different") < pl.col("ranks")), own.filter(~pl.col("agree"))
+    if "different" in declared and equal.height:
+        return _same_numbers(equal, "fail", "declared different")
+    if "equal" in declared and differ.height:
+        row = differ.row(0, named=True)
+        return Diagnosis(
+            fault="random_numbers_differ", layer="hashes", severity="fail",
+            evidence=f"random states are declared equal and differ between ranks at step {row['step']} of launch {row['launch']}",
+            remedy="seed all ranks alike, and let them draw equally often",
+        )  # fmt: skip
+    layers = _said(measured, name, "random_layers")["value"].max()
+    drawn = own.group_by("launch").agg(pl.col("text").n_unique().alias("states"), pl.col("agree").all())
+    if declared or not layers or not drawn.filter((pl.col("states") > 1) & pl.col("agree")).height:
+        return None
+    return _same_numbers(own, "warning", f"the model has {count(int(layers), 'layers')} that draw")  # type: ignore[arg-type]
+
+
+def _said(measured: Measured, name: str, what: str) -> pl.DataFrame:
+    launches = measured.timed.filter(pl.col("configuration") == name).select("launch")
+    return measured.table("fingerprints").filter(pl.col("what") == what).join(launches, on="launch", how="semi")
+
+
+def _same_numbers(rows: pl.DataFrame, severity: Severity, why: str) -> Diagnosis:
+    row = rows.row(0, named=True)
+    return Diagnosis(
+        fault="same_random_numbers", layer="hashes", severity=severity,
+        evidence=f"random states are equal on ranks at step {row['step']} of launch {row['launch']} ({row['different']} different ones on "
+        f"{row['ranks']} ranks; {why}): every rank drops the same units",
+        remedy="add the rank to the seed after the model is made, or say probe.watch(model, random='equal') if it is meant",
+    )  # fmt: skip
+
+
+# ---- B: the gradient against one worker's ----------------------------------------------------------------------------
+
+
+def _worst(evidence: Evidence, name: str) -> Compared | None:
+    """The launch that is farthest off, if that is more than rounding."""
+    known = [one for one in evidence.compared if one.first.configuration == name and one.difference is not None]
+    if not known:
+        return None
+    found = max(known, key=lambda one: one.difference.error if one.difference else 0.0)
+    return found if found.difference and found.difference.error > tolerance(found.precision).error else None
+
+
+def _scaled(evidence: Evidence, name: str) -> Diagnosis | None:
+    found = _worst(evidence, name)
+    if found is None or found.difference is None:
+        return None
+    least = tolerance(found.precision)
+    near = least.error if least.certain == np.inf else least.certain
+    scale = found.difference.scale
+    if not (found.difference.rest <= near and abs(scale - 1.0) > near):
+        return None
+    called = ratio_name(scale, _factors(found), near)
+    return Diagnosis(
+        fault="gradient_scaled", layer="gradient", severity="fail",
+        evidence=f"the gradient of step {found.first.step} of launch {found.first.launch} is {given(scale, digits=6)} times one worker's"
+        f"{f', which is {called}' if called else ''}, and points the same way (1 - cos = {found.difference.turn:.1e}, in {found.precision})",
+        remedy="average over ranks and batches exactly once: DDP divides by the worker count by itself, and a loss divided by the "
+        "number of accumulated batches is not to be averaged again",
+    )  # fmt: skip
+
+
+def _factors(found: Compared) -> dict[str, float]:
+    workers, batches = float(found.first.workers), float(found.accumulation or 1)
+    return {
+        "1 / workers": 1.0 / workers, "workers": workers, "1 / accumulated batches": 1.0 / batches, "accumulated batches": batches,
+        "1 / (workers x accumulated batches)": 1.0 / (workers * batches), "workers x accumulated batches": workers * batches,
+    }  # fmt: skip
+
+
+def _other(evidence: Evidence, name: str) -> Diagnosis | None:
+    found = _worst(evidence, name)
+    if found is None or found.difference is None:
+        return None
+    unequal = _unequal(evidence.measured, found.first)
+    known, error = tolerance(found.precision), found.difference.error
+    numbers = (
+        f"the gradient of {found.difference.worst} in step {found.first.step} of launch {found.first.launch} is {error:.1e} of its length from "
+        f"one worker's with the same samples ({found.precision} rounds to {known.error:.0e}); k = {given(found.difference.scale, digits=4)}"
+    )
+    if unequal:
+        return Diagnosis(
+            fault="unequal_shards", layer="ledger", severity="fail", evidence=f"{numbers}; {unequal}",
+            remedy="divide the sum of the losses by all ranks' items / workers, not by this rank's items",
+        )  # fmt: skip
+    why = _legitimate(evidence.measured, name)
+    return Diagnosis(
+        fault="gradient_differs", layer="gradient", severity="fail" if error > known.certain and not why else "warning",
+        evidence=f"{numbers}{f'; {why}' if why else ''}",
+        remedy="compare in float64 and without random layers: what is left there is a fault of the distribution",
+    )  # fmt: skip
+
+
+def _unequal(measured: Measured, first: First) -> str:
+    """That the ranks' shares of a step are unequal and nobody told by what the losses are divided; else empty."""
+    told = measured.table("fingerprints").filter((pl.col("launch") == first.launch) & (pl.col("what") == "denominator"))
+    own = shares(measured).filter((pl.col("launch") == first.launch) & (pl.col("step") == first.step))
+    if told.height or own.height == 0 or own["items"].n_unique() == 1:
+        return ""
+    return f"the ranks' shares of it are unequal ({', '.join(given(x) for x in own['items'].to_list())})"
+
+
+def _legitimate(measured: Measured, name: str) -> str:
+    """Why a gradient may differ without a fault; empty where nothing is known that would do it."""
+    random, batch = (_said(measured, name, what)["value"].max() for what in ("random_layers", "batch_layers"))
+    found = []
+    if random:
+        found.append(f"{count(int(random), 'layers')} draw random numbers")  # type: ignore[arg-type]
+    if batch:
+        found.append(f"{count(int(batch), 'layers')} normalise by the batch of their rank")  # type: ignore[arg-type]
+    if measured.table("samples").height == 0:
+        found.append("the samples are not known to be the same")
+    return "; ".join(found)
+
+
+def _rounding(evidence: Evidence, name: str) -> Diagnosis | None:
+    """Two launches that began alike, whose gradients differ by rounding only."""
+    alike: dict[tuple[str, tuple[int, ...]], First] = {}
+    starts = evidence.hashed.filter((pl.col("step") == 0) & pl.col("agree"))
+    hash_of = dict(zip(starts["launch"].to_list(), starts["text"].to_list(), strict=True))
+    for first in evidence.first:
+        if first.configuration != name or first.launch not in hash_of:
+            continue
+        key = (hash_of[first.launch], _ids(evidence.measured, first))
+        other = alike.setdefault(key, first)
+        if other is first or not key[1]:
+            continue
+        error = _between(other, first)
+        if error is not None and 0.0 < error <= tolerance(first.precision).error:
+            return Diagnosis(
+                fault="nondeterministic_within_rounding", layer="gradient", severity="note",
+                evidence=f"launches {other.launch} and {first.launch} began alike, and their gradients differ by {error:.1e} of their length: "
+                f"sums were made in another order, which {first.precision} rounds differently",
+                remedy="nothing is wrong; deterministic algorithms make runs repeatable bit for bit, at a price",
+            )  # fmt: skip
+    return None
+
+
+def _between(a: First, b: First) -> float | None:
+    if a.own.keys() != b.own.keys():
+        return None
+    parts = [
+        Part(name=name, found=b.own[name].sums, right=one.sums, right_norm=one.norm or 0.0)
+        for name, one in a.own.items()
+        if len(one.sums) == len(b.own[name].sums) and one.sums
+    ]
+    return compare(parts, a.precision).error if parts else None
+
+
+def _ids(measured: Measured, first: First) -> tuple[int, ...]:
+    rows = measured.table("samples").filter((pl.col("launch") == first.launch) & (pl.col("step") == first.step))
+    return tuple(rows.explode("ids").drop_nulls("ids").sort("ids")["ids"].to_list())
