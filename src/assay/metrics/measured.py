@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import polars as pl
 
 from assay.metrics.answers import scored
+from assay.metrics.communicated import Communicated, fold
 from assay.metrics.peer_numbers import numbers
 from assay.metrics.requests import Served, serve
 from assay.record.reader import Record
@@ -28,9 +29,6 @@ from assay.stats.steady import SteadyState, steady_state
 if TYPE_CHECKING:
     from assay.metrics.estimate import Absent
     from assay.metrics.wall import Wall
-
-if TYPE_CHECKING:
-    from assay.metrics.communication import Communicated
 
 Subject = Literal["training", "calls", "serving", "collectives"]
 CALLS: Final = ("command", "function")  # runners whose launches time calls
@@ -149,10 +147,8 @@ class Measured:
 
     @cached_property
     def communicated(self) -> Communicated:
-        """What the collectives of each step took: see `assay.metrics.communication`."""
-        from assay.metrics.communication import fold
-
-        return fold(self)
+        """What the collectives of each step took: see `assay.metrics.communicated`."""
+        return fold(self.tables, effective_steps(self.tables["steps"]), self.steady_steps.select("launch", "step"))
 
     @cached_property
     def served(self) -> Served:

@@ -1,0 +1,28 @@
+"""By how much does communication lengthen a step?
+
+comm_exposed, by the best of the ways of `assay.metrics.communicated` that the record has; which one stands in its method and signature, and
+the other ways' values beside it.  Mean over ranks, median over steps after warm-up.  Source: METRICS.md, house research 2.2 and 5.4.
+It is a part of the phases in which it happens (of the backward pass under DDP), no phase of its own.  By unsynchronised steps contention
+is in it; by the hooks only the time in which the rank's thread stood still.  It cannot tell transferring from waiting for slower ranks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from assay.metrics.base import Metric, Results
+from assay.metrics.communication import exposed
+from assay.metrics.estimate import Value
+from assay.metrics.measured import Measured
+from assay.units import SECONDS
+
+
+def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
+    """By the best way that the record has."""
+    return exposed(measured)
+
+
+METRIC = Metric(
+    name="comm_exposed", title="Exposed communication", unit=SECONDS, kind="cost", better="lower", dimension="performance",
+    formula="step time that communication adds: steps with - without synchronising, else |communication without computing|", compute=compute,
+)  # fmt: skip

@@ -1,0 +1,29 @@
+"""How much of a step's communication moves data, and waits for nobody?
+
+comm_transfer = |union of the collectives, each of as long as the rank that needed least for it, before its end| per rank and step, mean
+over ranks, median over steps after warm-up.  Source: METRICS.md; the least over ranks as in TraceLens: it compares durations only, so
+that the ranks' clocks need not agree.  It cannot tell calls that are point to point, nor a wait that all ranks share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from assay.metrics.base import Metric, Results
+from assay.metrics.communication import NO_PARTNER, step_numbers
+from assay.metrics.estimate import Value
+from assay.metrics.measured import Measured
+from assay.units import SECONDS
+
+
+def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
+    """Least duration over ranks of every call, per step, then over launches."""
+    return step_numbers(
+        measured, "transfer_ns", "the least that any rank needed for each collective", "comm_transfer", NO_PARTNER
+    )
+
+
+METRIC = Metric(
+    name="comm_transfer", title="Transfer", unit=SECONDS, kind="cost", better="lower", dimension="performance",
+    formula="median over steps of |union of its collectives, each as long as the least over ranks|", compute=compute,
+)  # fmt: skip

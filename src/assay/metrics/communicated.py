@@ -1,0 +1,270 @@
+"""What did the collectives of each step take, and what of it did no computing hide?  Tables -> one row per rank and step, and per way.
+
+Of a rank and a step, from its collectives [begin, end]:
+
+    total    = |union of the calls|                                METRICS.md says their sum: buckets that are under way at once would
+                                                                   count twice, and a step could communicate longer than it lasts.
+                                                                   Of calls that do not overlap union and sum are one; `sum_ns` is kept
+    transfer = |union of the calls' last min-over-ranks parts|     a call of which no rank needed less: what it takes without waiting.
+                                                                   Durations alone cross hosts, so that clocks need not agree
+    wait     = total - transfer                                    for ranks that came later
+    exposed  = what of it lengthened the step                      by the ways of METHODS, best first
+
+A step's number is the mean over its ranks, so that transfer + wait = total and exposed <= total hold for it too, and so that times
+the ranks it is rank-seconds; a launch's is the median over its steady steps.  Exposed time is a part of the phases, not another.
+
+By unsynchronised steps: in a launch of its own (role `communication`, never timed) blocks of steps in which DistributedDataParallel
+leaves its gradients alone stand between blocks in which it does not.  A rank's exposed time is the median over those blocks of
+
+    (median of the block before + median of the block after) / 2 - median of the block without
+
+each without its first step, which pays for the change.  This is the whole of what communicating costs: contention for processors
+and the waiting for slower ranks are in it.  Source: house research 2.2, METRICS.md "Time inside a training step".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import polars as pl
+
+from assay.units import NS_PER_S
+
+# ways to see exposed communication, the best first -> in words
+METHODS: Final = {
+    "unsynchronised": "steps with and without synchronising, in turn, in launches of their own",
+    "kineto": "kernels of profiled steps: communication without computing",
+    "group": "the time after the last gradient and the time that the rank's own thread stood still",
+    "engine": "the time after the last gradient",
+    "ddp_logging": "DistributedDataParallel's own log: the time after its last gradient",
+}
+IN_TRAINING: Final = ("group", "engine", "ddp_logging")
+_RANK_STEP: Final = ("launch", "rank", "step")
+
+
+@dataclass(frozen=True)
+class Communicated:
+    """The communication of a record's steps.
+
+    calls: launch, rank, step, total_ns, sum_ns, transfer_ns, wait_ns (null: not known), bytes, calls, unseen (calls without an end):
+    of the steady steps of timed launches. ways: launch, configuration, block, method, exposed_s, total_s, compute_s, steps, cut
+    (share of rank-steps whose exposed time was cut to their total).
+    """
+
+    calls: pl.DataFrame
+    ways: pl.DataFrame
+
+    def best(self, configuration: str) -> str | None:
+        """By which way a configuration's exposed communication is told: the best that all its launches of that way know."""
+        own = self.ways.filter(pl.col("configuration") == configuration)
+        known = own.group_by("method").agg(pl.col("exposed_s").is_not_null().all())
+        sure = set(known.filter("exposed_s")["method"])
+        some = set(own.filter(pl.col("exposed_s").is_not_null())["method"])
+        return next((method for method in METHODS if method in sure), next((m for m in METHODS if m in some), None))
+
+
+def fold(tables: Mapping[str, pl.DataFrame], steps: pl.DataFrame, steady: pl.DataFrame) -> Communicated:
+    """See `Measured.communicated`.  `steps`: the table, of steps done again the last version; `steady`: (launch, step) that count."""
+    calls = _of_steps(tables, steps, steady)
+    ways = (_in_training(tables, steps, steady, calls), _profiled(tables), _in_turn(tables, steps))
+    return Communicated(calls=calls, ways=pl.concat(ways))
+
+
+# ---- collectives -------------------------------------------------------------------------------------------------------
+
+
+def _of_steps(tables: Mapping[str, pl.DataFrame], steps: pl.DataFrame, wanted: pl.DataFrame) -> pl.DataFrame:
+    """`Communicated.calls` of the wanted steps (launch, step): every rank of them that was seen to communicate at all."""
+    counted = steps.join(wanted, on=["launch", "step"], how="semi").select(*_RANK_STEP, "incarnation")
+    table = tables["collectives"].filter(pl.col("step").is_not_null() & ~pl.col("phase").is_in(["replay", "warm_up"]))
+    calls = _with_transfer(table.join(counted, on=[*_RANK_STEP, "incarnation"], how="semi"))
+    folded = (
+        _union(calls, pl.col("begin_ns"), "total_ns")
+        .join(_union(calls, pl.col("end_ns") - pl.col("_least"), "transfer_ns"), on=_RANK_STEP, how="left")
+        .join(
+            calls.group_by(_RANK_STEP).agg(
+                pl.col("_own").sum().alias("sum_ns"), pl.col("bytes").sum(), pl.len().alias("calls"),
+                pl.col("end_ns").null_count().alias("unseen"), pl.col("_least").null_count().alias("_unmatched"),
+            ),
+            on=_RANK_STEP, how="full", coalesce=True,
+        )
+        .with_columns(
+            transfer_ns=pl.when(pl.col("_unmatched") == pl.col("unseen")).then("transfer_ns"),
+            sum_ns=pl.when(pl.col("unseen") < pl.col("calls")).then("sum_ns"),
+        )
+        .drop("_unmatched")
+    )  # fmt: skip
+    seen = table.select(
+        "launch", "rank"
+    ).unique()  # a step without a collective of a rank that has others communicated for 0 s
+    every = (
+        counted.select(_RANK_STEP).join(seen, on=["launch", "rank"], how="semi").join(folded, on=_RANK_STEP, how="left")
+    )
+    none = pl.col("calls").is_null()
+    filled = [
+        pl.when(none).then(0).otherwise(pl.col(name)).alias(name)
+        for name in ("total_ns", "sum_ns", "transfer_ns", "bytes", "calls", "unseen")
+    ]
+    return every.with_columns(filled).with_columns(wait_ns=pl.col("total_ns") - pl.col("transfer_ns")).sort(_RANK_STEP)
+
+
+def _with_transfer(calls: pl.DataFrame) -> pl.DataFrame:
+    """Every call with its duration and the least of all its ranks'; null where not all of them are seen."""
+    same = ["launch", "incarnation", "group", "call"]
+    whole = (pl.col("end_ns").count().over(same) == pl.col("size")) & (pl.col("op").n_unique().over(same) == 1)
+    own = calls.with_columns(_own=pl.col("end_ns") - pl.col("begin_ns"))
+    return own.with_columns(_least=pl.when(whole).then(pl.col("_own").min().over(same)))
+
+
+def _union(calls: pl.DataFrame, begin: pl.Expr, name: str) -> pl.DataFrame:
+    """(launch, rank, step, `name`): how long at least one call lasts, from `begin` on."""
+    spans = calls.select(*_RANK_STEP, begin.alias("_begin"), "end_ns").drop_nulls(["_begin", "end_ns"])
+    ordered = spans.sort(*_RANK_STEP, "_begin")
+    reach = pl.col("end_ns").cum_max().shift(1).over(_RANK_STEP)
+    new = (pl.col("end_ns") - pl.max_horizontal("_begin", reach)).clip(lower_bound=0)
+    return ordered.with_columns(new.alias(name)).group_by(_RANK_STEP, maintain_order=True).agg(pl.col(name).sum())
+
+
+# ---- ways to see what is exposed ---------------------------------------------------------------------------------------
+
+_WAYS: Final = {
+    "launch": pl.Int32, "configuration": pl.String, "block": pl.Int32, "method": pl.String, "exposed_s": pl.Float64, "total_s": pl.Float64,
+    "compute_s": pl.Float64, "steps": pl.Int64, "cut": pl.Float64,
+}  # fmt: skip
+
+
+def _in_training(
+    tables: Mapping[str, pl.DataFrame], steps: pl.DataFrame, steady: pl.DataFrame, calls: pl.DataFrame
+) -> pl.DataFrame:
+    """What the hooks told of the steady steps of timed launches. Exposed time is cut to the total where that is known."""
+    rows = tables["communication"].filter(pl.col("method").is_in(IN_TRAINING))
+    rows = (
+        rows.join(steady, on=["launch", "step"], how="semi")
+        .sort("incarnation")
+        .unique([*_RANK_STEP, "method"], keep="last")
+    )
+    both = rows.select(*_RANK_STEP, "method", pl.col("exposed_ns").clip(lower_bound=0)).join(
+        calls.select(*_RANK_STEP, "total_ns"), on=_RANK_STEP, how="left"
+    )
+    work = _work(steps.join(steady, on=["launch", "step"], how="semi"))
+    kept = pl.when(pl.col("exposed_ns").is_not_null()).then(pl.min_horizontal("exposed_ns", "total_ns"))
+    joined = both.join(work, on=_RANK_STEP, how="left").with_columns(
+        _cut=pl.col("exposed_ns") > pl.col("total_ns"), exposed_ns=kept
+    )
+    return _launches(tables, joined.with_columns(compute_ns=pl.col("_work_ns") - pl.col("exposed_ns")))
+
+
+def _work(steps: pl.DataFrame) -> pl.DataFrame:
+    """(launch, rank, step, _work_ns): a rank's step less its pauses and its wait for data."""
+    pauses = pl.col("checkpoint_ns").fill_null(0) + pl.col("data_ns").fill_null(0)
+    return steps.select(*_RANK_STEP, (pl.col("end_ns") - pl.col("begin_ns") - pauses).alias("_work_ns"))
+
+
+def _launches(tables: Mapping[str, pl.DataFrame], rows: pl.DataFrame) -> pl.DataFrame:
+    """(launch, rank, step, method, exposed_ns, total_ns, compute_ns, _cut) -> `Communicated.ways`."""
+    numbers = ("exposed", "total", "compute")
+    per_step = rows.group_by("launch", "step", "method").agg(
+        *((pl.col(f"{name}_ns").mean() / NS_PER_S).alias(f"{name}_s") for name in numbers), pl.col("_cut").mean()
+    )
+    per_launch = per_step.group_by("launch", "method").agg(
+        *(pl.col(f"{name}_s").median() for name in numbers),
+        pl.len().cast(pl.Int64).alias("steps"),
+        pl.col("_cut").mean().alias("cut"),
+    )
+    launches = tables["launches"].select("launch", "configuration", "block")
+    return (
+        per_launch.join(launches, on="launch")
+        .select(pl.col(name).cast(kind) for name, kind in _WAYS.items())
+        .sort("launch", "method")
+    )
+
+
+def _ok(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+    return tables["launches"].filter(pl.col("status") == "ok").select("launch")
+
+
+def _profiled(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+    """Kernels of profiled steps, in whichever launch they are."""
+    rows = tables["communication"].filter(pl.col("method") == "kineto").join(_ok(tables), on="launch", how="semi")
+    return _launches(
+        tables, rows.select(*_RANK_STEP, "method", "exposed_ns", "total_ns", "compute_ns", _cut=pl.lit(value=False))
+    )
+
+
+def _in_turn(tables: Mapping[str, pl.DataFrame], steps: pl.DataFrame) -> pl.DataFrame:
+    """Steps with and without synchronising; see the module."""
+    marked = (
+        tables["communication"].filter(pl.col("method") == "unsynchronised").join(_ok(tables), on="launch", how="semi")
+    )
+    if marked.height == 0:
+        return pl.DataFrame(schema=_WAYS)
+    runs = _runs(
+        steps.join(marked.select("launch").unique(), on="launch", how="semi"),
+        marked.select(*_RANK_STEP, "incarnation", _free=pl.lit(value=True)),
+    )
+    found = _differences(runs)
+    totals = _of_steps(tables, steps, runs.filter(~pl.col("_free") & pl.col("_near")).select("launch", "step").unique())
+    total = totals.group_by("launch", "step").agg(pl.col("total_ns").mean()).group_by("launch").agg(
+        (pl.col("total_ns").median() / NS_PER_S).alias("total_s")
+    )  # fmt: skip
+    launches = tables["launches"].select("launch", "configuration", "block")
+    whole = found.join(total, on="launch", how="left").join(launches, on="launch")
+    whole = whole.with_columns(method=pl.lit("unsynchronised"), cut=(pl.col("exposed_s") < 0).cast(pl.Float64))
+    whole = whole.with_columns(pl.col("exposed_s").clip(lower_bound=0.0))
+    return whole.select(pl.col(name).cast(kind) for name, kind in _WAYS.items()).sort("launch")
+
+
+def _runs(steps: pl.DataFrame, free: pl.DataFrame) -> pl.DataFrame:
+    """The steps of each rank with `_free` (not synchronised), `_run` (blocks are numbered), `_at` and `_back` (place from a block's begin
+    and from its end), `_near` (beside a free block) and `_s` (seconds)."""
+    life = ["launch", "rank", "incarnation"]
+    own = (pl.col("end_ns") - pl.col("begin_ns") - pl.col("checkpoint_ns").fill_null(0)) / NS_PER_S
+    ordered = steps.join(free, on=[*_RANK_STEP, "incarnation"], how="left").sort(*life, "step")
+    marked = ordered.with_columns(
+        _free=pl.col("_free").fill_null(value=False), _s=own, _data_s=pl.col("data_ns").fill_null(0) / NS_PER_S
+    )
+    marked = marked.with_columns(_run=pl.col("_free").rle_id().over(life))
+    block = [*life, "_run"]
+    placed = marked.with_columns(
+        _at=pl.int_range(pl.len()).over(block),
+        _back=pl.int_range(pl.len(), 0, -1).over(block) - 1,
+        _length=pl.len().over(block),
+    )
+    longest = placed.filter("_free").group_by("launch").agg(pl.col("_length").max().alias("_longest"))
+    near = (pl.col("_at") >= 1) & ((pl.col("_at") < pl.col("_longest")) | (pl.col("_back") < pl.col("_longest") - 1))
+    return placed.join(longest, on="launch").with_columns(_near=near)
+
+
+def _differences(runs: pl.DataFrame) -> pl.DataFrame:
+    """(launch, exposed_s, compute_s, steps) from the blocks of `_runs`."""
+    life = ["launch", "rank", "incarnation"]
+    inner = pl.col("_at") >= 1
+    blocks = (
+        runs.group_by(*life, "_run", "_free")
+        .agg(
+            pl.col("_s").filter(inner & (pl.col("_at") < pl.col("_longest"))).median().alias("_head"),
+            pl.col("_s").filter(inner & (pl.col("_back") < pl.col("_longest") - 1)).median().alias("_tail"),
+            (pl.col("_s") - pl.col("_data_s")).filter(inner).median().alias("_compute"),
+            inner.sum().alias("steps"),
+        )
+        .sort(*life, "_run")
+    )
+    before, after = pl.col("_tail").shift(1).over(life), pl.col("_head").shift(-1).over(life)
+    beside = pl.mean_horizontal(before, after)  # of what there is
+    free = blocks.with_columns(exposed_s=beside - pl.col("_head")).filter("_free")
+    per_rank = free.group_by("launch", "rank").agg(
+        pl.col("exposed_s").median(), pl.col("_compute").median(), pl.col("steps").sum()
+    )
+    return per_rank.group_by("launch").agg(
+        pl.col("exposed_s").mean(), pl.col("_compute").mean().alias("compute_s"), pl.col("steps").max().cast(pl.Int64)
+    )
+
+
+def replayed(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+    """(launch, configuration, alone_s): what a step's collectives took when nothing else ran; mean over ranks, median over replays."""
+    rows = tables["communication"].filter(pl.col("method") == "replay").join(_ok(tables), on="launch", how="semi")
+    per_step = rows.group_by("launch", "step").agg((pl.col("total_ns").mean() / NS_PER_S).alias("alone_s"))
+    launches = tables["launches"].select("launch", "configuration")
+    return per_step.group_by("launch").agg(pl.col("alone_s").median()).join(launches, on="launch").sort("launch")

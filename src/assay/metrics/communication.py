@@ -1,0 +1,165 @@
+"""How do communication's folds become values?  Shared by the communication metrics; the folds are in `assay.metrics.communicated`.
+
+One worker communicates with nobody, what was not seen is absent with its reason, and every value says by which way it was told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+import polars as pl
+
+from assay.metrics.communicated import IN_TRAINING, METHODS, replayed
+from assay.metrics.estimate import Absent, Estimate, Value
+from assay.metrics.measured import Measured
+from assay.metrics.per_launch import average, no_launch
+from assay.units import FRACTION, NS_PER_S, SECONDS
+
+NOT_SEEN: Final = "no collective of its steps was seen; a script that marks its own steps is not hooked: let assay see them itself (workload.attach)"
+NO_END: Final = "its collectives were seen to begin but not to end, as on a GPU; profile some steps: assay profile"
+NO_PARTNER: Final = "its calls cannot be put together over the ranks: some are missing, or are point to point"
+ONE: Final = Absent(reason="not_applicable", detail="one worker has nobody to communicate with")
+
+
+def step_numbers(measured: Measured, column: str, words: str, name: str, missing: str = NO_END) -> Mapping[str, Value]:
+    """One number of the calls per configuration: the median over steady steps of the mean over ranks, then over launches."""
+    calls = measured.communicated.calls
+    per_step = calls.group_by("launch", "step").agg(
+        pl.when(pl.col(column).null_count() == 0).then(pl.col(column).mean()).alias("value"), pl.col("unseen").sum()
+    )
+    per_launch = per_step.group_by("launch").agg(
+        (pl.col("value").median() / NS_PER_S).alias("value"),
+        pl.col("value").count().alias("steps"),
+        pl.col("unseen").sum(),
+    )
+    joined = measured.timed.join(per_launch, on="launch", how="left").sort("block")
+    return {
+        one.name: ONE if one.workers == 1 else _number(measured, joined, one.name, words, name, missing)
+        for one in measured.varied
+    }
+
+
+def _number(measured: Measured, joined: pl.DataFrame, configuration: str, words: str, name: str, missing: str) -> Value:
+    rows = joined.filter(pl.col("configuration") == configuration)
+    if rows.height == 0:
+        return no_launch(configuration)
+    present = rows.filter(pl.col("value").is_not_null())
+    if present.height == 0:
+        return Absent(reason="not_measured", detail=missing if rows["steps"].count() else NOT_SEEN)
+    unseen = int(present["unseen"].sum())
+    left_out = f"; {unseen} calls whose end was not seen are left out" if unseen else ""
+    return average(
+        present["value"].to_list(), measured.confidence, unit=SECONDS, name=name, n_trials=int(present["steps"].sum()),
+        aggregate=f"median over steady steps of the mean over ranks of {words}{left_out}",
+    )  # fmt: skip
+
+
+def exposed(measured: Measured) -> Mapping[str, Value]:
+    """Exposed communication per configuration, by the best way there is; the others stand in its method."""
+    return {one.name: ONE if one.workers == 1 else _exposed(measured, one.name) for one in measured.varied}
+
+
+def _exposed(measured: Measured, configuration: str) -> Value:
+    method = measured.communicated.best(configuration)
+    if method is None:
+        ran = configuration in measured.timed["configuration"]
+        return (
+            Absent(reason="not_measured", detail=_why_none(measured, configuration))
+            if ran
+            else no_launch(configuration)
+        )
+    others = {name: value for name, value in by_method(measured, configuration).items() if isinstance(value, Estimate)}
+    mine = others.pop(method)
+    beside = ", ".join(f"{name} {value.value * 1e3:.4g} ms" for name, value in others.items())
+    if not beside:
+        return mine
+    return replace(mine, method=f"{mine.method}; other ways: {beside}")
+
+
+def _why_none(measured: Measured, configuration: str) -> str:
+    launches = measured.timed.filter(pl.col("configuration") == configuration).select("launch")
+    seen = measured.table("collectives").join(launches, on="launch", how="semi").height > 0
+    return NO_END if seen else NOT_SEEN
+
+
+def by_method(measured: Measured, configuration: str) -> Mapping[str, Value]:
+    """Exposed communication of a configuration by every way that told it."""
+    ways = measured.communicated.ways.filter(
+        (pl.col("configuration") == configuration) & pl.col("exposed_s").is_not_null()
+    )
+    found: dict[str, Value] = {}
+    for method, words in METHODS.items():
+        own = ways.filter(pl.col("method") == method).sort("block", "launch")
+        if own.height:
+            cut = own["cut"].mean()
+            note = (
+                ""
+                if not isinstance(cut, float) or cut == 0.0
+                else f"; {_NOTES[method == 'unsynchronised']} in {cut:.1%} of them"
+            )
+            found[method] = average(
+                own["exposed_s"].to_list(), measured.confidence, unit=SECONDS, name=f"comm_exposed|by:{method}",
+                n_trials=int(own["steps"].sum()), aggregate=f"median over steps of the mean over ranks, by {words}{note}",
+            )  # fmt: skip
+    return found
+
+
+_NOTES: Final = {False: "cut to the time in which collectives were under way", True: "raised to 0 from below"}
+
+
+def ratios(
+    measured: Measured, ratio: pl.Expr, name: str, words: str, undefined: str, unit: str = FRACTION
+) -> Mapping[str, Value]:
+    """A ratio of `exposed_s`, `total_s` and `compute_s` of each launch, by the way by which exposed communication is told."""
+    found: dict[str, Value] = {}
+    exposing = exposed(measured)
+    for one in measured.varied:
+        told = exposing[one.name]
+        method = measured.communicated.best(one.name)
+        if isinstance(told, Absent) or method is None:
+            found[one.name] = told
+            continue
+        own = measured.communicated.ways.filter((pl.col("configuration") == one.name) & (pl.col("method") == method))
+        present = own.sort("block", "launch").with_columns(ratio.alias("value")).filter(pl.col("value").is_finite())
+        if present.height == 0:
+            found[one.name] = Absent(
+                reason="undefined" if own["total_s"].count() else "not_measured",
+                detail=undefined if own["total_s"].count() else NO_END,
+            )
+            continue
+        found[one.name] = average(
+            present["value"].to_list(), measured.confidence, unit=unit, name=f"{name}|by:{method}",
+            n_trials=int(present["steps"].sum()), aggregate=f"{words}, exposed communication by {METHODS[method]}",
+        )  # fmt: skip
+    return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class Anatomy:
+    """What one configuration's communication is made of, in seconds of a step; None: not known.
+
+    hidden = alone - exposed by unsynchronised steps; contention = that - exposed by intervals: what computing loses beside
+    communication (processors, memory, a GPU's cores), and what waits for ranks that drifted apart.
+    """
+
+    exposed: Mapping[str, float]  # way -> seconds
+    alone: float | None  # the same collectives with nothing else running
+    hidden: float | None
+    contention: float | None
+
+
+def anatomy(measured: Measured, configuration: str) -> Anatomy:
+    """The parts that only several ways together tell."""
+    told = {
+        name: value.value for name, value in by_method(measured, configuration).items() if isinstance(value, Estimate)
+    }
+    replays = replayed(measured.tables).filter(pl.col("configuration") == configuration)["alone_s"].median()
+    alone = float(replays) if isinstance(replays, float) else None
+    whole = told.get("unsynchronised")
+    seen = next((told[name] for name in ("kineto", *IN_TRAINING) if name in told), None)
+    return Anatomy(
+        exposed=told, alone=alone, hidden=None if alone is None or whole is None else max(0.0, alone - whole),
+        contention=None if whole is None or seen is None else whole - seen,
+    )  # fmt: skip

@@ -1,0 +1,213 @@
+"""Exposed communication by several ways: which is told, and what only several together tell. Times are worked out by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+import pytest
+
+from assay.metrics.comm_exposed import METRIC
+from assay.metrics.communicated import METHODS
+from assay.metrics.communication import anatomy, by_method
+from assay.metrics.estimate import Absent, Estimate
+from tests.handmade import Handmade
+from tests.metrics.communication_made import calls, ms, told
+
+RANKS = (0, 1)
+
+
+def timed(*, steps: int = 3, blocks: int = 1) -> tuple[Handmade, list[int]]:
+    """Launches of two ranks whose steps take 100 ms."""
+    made = Handmade(levels=(1, 2), blocks=blocks)
+    numbers = [made.launch(workers=2, block=block) for block in range(blocks)]
+    for number in numbers:
+        for rank in RANKS:
+            made.steps(number, rank=rank, seconds=[0.1] * steps, phases_s={"data": 0.01})
+    return made, numbers
+
+
+def exposed(made: Handmade) -> Estimate:
+    found = METRIC.compute(made.measured(), {})["workers=2"]
+    assert isinstance(found, Estimate), found
+    return found
+
+
+def test_the_mean_over_ranks_the_median_over_steps() -> None:
+    """Ranks 10 and 30 ms, then 20 and 40, then 10 and 90: 20, 30, 50 a step; the median is 30."""
+    made, (number,) = timed()
+    for step, pair in enumerate(((10, 30), (20, 40), (10, 90))):
+        for rank in RANKS:
+            told(made, number, rank, step, "engine", pair[rank])
+    found = exposed(made)
+    assert ms(found) == pytest.approx(30.0)
+    assert "comm_exposed|by:engine" in found.signature
+    assert METHODS["engine"] in found.method
+
+
+def test_the_best_way_is_told_and_the_others_stand_beside_it() -> None:
+    made, (number,) = timed()
+    for step in range(3):
+        for rank in RANKS:
+            calls(made, number, rank, step, [(40, 90)])
+            for method, value in (("ddp_logging", 7.0), ("engine", 8.0), ("group", 9.0)):
+                told(made, number, rank, step, method, value)
+    found = exposed(made)
+    assert ms(found) == pytest.approx(9.0)
+    assert found.method.endswith("other ways: engine 8 ms, ddp_logging 7 ms")
+    assert [ms(value) for value in by_method(made.measured(), "workers=2").values()] == pytest.approx([9.0, 8.0, 7.0])
+    assert list(by_method(made.measured(), "workers=2")) == ["group", "engine", "ddp_logging"]
+
+
+def test_no_more_is_exposed_than_was_under_way_and_it_is_said() -> None:
+    """After the last gradient 12 ms, of which a collective lasted 10: 10, in one of two ranks."""
+    made, (number,) = timed(steps=1)
+    for rank in RANKS:
+        calls(made, number, rank, 0, [(50, 60)])
+    told(made, number, 0, 0, "group", 12.0)
+    told(made, number, 1, 0, "group", 4.0)
+    found = exposed(made)
+    assert ms(found) == pytest.approx(7.0)
+    assert "cut to the time in which collectives were under way in 50.0% of them" in found.method
+
+
+def test_one_worker_and_no_sight_of_collectives_are_absent_each_for_its_reason() -> None:
+    made, _ = timed()
+    alone = made.launch(workers=1)
+    made.steps(alone, seconds=[0.1] * 3)
+    values = METRIC.compute(made.measured(), {})
+    one, two = values["workers=1"], values["workers=2"]
+    assert isinstance(one, Absent)
+    assert one.reason == "not_applicable"
+    assert isinstance(two, Absent)
+    assert two.reason == "not_measured"
+    assert "workload.attach" in two.detail
+
+
+def test_collectives_without_an_end_ask_for_a_profile() -> None:
+    made, (number,) = timed()
+    for rank in RANKS:
+        calls(made, number, rank, 0, [(40, None)])
+    found = METRIC.compute(made.measured(), {})["workers=2"]
+    assert isinstance(found, Absent)
+    assert "assay profile" in found.detail
+
+
+def test_a_failed_configuration_says_so() -> None:
+    made = Handmade(levels=(2,), blocks=1)
+    made.launch(workers=2, status="failed")
+    found = METRIC.compute(made.measured(), {})["workers=2"]
+    assert isinstance(found, Absent)
+    assert "no timed launch" in found.detail
+
+
+def test_kernels_of_profiled_steps_go_before_what_the_hooks_saw() -> None:
+    """A profiled launch is not a timed one; its numbers are the kernels'."""
+    made, (number,) = timed()
+    profiled = made.launch(workers=2, role="profile")
+    for rank in RANKS:
+        made.steps(profiled, rank=rank, seconds=[0.2] * 3)
+        told(made, number, rank, 1, "ddp_logging", 9.0)
+        for step in (1, 2):
+            told(made, profiled, rank, step, "kineto", 5.0 + step, total_ms=20.0, compute_ms=50.0)
+    found = exposed(made)
+    assert ms(found) == pytest.approx(6.5)
+    assert found.n_trials == 2
+    assert "ddp_logging 9 ms" in found.method
+
+
+# ---- steps with and without synchronising ------------------------------------------------------------------------------
+
+
+def in_turn(
+    made: Handmade, together_ms: Sequence[float], alone_ms: Sequence[float], *, blocks: int = 3, length: int = 4, warm: int = 6,
+    drift_ms: float = 0.0, first_ms: float = 500.0, tail: int = 0, role: str = "communication",
+) -> int:  # fmt: skip
+    """A launch in which blocks of steps with (ms of each rank) and without synchronising take turns. The first step of every block takes
+    `first_ms`, and every step takes `drift_ms` longer than the one before."""
+    number = made.launch(workers=2, role=role)
+    kinds = [True] * warm + ([False] * length + [True] * length) * blocks + [True] * tail
+    for rank in RANKS:
+        lengths = []
+        for step, together in enumerate(kinds):
+            own = (together_ms if together else alone_ms)[rank] + drift_ms * step
+            lengths.append(first_ms if step == 0 or kinds[step - 1] != together else own)
+            if not together:
+                told(made, number, rank, step, "unsynchronised", None)
+        made.steps(number, rank=rank, seconds=[one / 1e3 for one in lengths])
+    return number
+
+
+def test_what_synchronising_costs_is_the_difference_of_blocks_without_their_first_steps() -> None:
+    """Ranks 100 and 110 ms with, 70 and 90 ms without: 30 and 20, mean 25; the steps of 500 ms that pay for the change do not count."""
+    made, (number,) = timed()
+    told(made, number, 0, 1, "group", 3.0)
+    in_turn(made, (100.0, 110.0), (70.0, 90.0))
+    found = exposed(made)
+    assert ms(found) == pytest.approx(25.0)
+    assert found.n_launches == 1
+    assert "comm_exposed|by:unsynchronised" in found.signature
+    assert found.method.endswith("other ways: group 3 ms")
+
+
+def test_a_steady_drift_of_the_machine_cancels() -> None:
+    """Every step 0.5 ms longer than the last: blocks before and after lie symmetrically, but for the last, which has both too."""
+    made, _ = timed()
+    in_turn(made, (100.0, 100.0), (70.0, 70.0), drift_ms=0.5)
+    assert ms(exposed(made)) == pytest.approx(30.0)
+
+
+def test_warm_up_before_and_a_long_rest_after_do_not_count() -> None:
+    """Of the first block only what lies beside a free one counts, of the last likewise: slow first steps and a fast rest are left out."""
+    made, _ = timed()
+    number = in_turn(made, (100.0, 100.0), (70.0, 70.0), blocks=1, warm=8, tail=0)
+    rows = made.rows["steps"]
+    for place, row in enumerate(rows):
+        if row[0] == number and row[3] < 4:  # the four slowest, before the block
+            rows[place] = (*row[:5], row[4] + 10**12, *row[6:])
+    for rank in RANKS:
+        made.steps(number, rank=rank, seconds=[0.001] * 50, first=16, start_s=10_000.0)
+    assert ms(exposed(made)) == pytest.approx(30.0)
+
+
+def test_less_than_nothing_is_nothing_and_it_is_said() -> None:
+    made, _ = timed()
+    in_turn(made, (70.0, 70.0), (71.0, 71.0))
+    found = exposed(made)
+    assert ms(found) == 0.0
+    assert "raised to 0 from below" in found.method
+
+
+def test_a_launch_that_failed_tells_nothing() -> None:
+    made, (number,) = timed()
+    told(made, number, 0, 1, "group", 3.0)
+    in_turn(made, (100.0, 100.0), (70.0, 70.0))
+    row = made.rows["launches"][-1]
+    made.rows["launches"][-1] = (*row[:12], "failed", *row[13:])
+    assert ms(exposed(made)) == pytest.approx(3.0)
+
+
+def test_what_only_several_ways_together_tell() -> None:
+    """Alone the collectives take 50 ms; they lengthen a step by 30, of which intervals explain 24: 20 hidden, 6 of contention."""
+    made, (number,) = timed()
+    for step in range(3):
+        for rank in RANKS:
+            told(made, number, rank, step, "group", 24.0)
+    calibrating = in_turn(made, (100.0, 100.0), (70.0, 70.0))
+    for step, value in ((6, 49.0), (14, 50.0), (22, 80.0)):
+        for rank in RANKS:
+            told(made, calibrating, rank, step, "replay", None, total_ms=value)
+    found = anatomy(made.measured(), "workers=2")
+    assert found.alone == pytest.approx(0.050)
+    assert found.hidden == pytest.approx(0.020)
+    assert found.contention == pytest.approx(0.006)
+    nothing = anatomy(made.measured(), "workers=1")
+    assert (nothing.alone, nothing.hidden, nothing.contention, nothing.exposed) == (None, None, None, {})
+
+
+def test_calibrating_launches_change_no_timed_number() -> None:
+    made, _ = timed()
+    before = made.measured().steady_steps
+    in_turn(made, (100.0, 100.0), (70.0, 70.0))
+    assert made.measured().steady_steps.equals(before)
+    assert isinstance(made.measured().communicated.calls, pl.DataFrame)
