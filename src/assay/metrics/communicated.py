@@ -39,8 +39,9 @@ METHODS: Final = {
     "group": "the time after the last gradient and the time that the rank's own thread stood still",
     "engine": "the time after the last gradient",
     "ddp_logging": "DistributedDataParallel's own log: the time after its last gradient",
+    "simulated": "computed by a simulator, not measured",
 }
-IN_TRAINING: Final = ("group", "engine", "ddp_logging")
+IN_TRAINING: Final = ("group", "engine", "ddp_logging", "simulated")
 _RANK_STEP: Final = ("launch", "rank", "step")
 
 

@@ -27,7 +27,7 @@ from assay.stats.intervals import Interval
 from assay.stats.slowest import spread_of
 from assay.units import NS_PER_S
 
-METHODS: Final = ("simulated", "unsynchronised", "kineto", "group", "ddp_logging", "engine")  # the most direct first
+METHODS: Final = ("simulated", "group", "ddp_logging", "engine")  # in timed launches; the most direct first
 SAME_WORK: Final = 0.01  # how far the work of a step may differ between worker counts
 POINTS: Final = 4  # worker counts, below which a prediction is flagged
 FARTHEST: Final = 2.0  # times the largest measured, beyond which it is
@@ -257,8 +257,7 @@ def waits(measured: Measured) -> pl.DataFrame:
     steps = measured.steady_steps.select("launch", "step", "step_s")
     timed = measured.timed.select("launch", "workers")
     each = (
-        measured.table("communication").lazy()
-        .filter(pl.col("total_ns").is_not_null() & pl.col("exposed_ns").is_not_null() & pl.col("method").is_in(METHODS))
+        _with_totals(measured)
         .group_by("launch", "step", "method")
         .agg(
             pl.len().alias("ranks"), pl.col("exposed_ns").mean().alias("_mean"), pl.col("exposed_ns").min().alias("_least"),
@@ -277,3 +276,21 @@ def waits(measured: Measured) -> pl.DataFrame:
     )  # fmt: skip
     place = pl.col("method").replace_strict(list(METHODS), list(range(len(METHODS))), return_dtype=pl.Int32)
     return each.sort(place, "launch").unique("launch", keep="first", maintain_order=True).sort("launch")
+
+
+def _with_totals(measured: Measured) -> pl.LazyFrame:
+    """Rows of `communication` whose exposed and whole times are known; the whole from the step's collectives where they do not say it."""
+    rows = (
+        measured.table("communication")
+        .lazy()
+        .filter(pl.col("exposed_ns").is_not_null() & pl.col("method").is_in(METHODS))
+    )
+    own = rows.filter(pl.col("total_ns").is_not_null())
+    if measured.table("communication").filter(pl.col("total_ns").is_null()).height == 0:
+        return own
+    calls = measured.communicated.calls.lazy().select("launch", "rank", "step", pl.col("total_ns").alias("_total"))
+    joined = rows.filter(pl.col("total_ns").is_null()).join(calls, on=["launch", "rank", "step"])
+    told = (
+        joined.with_columns(pl.col("_total").alias("total_ns")).drop("_total").filter(pl.col("total_ns").is_not_null())
+    )
+    return pl.concat([own, told])

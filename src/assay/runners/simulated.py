@@ -38,8 +38,7 @@ WORDS: Final = "computed by a simulator, not measured"
 STEPS: Final = 20
 ITEMS: Final = 1.0  # of a step on one worker: a unit of work is a step's
 AT_ONCE: Final = 32_768  # rows of a batch
-CALLED_STEPS: Final = 5  # whose collectives are written
-MOST_CALLS: Final = 200_000  # rows of collectives of a launch; with more they are left out
+MOST_CALLS: Final = 200_000  # rows of collectives of a launch; of more only those of its last steps are kept
 SWEEP_BYTES: Final = tuple(2**power for power in range(10, 29, 2))  # of the calls outside of the steps, from 1 KiB
 SWEEP_CALLS: Final = 5
 PHASES: Final = {
@@ -201,11 +200,10 @@ def _communication(cluster: Cluster, made: Simulated, number: int) -> Columns:
 
 
 def _write_calls(writer: StreamWriter, cluster: Cluster, made: Simulated, number: int, starts: Any) -> None:
-    """The all-reduces of the first steps: the buckets of a step one after the other, each waiting for the slowest."""
-    workers, buckets = made.compute.shape[1], cluster.buckets
-    steps = min(len(made.step), CALLED_STEPS, MOST_CALLS // (workers * buckets))
+    """The all-reduces of the last steps: the buckets of a step one after the other, each waiting for the slowest."""
+    (steps, workers), buckets = made.compute.shape, cluster.buckets
     took = (made.sent - made.entered.max(axis=1)) / buckets
-    for step in range(steps):
+    for step in range(max(0, steps - MOST_CALLS // (workers * buckets)), steps):
         for bucket in range(buckets):
             ready = made.entered[step]
             end = starts[step] + round(float(made.sent[step] - (buckets - 1 - bucket) * took[step]) * NS_PER_S)
