@@ -29,10 +29,15 @@ PHASES = (  # metric, name, colour; from the bottom of the bar to its top
     ("data_time", "data wait", "fourth"),
     ("forward_time", "forward", "main"),
     ("backward_time", "backward", "second"),
-    ("optimizer_time", "optimizer", "third"),
     ("comm_exposed", "exposed communication", "fifth"),
+    ("optimizer_time", "optimizer", "third"),
     ("unknown_time", "not attributed", "rest"),
 )
+HOLD_COMMUNICATION = (
+    "backward_time",
+    "forward_time",
+    "unknown_time",
+)  # it is a part of these, and is taken out of them in this order
 
 
 def draw(view: View) -> Drawing | Missing:
@@ -71,10 +76,28 @@ def _top(view: View, seen: dict[str, MetricRow], scale: Scale) -> float:
     step = view.metric("step_time")
     whole = top_of(estimates(view, step).values(), scale.factor) if step is not None else 0.0
     sums: dict[str, float] = {}
-    for row in seen.values():
-        for key, value in estimates(view, row).items():
-            sums[key] = sums.get(key, 0.0) + value.value * scale.factor
+    for parts in _parts(view, seen).values():
+        for key, value in parts.items():
+            sums[key] = sums.get(key, 0.0) + value * scale.factor
     return max(whole, 1.05 * max(sums.values()))
+
+
+def _parts(view: View, seen: dict[str, MetricRow]) -> dict[str, dict[str, float]]:
+    """Metric -> configuration -> seconds of its part of the bar: communication that nothing hid lies inside of the phases that hold it,
+    and is drawn once."""
+    parts = {
+        name: {key: max(one.value, 0.0) for key, one in estimates(view, row).items()} for name, row in seen.items()
+    }
+    for key, exposed in parts.get("comm_exposed", {}).items():
+        left = exposed
+        for name in HOLD_COMMUNICATION:
+            own = parts.get(name, {}).get(key, 0.0)
+            taken = min(own, left)
+            if taken:
+                parts[name][key] = own - taken
+                left -= taken
+        parts["comm_exposed"][key] = exposed - left
+    return parts
 
 
 def _bars(view: View, seen: dict[str, MetricRow], scale: Scale) -> list[vega.Chart]:
@@ -82,10 +105,11 @@ def _bars(view: View, seen: dict[str, MetricRow], scale: Scale) -> list[vega.Cha
     workers = {column.key: str(column.workers) for column in view.columns}
     at: dict[str, float] = {}
     rows: Rows = []
+    parts = _parts(view, seen)
     for name, _, role in PHASES:
-        for key, value in estimates(view, seen.get(name)).items():
+        for key, value in parts.get(name, {}).items():
             begin = at.get(key, 0.0)
-            at[key] = begin + max(value.value, 0.0) * scale.factor
+            at[key] = begin + value * scale.factor
             rows.append({"x": workers[key], "begin": begin, "end": at[key], "role": colour(role)})
     bars = vega.chart(rows).mark("bar", stroke=colour("paper"), strokeWidth=1)
     fill = vega.color("role:N", scale=None, legend=None)
@@ -109,4 +133,6 @@ def _caption(rows: dict[str, MetricRow | None], seen: dict[str, MetricRow]) -> s
         if metric not in seen and (rows[metric] is not None or metric != "comm_exposed")
     ]
     text = "Medians of the slowest worker; what no phase explains is “not attributed”."
+    if "comm_exposed" in seen:
+        text += " Exposed communication is a part of the phases that hold it, and is taken out of them here."
     return f"{text} Not marked by the script: {', '.join(absent)}." if absent else text
