@@ -45,12 +45,13 @@ CATEGORIES: Final = {
     "idle": "stopped, slowed, or ended before the launch was over",
     "unknown": "what nothing explains",
 }
+HELD_UP: Final = "held_up"  # no category: what a fault that lasts added to idle and straggler_wait
 _KEY = ("launch", "rank")
 _LIFE = (*_KEY, "incarnation")
 
 
 def partition(measured: Measured, launches: pl.DataFrame) -> pl.DataFrame:
-    """(launch, rank, wall_ns, one column of nanoseconds per category) for every rank of these launches.
+    """(launch, rank, wall_ns, held_up, one column of nanoseconds per category) for every rank of these launches.
 
     `launches`: rows of the table. The categories of a row sum to its wall_ns.
     """
@@ -73,10 +74,11 @@ def partition(measured: Measured, launches: pl.DataFrame) -> pl.DataFrame:
 def _filled(ranks: pl.DataFrame, parts: pl.DataFrame) -> pl.DataFrame:
     """Every rank with all categories; what is left of its wall time is unknown."""
     named = [name for name in CATEGORIES if name != "unknown"]
-    missing = [pl.lit(0, pl.Int64).alias(name) for name in named if name not in parts.columns]
-    sums = parts.with_columns(missing).group_by(_KEY).agg(pl.col(name).fill_null(0).sum() for name in named)
+    every = [*named, HELD_UP]
+    missing = [pl.lit(0, pl.Int64).alias(name) for name in every if name not in parts.columns]
+    sums = parts.with_columns(missing).group_by(_KEY).agg(pl.col(name).fill_null(0).sum() for name in every)
     wall = (pl.col("end_ns") - pl.col("begin_ns")).alias("wall_ns")
-    whole = ranks.select(*_KEY, wall).join(sums, on=_KEY, how="left").with_columns(pl.col(named).fill_null(0))
+    whole = ranks.select(*_KEY, wall).join(sums, on=_KEY, how="left").with_columns(pl.col(every).fill_null(0))
     return whole.with_columns(unknown=pl.col("wall_ns") - pl.sum_horizontal(named)).sort(_KEY)
 
 
@@ -195,6 +197,7 @@ def _without_excess(steps: pl.DataFrame, events: pl.DataFrame, struck: pl.DataFr
         idle=pl.when(pl.col("_hit") & victim).then(excess).otherwise(0),
         straggler_wait=pl.col("straggler_wait") + pl.when(pl.col("_hit") & ~victim).then(excess).otherwise(0),
         compile=pl.when(pl.col("_first") & ~pl.col("_hit")).then(excess).otherwise(0),
+        **{HELD_UP: pl.when("_hit").then(excess).otherwise(0)},
     )
     return taken.with_columns(
         productive=pl.col("productive") - pl.when(pl.col("_hit") | pl.col("_first")).then(excess).otherwise(0)
@@ -225,7 +228,16 @@ def _waited(collectives: pl.DataFrame) -> pl.DataFrame:
 
 def _inside(parts: pl.DataFrame, lives: pl.DataFrame, events: pl.DataFrame) -> pl.DataFrame:
     """Sums of each life, its marked pauses told apart by kind: in steps, between them, and after the last."""
-    names = ("productive", "data_stall", "exposed_communication", "straggler_wait", "compile", "recompute", "idle")
+    names = (
+        "productive",
+        "data_stall",
+        "exposed_communication",
+        "straggler_wait",
+        "compile",
+        "recompute",
+        "idle",
+        HELD_UP,
+    )
     sums = parts.group_by(_LIFE).agg(
         *(pl.col(name).sum() for name in names),
         (pl.col("end_ns") - pl.col("begin_ns") - pl.col("_own")).sum().alias("_pauses"),

@@ -1,0 +1,72 @@
+"""How much of a fault launch did the fault cost?  Shared by the metrics of what is lost.
+
+Lost rank-seconds = detect + restart + reload + recompute of all ranks (`assay.metrics.partition`), and what a fault that lasted
+added to their steps.  The time in which they were lost lies between the fault and the step that was lost being reached again, or the
+fault's end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import polars as pl
+
+from assay.metrics.estimate import Value
+from assay.metrics.measured import Measured
+from assay.metrics.partition import HELD_UP, partition
+from assay.metrics.per_launch import average, exact, positive
+from assay.metrics.recovery import NO_FAULT, NOT_RECOVERED, recoveries, struck_launches
+from assay.units import NS_PER_S
+
+LOST = ("detect", "restart", "reload", "recompute", HELD_UP)
+
+
+def lost_seconds(measured: Measured) -> pl.DataFrame:
+    """(launch, configuration, workers, value): rank-seconds that the fault of each struck launch cost."""
+    launches = struck_launches(measured).filter(pl.col("status") == "ok")
+    lost = pl.sum_horizontal(*(pl.col(name) for name in LOST)).sum() / NS_PER_S
+    own = partition(measured, launches).group_by("launch").agg(lost.alias("value"))
+    return launches.select("launch", "configuration", "workers").join(own, on="launch").sort("launch")
+
+
+def windows(measured: Measured) -> Mapping[int, tuple[int, int]]:
+    """launch -> from when until when it was broken, monotonic ns; without those that did not recover."""
+    found = {}
+    ends = measured.table("events").filter(pl.col("kind") == "fault_end")
+    undone = dict(ends.group_by("launch").agg(pl.col("ns").max()).iter_rows())
+    for one in recoveries(measured):
+        end = one.regained_ns if one.regained_ns is not None else undone.get(one.launch)
+        if end is not None and end > one.fault_ns:
+            found[one.launch] = (one.fault_ns, end)
+    return found
+
+
+def per_configuration(
+    measured: Measured,
+    values: pl.DataFrame,
+    of: Callable[[Mapping[str, float]], float],
+    *,
+    unit: str,
+    name: str,
+    how: str,
+) -> Mapping[str, Value]:
+    """One estimate per configuration of `of(row)` over the struck launches of a frame such as `lost_seconds` gives."""
+    struck = set(struck_launches(measured)["configuration"].to_list())
+    found: dict[str, Value] = {}
+    for configuration in measured.configurations:
+        rows = values.filter(pl.col("configuration") == configuration).to_dicts()
+        numbers = [of(row) for row in rows]
+        if configuration not in struck:
+            found[configuration] = NO_FAULT
+        elif not numbers:
+            found[configuration] = NOT_RECOVERED
+        elif max(numbers) == 0.0:
+            found[configuration] = exact(
+                0.0, unit=unit, name=name, n_launches=len(numbers), n_trials=len(numbers), how=how
+            )
+        else:
+            dress = positive if min(numbers) > 0.0 else average
+            found[configuration] = dress(
+                numbers, measured.confidence, unit=unit, aggregate=how, name=name, n_trials=len(numbers)
+            )
+    return found
