@@ -9,7 +9,8 @@ Given each rank's own time in each phase of every step, waiting for other ranks 
     "this block is above the least excess" (`stats.autocorrelation`).
 Named is a rank and phase whose interval lies above the least excess that matters: the larger of 2 ms and 5 % of the median step.
 So a clean run is one whose ranks differ by less than that, and the chance of any false name in it is below `family`.
-Cannot tell: lateness in fewer than about half of the blocks; half of the ranks being slow together; why.
+Cannot tell: lateness in fewer than about half of the blocks; half of the ranks being slow together; why; whether a slowness that
+lasted as long as the launch comes again (other launches tell).
 """
 
 from __future__ import annotations
