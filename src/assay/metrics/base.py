@@ -19,7 +19,8 @@ Better = Literal["higher", "lower", "neither"]
 Results = Mapping[str, Mapping[str, Value]]  # metric name -> configuration (or ALL) -> value
 
 LAUNCHED: tuple[Subject, ...] = ("training", "calls")
-EVERYTHING: tuple[Subject, ...] = ("training", "calls", "serving")
+EVERYTHING: tuple[Subject, ...] = ("training", "calls", "serving", "collectives")
+WORKLOADS: tuple[Subject, ...] = ("training", "calls", "serving")  # whose result can be good or bad
 
 ALL = "all"  # the key of a value that belongs to the whole experiment
 

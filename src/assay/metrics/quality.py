@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import polars as pl
 
 from assay.metrics.answers import SCORED
-from assay.metrics.base import EVERYTHING, Metric, Results
+from assay.metrics.base import WORKLOADS, Metric, Results
 from assay.metrics.estimate import Absent, Value
 from assay.metrics.measured import Measured
 from assay.metrics.per_launch import average, no_launch
@@ -73,5 +73,5 @@ def _one(measured: Measured, joined: pl.DataFrame, configuration: str) -> Value:
 
 METRIC = Metric(
     name="quality", title="Quality", unit=SCORE, kind="level", better="neither", dimension="correctness",
-    formula="mean over held-out examples of the score", compute=compute, about=EVERYTHING, primary=True,
+    formula="mean over held-out examples of the score", compute=compute, about=WORKLOADS, primary=True,
 )  # fmt: skip

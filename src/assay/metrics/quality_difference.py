@@ -13,7 +13,7 @@ from collections.abc import Mapping
 import numpy as np
 import polars as pl
 
-from assay.metrics.base import EVERYTHING, Metric, Results
+from assay.metrics.base import WORKLOADS, Metric, Results
 from assay.metrics.estimate import Absent, Estimate, Value
 from assay.metrics.format import count
 from assay.metrics.measured import Measured
@@ -113,5 +113,5 @@ def _value(measured: Measured, configuration: str) -> Value:
 METRIC = Metric(
     name="quality_difference", title="Quality against the base", unit=SCORE, kind="level", better="higher",
     dimension="correctness",
-    formula="mean over blocks and examples of score(p) - score(base); bounds one-sided", compute=compute, about=EVERYTHING, primary=True,
+    formula="mean over blocks and examples of score(p) - score(base); bounds one-sided", compute=compute, about=WORKLOADS, primary=True,
 )  # fmt: skip

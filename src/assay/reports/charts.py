@@ -16,9 +16,11 @@ from typing import Any, Final
 from assay.printable import printable
 from assay.reports.drawing import CONVERT
 from assay.reports.pictures import (
+    collective_bandwidth,
     cost_time,
     efficiency,
     fault,
+    goodput,
     launch_order,
     launch_timeline,
     load_curve,
@@ -40,6 +42,7 @@ PICTURES: Final[tuple[tuple[str, Draw], ...]] = (
     ("phases", phases.draw),
     ("quality", quality.draw),
     ("cost-time", cost_time.draw),
+    ("goodput", goodput.draw),
     ("fault", fault.draw),
     ("launch-timeline", launch_timeline.draw),
     ("launch-order", launch_order.draw),
@@ -53,6 +56,8 @@ LOAD_PICTURES: Final[tuple[tuple[str, Draw], ...]] = (
     ("load-panel", load_panel.draw),
     ("quality", lambda view: quality.draw(view) if view.quality_metric else ()),
 )
+
+COLLECTIVE_PICTURES: Final[tuple[tuple[str, Draw], ...]] = (("collective-bandwidth", collective_bandwidth.draw),)
 
 # Room for text is measured in a monospaced font, wider than what the page will use: no label is clipped, whatever the
 # fonts of the machine that renders or reads.  The attribute is then removed, so that the page's own font applies.
@@ -94,12 +99,18 @@ def draw(view: View) -> tuple[Picture, ...]:
 def begun(view: View) -> Callable[[], tuple[Picture, ...]]:
     """All pictures of a view, to be taken later: somebody else may be drawing them meanwhile."""
     found = []
-    for name, function in LOAD_PICTURES if view.serving is not None else PICTURES:
+    for name, function in _pictures(view):
         drawn = function(view)
         several = [drawn] if isinstance(drawn, (Drawing, Missing)) else drawn
         for place, drawing in enumerate(several):
             found.append(_begun(name if place == 0 else f"{name}-{place + 1}", drawing))
     return lambda: tuple(finished() for finished in found)
+
+
+def _pictures(view: View) -> tuple[tuple[str, Draw], ...]:
+    if view.collectives:
+        return COLLECTIVE_PICTURES
+    return LOAD_PICTURES if view.serving is not None else PICTURES
 
 
 def picture(name: str, drawing: Drawing | Missing) -> Picture:

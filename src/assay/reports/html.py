@@ -18,7 +18,7 @@ import jinja2
 from assay.metrics.base import ALL
 from assay.metrics.format import Shown, count
 from assay.printable import printable
-from assay.reports import grouping, load_tables
+from assay.reports import collective_tables, grouping, load_tables
 from assay.reports.base import Report
 from assay.reports.view import (
     DIMENSION_TITLES,
@@ -49,10 +49,16 @@ def render(view: View) -> str:
         view=view, signs=SIGNS, dimensions=DIMENSIONS, titles=DIMENSION_TITLES,
         questions=view.questions, words=STATUS_WORDS, meanings=STATUS_MEANINGS, columns_of=columns_of, ALL=ALL,
         absent_everywhere=absent_everywhere, count=count, findings=grouping.findings, gates=grouping.gates,
-        absences=grouping.absences, loads=load_tables.numbers(view) if view.serving else (),
+        absences=grouping.absences, loads=_load_tables(view),
         details=load_tables.details(view) if view.serving else (), capacity=load_tables.capacity(view), pictures=pictures(),
     )  # fmt: skip
     return printable(page)
+
+
+def _load_tables(view: View) -> tuple[load_tables.LoadTable, ...]:
+    if view.collectives:
+        return collective_tables.numbers(view)
+    return load_tables.numbers(view) if view.serving else ()
 
 
 def columns_of(view: View, rows: tuple[MetricRow, ...], group: str | None = None) -> tuple[tuple[str, str], ...]:

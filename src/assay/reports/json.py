@@ -35,6 +35,16 @@ FIELDS: Final[Mapping[str, tuple[Row, ...]]] = {
         ("environment", "list of objects", "facts about the machine before and after the experiment"),
         ("conditions", "list of objects", "what was asked for, in words"),
         ("serving", "object", "only if the record is about serving: curves, timelines, failures, replicas, agreement"),
+        ("collectives", "list of objects", "only if the record times collectives: what the keys of its metrics mean"),
+    ),
+    "collectives[]": (
+        ("configuration", "string", "key of `collective_time`, `algbw`, `busbw`, `collective_errors`"),
+        ("group", "string", "key of `alpha`, `beta`, `crossover_size`: all sizes together"),
+        ("op", "string", "operation"),
+        ("place", "string", "`in`: the result lies where the input was; `out`: elsewhere"),
+        ("workers", "integer", "ranks of the group"),
+        ("size", "integer", "bytes that were asked for"),
+        ("bytes", "integer", "bytes that were sent, as nccl-tests counts them"),
     ),
     "record": (
         ("id", "string", "the record's id"),
@@ -181,7 +191,18 @@ def document(view: View) -> dict[str, Any]:
         ],
         "conditions": [{"name": fact.name, "text": fact.text} for fact in view.conditions],
         **({} if view.serving is None else {"serving": json_serving.serving(view, view.serving)}),
+        **({"collectives": _collectives(view)} if view.collectives else {}),
     }  # fmt: skip
+
+
+def _collectives(view: View) -> list[dict[str, Any]]:
+    return [
+        {
+            "configuration": cell.name, "group": cell.group, "op": cell.op, "place": cell.place, "workers": cell.workers,
+            "size": cell.size, "bytes": cell.nbytes,
+        }
+        for cell in view.collectives
+    ]  # fmt: skip
 
 
 def value_object(value: Value) -> dict[str, Any]:

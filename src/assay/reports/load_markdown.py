@@ -18,6 +18,14 @@ def numbers(view: View) -> str:
     return "\n\n".join((*parts, f"Intervals in brackets: {view.confidence} confidence; the launch is the unit."))
 
 
+def of_collectives(view: View) -> str:
+    """A line per size of every operation, and what a link costs."""
+    from assay.reports import collective_tables
+
+    parts = ["## Numbers", *(_table(one) for one in collective_tables.numbers(view))]
+    return "\n\n".join((*parts, f"Intervals in brackets: {view.confidence} confidence; the launch is the unit."))
+
+
 def details(view: View) -> str:
     """What lies behind the numbers."""
     tables = load_tables.details(view)

@@ -45,6 +45,18 @@ def details(view: View, width: int) -> list[RenderableType]:
     return parts
 
 
+def of_collectives(view: View, width: int) -> list[RenderableType]:
+    """A line per size of every operation, and what a link costs."""
+    from assay.reports import collective_tables
+
+    parts: list[RenderableType] = []
+    for place, table in enumerate(collective_tables.numbers(view)):
+        parts += [*([Text()] if place else []), Text(table.title, style="bold")]
+        parts += _tables(table, width) if table.rows else []
+        parts += [_bullet(Text(note)) for note in table.notes]
+    return parts
+
+
 def reasons(view: View) -> list[tuple[str, str, str, str]]:
     """(where, dimension, status, sentence) of all that did not pass, the same status of a dimension once."""
     found: dict[tuple[str, str], dict[str, list[str]]] = {}

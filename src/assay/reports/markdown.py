@@ -16,6 +16,8 @@ def render(view: View) -> str:
         return "\n\n".join(part(view) for part in parts) + "\n"
     if view.serving is not None:
         return _of_load(view)
+    if view.collectives:
+        return _of_collectives(view)
     sections = (
         _headline(view), _vector(view), _numbers(view), _gates(view), _findings(view), _recommendations(view),
         *(_dimension(view, dimension) for dimension in DIMENSIONS),
@@ -31,6 +33,16 @@ def _of_load(view: View) -> str:
         _headline(view), _vector(view), load.numbers(view), load.details(view), load.gates(view), _imported(view),
         load.findings(view),
         _recommendations(view), load.metrics(view), load.launches(view), _environment(view), _conditions(view),
+    )  # fmt: skip
+    return "\n\n".join(section for section in sections if section) + "\n"
+
+
+def _of_collectives(view: View) -> str:
+    from assay.reports import load_markdown as load
+
+    sections = (
+        _headline(view), _vector(view), load.of_collectives(view), _imported(view), _findings(view), _launches(view), _environment(view),
+        _conditions(view),
     )  # fmt: skip
     return "\n\n".join(section for section in sections if section) + "\n"
 
@@ -132,7 +144,11 @@ def _environment(view: View) -> str:
 def _conditions(view: View) -> str:
     overhead = "; ".join(f"{label}: {shown.full}" for label, shown in view.overhead)
     rows = [(fact.name, fact.text) for fact in view.conditions]
-    rows += [] if view.timing else [("Instrument's own cost" if view.serving is None else "Client", overhead)]
+    rows += (
+        []
+        if view.timing or view.collectives
+        else [("Instrument's own cost" if view.serving is None else "Client", overhead)]
+    )
     return "## Conditions\n\n" + table(("What", "Value"), rows)
 
 

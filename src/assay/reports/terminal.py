@@ -68,6 +68,8 @@ def _sections(view: View, width: int) -> list[RenderableType]:
         ]  # fmt: skip
     if view.serving is not None:
         return _of_load(view, width)
+    if view.collectives:
+        return _of_collectives(view, width)
     parts: list[RenderableType] = [*_headline(view), *_vector(view, width)]
     parts += [title("Numbers"), *_numbers(view, width)]
     if view.gates:
@@ -87,6 +89,18 @@ def _of_load(view: View, width: int) -> list[RenderableType]:
     parts += [title("Findings"), _grouped_findings(view)]
     parts += [title("Recommendation"), _recommendations(view)]
     return [*parts, Text(), *_footer(view)]
+
+
+def _of_collectives(view: View, width: int) -> list[RenderableType]:
+    parts: list[RenderableType] = [
+        *_headline(view),
+        *_vector(view, width),
+        title("Numbers"),
+        *load_terminal.of_collectives(view, width),
+    ]
+    if view.foreign:
+        parts += [title("Imported"), _pairs(view.foreign)]
+    return [*parts, title("Findings"), _findings(view), Text(), *_footer(view)]
 
 
 def title(text: str, style: str = "bold") -> RenderableType:
@@ -263,7 +277,7 @@ def _footer(view: View) -> list[RenderableType]:
     cost = "; ".join(f"{label} {shown.full}" for label, shown in view.overhead)
     seal = "sealed" if view.sealed else "not sealed"
     name = "Instrument's own cost" if view.serving is None else "Client"
-    own = "" if view.timing else f" {name}: {cost}."  # of a timing the floor tells it
+    own = "" if view.timing or view.collectives else f" {name}: {cost}."  # of a timing the floor tells it
     return [
         Text(f"Intervals: {view.confidence} confidence, the launch is the unit.{own}", style="dim"),
         Text(f"Record {view.record}: {view.state}, {seal}.", style="dim"),

@@ -16,12 +16,15 @@ from typing import TYPE_CHECKING, Any, Final
 import polars as pl
 
 from assay.metrics.base import ALL, Metric
+from assay.metrics.collective_calls import asked_cells
 from assay.metrics.estimate import Absent, Estimate, Value
 from assay.metrics.format import Shown, count, given, percent, reading, scale_for, show
 from assay.metrics.measured import Measured
 from assay.reports import foreign, load_words, series, serving_series
 from assay.reports.reading import ORDER, tool_of
 from assay.reports.serving_series import ServingSeries
+from assay.spec.collectives import Cell as CollectiveCell
+from assay.spec.collectives import asked_of
 from assay.spec.experiment import Experiment
 from assay.spec.plan import Configuration
 from assay.spec.serving import Serving
@@ -49,6 +52,12 @@ TIMING_MEANINGS: Final[Mapping[str, str]] = {
     "PASS": "the time has an interval over launches",
     "INCONCLUSIVE": "too few launches for an interval that can be relied on",
 }
+COLLECTIVE_MEANINGS: Final[Mapping[str, str]] = {
+    **STATUS_MEANINGS,
+    "PASS": "the data of every timed call were right, and every time has an interval over launches",
+    "FAIL": "a collective gave wrong data",
+    "INCONCLUSIVE": "something that was asked for has no number that can be relied on",
+}
 TIMING_FACTS: Final = ("Workload", "Launches", "Intervals", "Record", "Made")  # the conditions that a timing has
 SEVERITIES: Final = ("invalid", "fail", "warning", "note")
 DIMENSION_TITLES: Final[Mapping[str, str]] = {
@@ -65,6 +74,12 @@ LOAD_QUESTIONS: Final[Mapping[str, str]] = {
     "performance": "How fast is it, and under how much load?",
     "cost": "What does an answer cost?",
     "reliability": "Does it survive?",
+}
+COLLECTIVE_QUESTIONS: Final[Mapping[str, str]] = {
+    **DIMENSION_QUESTIONS,
+    "correctness": "Were the data of the timed calls right?",
+    "performance": "How fast are the collectives?",
+    "cost": "What did measuring cost?",
 }
 QUALITY: Final = ("quality", "quality_difference")
 WHOLE: Final = "whole experiment"
@@ -266,6 +281,7 @@ class View:
     serving: ServingSeries | None = None  # of a record about serving
     load_word: str = ""  # of a load: what `Column.load` counts, "concurrency" or "rate"
     foreign: tuple[Fact, ...] = ()  # of an imported record: its origin, its meanings, what its tool reported
+    collectives: tuple[CollectiveCell, ...] = ()  # of a record that times collectives: what was asked for
     timing: tuple[Fact, ...] = ()  # of a record that times a command or a function: what the time rests on
 
     @cached_property
@@ -276,6 +292,8 @@ class View:
     @property
     def questions(self) -> Mapping[str, str]:
         """What each dimension asks."""
+        if self.collectives:
+            return COLLECTIVE_QUESTIONS
         return DIMENSION_QUESTIONS if self.serving is None else LOAD_QUESTIONS
 
     @property
@@ -340,7 +358,7 @@ def build(measured: Measured, judgement: Judgement) -> View:
         confidence=percent(measured.confidence, 4),
         status=verdict.status,
         word=STATUS_WORDS[verdict.status],
-        meaning=(TIMING_MEANINGS if is_timing(measured) else STATUS_MEANINGS)[verdict.status],
+        meaning=_meanings(measured)[verdict.status],
         sentence=verdict.sentence,
         columns=columns,
         base=measured.base,
@@ -348,7 +366,7 @@ def build(measured: Measured, judgement: Judgement) -> View:
         metrics=metrics,
         gates=_gate_rows(verdict.gates, labels),
         findings=_findings(verdict.findings, labels),
-        recommendations=() if is_timing(measured) else _recommendation_rows(verdict.recommendations, labels),
+        recommendations=() if is_timing(measured) or measured.subject == "collectives" else _recommendation_rows(verdict.recommendations, labels),
         launches=_launches(measured, labels, served),
         environment=_environment(manifest.get("environment")),
         conditions=_conditions(experiment, manifest, measured, labels[measured.base]),
@@ -360,10 +378,17 @@ def build(measured: Measured, judgement: Judgement) -> View:
         quality_metric=experiment.quality.metric if experiment.quality else None,
         quality_margin=experiment.quality.margin if experiment.quality else None,
         timing=_timing(measured, judgement) if is_timing(measured) else (),
+        collectives=asked_cells(measured) if measured.subject == "collectives" else (),
         foreign=tuple(Fact(name=name, text=words) for name, words in foreign.facts(measured, judgement.results)),
         serving=served,
         load_word="" if experiment.serving is None else "concurrency" if experiment.serving.concurrency else "rate",
     )  # fmt: skip
+
+
+def _meanings(measured: Measured) -> Mapping[str, str]:
+    if measured.subject == "collectives":
+        return COLLECTIVE_MEANINGS
+    return TIMING_MEANINGS if is_timing(measured) else STATUS_MEANINGS
 
 
 def _columns(measured: Measured) -> tuple[Column, ...]:
@@ -577,8 +602,29 @@ def _conditions(experiment: Experiment, manifest: Mapping[str, Any], measured: M
     }  # fmt: skip
     if is_timing(measured):
         facts = {**facts, "Launches": _rounds(experiment, measured)}
+    if measured.subject == "collectives":
+        left_out = ("Scaling", "Quality", "Gates", "Faults")
+        facts = {
+            **{name: text for name, text in facts.items() if name not in left_out},
+            **_of_collectives(experiment, measured),
+        }
     shown = TIMING_FACTS if is_timing(measured) else tuple(facts)
     return tuple(Fact(name=name, text=facts[name]) for name in shown)
+
+
+def _of_collectives(experiment: Experiment, measured: Measured) -> dict[str, str]:
+    """What was timed, and what carried it, in the workers' own words."""
+    asked = asked_of(experiment)
+    sizes = asked.every_size
+    told = measured.table("events").filter(pl.col("kind") == "engine")["detail"]
+    engine = json.loads(told[0]) if len(told) else {}
+    words = {"backend": asked.backend, **{key: value for key, value in engine.items() if value is not None}}
+    return {
+        "Workload": f"{', '.join(asked.operations)} of {asked.dtype}, {count(len(sizes), 'sizes')} from {sizes[0]} to {sizes[-1]} bytes",
+        "Calls": f"{asked.warm_up} to warm up; loops of at most {asked.calls} back to back after a barrier, at least {asked.batches}, "
+        f"about {given(asked.seconds)} s of each size; the slowest rank; through {given(asked.memory_mib)} MiB of memory",
+        "Engine": "; ".join(f"{key} {value}" for key, value in words.items()),
+    }  # fmt: skip
 
 
 def _rounds(experiment: Experiment, measured: Measured) -> str:

@@ -29,10 +29,12 @@ from assay.record.redact import REDACTED, redact_environment, secret_values
 from assay.runners import policy
 from assay.runners.arguments import refuse_bytes, refuse_secrets
 from assay.runners.signals import StopRequest, listening
+from assay.spec.collectives import asked_of
 from assay.spec.experiment import Experiment
 from assay.spec.plan import PlannedLaunch, plan
 
 FINAL = policy.FINAL
+STARTING_S = 5.0  # of a launch of the collectives' worker: torch is imported, the ranks meet
 LaunchRow = Mapping[str, Any]  # a row of the table `launches`
 
 
@@ -118,6 +120,10 @@ def seconds_left(
 
 def planned_seconds(experiment: Experiment) -> float | None:
     """How long a launch was asked to take; None where its work decides."""
+    if experiment.workload.runner == "collectives":
+        asked = asked_of(experiment)
+        each = sum(len(asked.places(op)) for op in asked.operations) * len(asked.every_size)
+        return STARTING_S + 2.0 * asked.seconds * each  # as long again for writing and checking the data
     if experiment.serving is None:
         return None
     return experiment.serving.arrivals.warm_up_s + experiment.serving.arrivals.duration_s

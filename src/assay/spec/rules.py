@@ -58,7 +58,8 @@ def _notes(experiment: Experiment, today: date) -> Iterator[str]:
         )
     if experiment.launches.precision is None and "at_most" in experiment.launches.model_fields_set:
         yield "launches.at_most is not used, because there is no launches.precision: the number of launches is fixed."
-    if experiment.quality is None and experiment.serving is None:
+    of_collectives = experiment.workload.runner == "collectives"
+    if experiment.quality is None and experiment.serving is None and not of_collectives:
         yield (
             "no quality metric is named, so nothing can be recommended: whether the result was preserved is not compared. "
             "Add [quality] with metric and margin (--quality-metric), and probe.examples(ids, scores) to the script."
@@ -75,7 +76,7 @@ def _notes(experiment: Experiment, today: date) -> Iterator[str]:
             "no objectives are given, so no load can pass or fail: latency and throughput are reported, goodput is not. "
             "Add [serving.objectives] with ttft_s and tpot_s (assay load: --slo ttft=0.2,tpot=0.05)."
         )
-    if experiment.scaling.base is None and min(experiment.factor.levels) > 1:
+    if experiment.scaling.base is None and min(experiment.factor.levels) > 1 and not of_collectives:
         yield f"no level has 1 worker: speedups are relative to {min(experiment.factor.levels)} workers."
 
 
@@ -215,6 +216,24 @@ def _modelled_energy_needs_watts(data: Data) -> Iterator[Problem]:
         )  # fmt: skip
 
 
+def _calibrating_needs_hooks(data: Data) -> Iterator[Problem]:
+    """Steps without synchronising are made by the hooks of a training, of two or more workers."""
+    asked, levels = _at(data, "workload", "calibrate_communication"), _levels(data)
+    if type(asked) is not int or asked < 1:
+        return
+    runner, attach = _at(data, "workload", "runner"), _at(data, "workload", "attach")
+    if runner not in (None, "training") or attach is False:
+        yield Problem(
+            where="workload.calibrate_communication", found=shown(asked), allowed="0 where no training is hooked",
+            mend='Leave workload.runner at "training" and workload.attach at true, or take the key out.',
+        )  # fmt: skip
+    elif levels is not None and max(levels) < 2:
+        yield Problem(
+            where="workload.calibrate_communication", found=shown(asked), allowed="0 where no level has 2 or more workers",
+            mend="One worker communicates with nobody: add a level, or take the key out.",
+        )  # fmt: skip
+
+
 _ENDPOINT = re.compile(r"(?:\[[0-9A-Fa-f:.%]+\]|[^\s:/\[\]]+):(\d{1,5})")
 
 
@@ -274,6 +293,7 @@ RULES: tuple[Rule, ...] = (
     _faults_need_restarts,
     _budget_needs_prices,
     _modelled_energy_needs_watts,
+    _calibrating_needs_hooks,
     _nodes_meet,
     _endpoint_is_host_and_port,
     _words_can_be_passed,

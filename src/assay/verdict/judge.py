@@ -16,7 +16,7 @@ from assay.metrics.estimate import Value
 from assay.metrics.foreign import reworded, unknowable
 from assay.metrics.measured import Measured
 from assay.spec.plan import configuration_name
-from assay.verdict import serving, timing
+from assay.verdict import collectives, serving, timing
 from assay.verdict.audits.base import Audit
 from assay.verdict.dimensions import dimensions
 from assay.verdict.foreign import unexamined
@@ -43,6 +43,10 @@ def judge(measured: Measured) -> Judgement:
     gates = check(measured, results)
     if measured.subject == "serving":
         return Judgement(results=results, verdict=serving.verdict(measured, results, findings, gates), metrics=metrics)
+    if measured.subject == "collectives":
+        return Judgement(
+            results=results, verdict=collectives.verdict(measured, results, findings, gates), metrics=metrics
+        )
     vector = dimensions(measured, results, findings, gates)
     recommendations = recommend(measured, results, findings, gates)
     status = overall(measured, results, findings, gates, recommendations)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from assay.metrics.base import EVERYTHING, Results
+from assay.metrics.base import WORKLOADS, Results
 from assay.metrics.measured import Measured
 from assay.spec.claim import Claim
 from assay.verdict.audits.base import Audit
@@ -81,5 +81,5 @@ def claim(said: Claim) -> tuple[Finding, ...]:
 
 AUDIT = Audit(
     name="apples_to_oranges", title="apples to oranges", question="Do the two sides differ in anything but what is studied?",
-    examine=examine, claim=claim, about=EVERYTHING,
+    examine=examine, claim=claim, about=WORKLOADS,
 )  # fmt: skip

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from assay.metrics.base import EVERYTHING, Results
+from assay.metrics.base import WORKLOADS, Results
 from assay.metrics.format import count
 from assay.metrics.measured import Measured
 from assay.spec.claim import Claim, Number
@@ -103,5 +103,5 @@ def _by_system(numbers: tuple[Number, ...]) -> dict[str, list[Number]]:
 
 AUDIT = Audit(
     name="construct_mismatch", title="construct mismatch", question="Do the numbers come from the same runs, seeds and splits?",
-    examine=examine, claim=claim, about=EVERYTHING,
+    examine=examine, claim=claim, about=WORKLOADS,
 )  # fmt: skip

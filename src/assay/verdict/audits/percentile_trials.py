@@ -7,7 +7,7 @@ this says of which configurations; a percentile that is nevertheless there with 
 
 from __future__ import annotations
 
-from assay.metrics.base import EVERYTHING, Results
+from assay.metrics.base import WORKLOADS, Results
 from assay.metrics.estimate import Absent, Estimate
 from assay.metrics.format import count
 from assay.metrics.measured import Measured
@@ -75,5 +75,5 @@ def _few(number: Number) -> list[Finding]:
 
 AUDIT = Audit(
     name="percentile_trials", title="too few trials for the percentile", question="Are there enough trials for the percentile?",
-    examine=examine, claim=claim, blind=blind, about=EVERYTHING,
+    examine=examine, claim=claim, blind=blind, about=WORKLOADS,
 )  # fmt: skip

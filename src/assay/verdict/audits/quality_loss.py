@@ -6,7 +6,7 @@ samples and diverged replicas.  A warning for the record: the configuration is r
 
 from __future__ import annotations
 
-from assay.metrics.base import EVERYTHING, Results
+from assay.metrics.base import WORKLOADS, Results
 from assay.metrics.measured import Measured
 from assay.verdict.audits.base import Audit
 from assay.verdict.gates import quality
@@ -38,5 +38,5 @@ AUDIT = Audit(
     title="worse model",
     question="Which configurations gave a worse model?",
     examine=examine,
-    about=EVERYTHING,
+    about=WORKLOADS,
 )

@@ -7,7 +7,7 @@ from the timed launches themselves; the gate `quality` and the audit `quality_lo
 
 from __future__ import annotations
 
-from assay.metrics.base import EVERYTHING, Results
+from assay.metrics.base import WORKLOADS, Results
 from assay.metrics.estimate import Absent
 from assay.metrics.format import count, given
 from assay.metrics.measured import Measured
@@ -107,5 +107,5 @@ def _too_few(quality: ClaimedQuality) -> list[Finding]:
 AUDIT = Audit(
     name="quality_unmeasured", title="quality not measured in the same launch",
     question="Was quality measured in the very launches that were timed, and did it hold?",
-    examine=examine, claim=claim, blind=blind, about=EVERYTHING,
+    examine=examine, claim=claim, blind=blind, about=WORKLOADS,
 )  # fmt: skip

@@ -8,7 +8,7 @@ a load has those of [serving.objectives], and the gate `objectives`.  Source: me
 
 from __future__ import annotations
 
-from assay.metrics.base import EVERYTHING, Results
+from assay.metrics.base import WORKLOADS, Results
 from assay.metrics.estimate import Estimate
 from assay.metrics.format import given, show
 from assay.metrics.measured import Measured
@@ -87,5 +87,5 @@ def _within(slo: Objective, numbers: tuple[Number, ...]) -> bool:
 
 AUDIT = Audit(
     name="silent_slo", title="silent violation of the objective",
-    question="Was the throughput reached while the service objective was broken?", examine=examine, claim=claim, blind=blind, about=EVERYTHING,
+    question="Was the throughput reached while the service objective was broken?", examine=examine, claim=claim, blind=blind, about=WORKLOADS,
 )  # fmt: skip

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from assay.metrics.base import EVERYTHING, Results
+from assay.metrics.base import WORKLOADS, Results
 from assay.metrics.format import count
 from assay.metrics.measured import Measured
 from assay.spec.claim import Claim
@@ -88,5 +88,5 @@ def claim(said: Claim) -> tuple[Finding, ...]:
 
 AUDIT = Audit(
     name="tail_blindness", title="tail-latency blindness", question="Does a mean or a median hide a heavy tail?",
-    examine=examine, claim=claim, blind=blind, about=EVERYTHING,
+    examine=examine, claim=claim, blind=blind, about=WORKLOADS,
 )  # fmt: skip

@@ -6,7 +6,7 @@ upper bound is below -margin.  Otherwise INCONCLUSIVE, with what would be needed
 
 from __future__ import annotations
 
-from assay.metrics.base import EVERYTHING, Results
+from assay.metrics.base import WORKLOADS, Results
 from assay.metrics.estimate import Absent, Estimate
 from assay.metrics.format import decimals_of, number
 from assay.metrics.measured import Measured
@@ -82,4 +82,4 @@ def _result(configuration: str, status: Status, sentence: str) -> GateResult:
     return GateResult(gate="quality", configuration=configuration, status=status, sentence=sentence)
 
 
-GATE = Gate(name="quality", question="Was quality held within the margin?", check=check, about=EVERYTHING)
+GATE = Gate(name="quality", question="Was quality held within the margin?", check=check, about=WORKLOADS)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from assay.metrics.base import EVERYTHING, Results
+from assay.metrics.base import WORKLOADS, Results
 from assay.metrics.estimate import Absent, Estimate
 from assay.metrics.format import count, show
 from assay.metrics.measured import Measured
@@ -118,4 +118,4 @@ def _result(configuration: str, status: Status, sentence: str) -> GateResult:
     return GateResult(gate="recovery", configuration=configuration, status=status, sentence=sentence)
 
 
-GATE = Gate(name="recovery", question="Did the job survive its faults?", check=check, about=EVERYTHING)
+GATE = Gate(name="recovery", question="Did the job survive its faults?", check=check, about=WORKLOADS)

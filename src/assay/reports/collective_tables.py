@@ -1,0 +1,126 @@
+"""Which tables does a report on collectives have?  A line for every size, as nccl-tests prints them, and what a link costs.
+
+Times stand in microseconds and bandwidths in decimal GB/s, so that a line can be held beside one of nccl-tests; the bytes are those
+that were really sent.  What the engine does not offer is told once, in its own words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from assay.metrics.estimate import Absent, Estimate, Value
+from assay.metrics.format import Scale, count, show
+from assay.reports import load_tables
+from assay.reports.load_tables import Cell as TableCell
+from assay.reports.load_tables import Head, LoadTable
+from assay.reports.view import View
+from assay.spec.collectives import Cell
+from assay.verdict.collectives import GIGABYTES, size_words
+
+MICROSECONDS: Final = Scale(factor=1e6, after=" µs")
+BYTES: Final = Scale(factor=1.0, after=" B")
+COUNTS: Final = Scale(factor=1.0)
+COLUMNS: Final = (
+    ("time, µs", "collective_time", MICROSECONDS), ("algbw, GB/s", "algbw", GIGABYTES), ("busbw, GB/s", "busbw", GIGABYTES),
+    ("wrong calls", "collective_errors", COUNTS),
+)  # fmt: skip
+PLACES: Final = {"in": "in place", "out": "out of place"}
+
+
+def numbers(view: View) -> tuple[LoadTable, ...]:
+    """A table for each operation, then that of the links."""
+    operations = tuple(dict.fromkeys(cell.op for cell in view.collectives))
+    made = [_of_operation(view, op, place) for place, op in enumerate(operations, 1)]
+    return (*(table for table in made if table is not None), *_links(view, operations))
+
+
+def _of_operation(view: View, op: str, place: int) -> LoadTable | None:
+    cells = [cell for cell in view.collectives if cell.op == op]
+    known = [cell for cell in cells if isinstance(_value(view, "collective_time", cell.name), Estimate)]
+    notes = tuple(_notes(view, [cell for cell in cells if cell not in known]))
+    several = len({cell.place for cell in cells}) > 1
+    order = sorted(known, key=lambda cell: (cell.workers, cell.place != "out", cell.nbytes))
+    rounded = any(cell.nbytes != cell.size for cell in known)
+    stub = (
+        Head(text="Workers"), *((Head(text="Placement"),) if several else ()), Head(text="Size"), *((Head(text="bytes"),) if rounded else ()),
+    )  # fmt: skip
+    rows = tuple(
+        (
+            *_texts(str(cell.workers), *((PLACES[cell.place],) if several else ()), size_words(cell.size), *((str(cell.nbytes),) if rounded else ())),
+            *(_cell(_value(view, metric, cell.name), scale) for _, metric, scale in COLUMNS),
+        )
+        for cell in order
+    )  # fmt: skip
+    title = op if several or not cells else f"{op}, {PLACES[cells[0].place]}"
+    head = (*stub, *(Head(text=text) for text, _, _ in COLUMNS))
+    return LoadTable(name=f"collective-{place}", title=title, stub=len(stub), head=head, rows=rows, notes=notes)
+
+
+def _texts(*texts: str) -> tuple[TableCell, ...]:
+    return tuple(TableCell(text=text) for text in texts)
+
+
+def _value(view: View, metric: str, key: str) -> Value | None:
+    row = view.metric(metric)
+    shown = row.cells.get(key) if row is not None else None
+    return shown.value if shown is not None else None
+
+
+def _cell(value: Value | None, scale: Scale) -> TableCell:
+    return load_tables.cell(None if value is None else show(value, scale))
+
+
+def _notes(view: View, missing: Sequence[Cell]) -> Iterator[str]:
+    """Why cells have no number, each reason once."""
+    found: dict[str, list[Cell]] = {}
+    for cell in missing:
+        value = _value(view, "collective_time", cell.name)
+        if isinstance(value, Absent):
+            found.setdefault(value.detail, []).append(cell)
+    for why, cells in found.items():
+        where = dict.fromkeys(f"{count(cell.workers, 'workers')}, {PLACES[cell.place]}" for cell in cells)
+        yield f"Not measured ({'; '.join(where)}; {count(len(cells), 'sizes')}): {why}."
+
+
+def _links(view: View, operations: Sequence[str]) -> tuple[LoadTable, ...]:
+    """alpha, 1/beta and the crossover size of each operation, or why there are none."""
+    groups = {cell.group: cell for cell in view.collectives}
+    known = {name: cell for name, cell in groups.items() if isinstance(_value(view, "alpha", name), Estimate)}
+    reasons: dict[str, list[str]] = {}
+    for name, cell in groups.items():
+        value = _value(view, "alpha", name)
+        if isinstance(value, Absent) and value.reason == "insufficient":
+            reasons.setdefault(value.detail, []).append(f"{cell.op} on {count(cell.workers, 'workers')}")
+    notes = tuple(f"No fit for {', '.join(dict.fromkeys(where))}: {why}." for why, where in reasons.items())
+    if not known and not notes:
+        return ()
+    rows = tuple(
+        (
+            *_texts(cell.op, str(cell.workers), PLACES[cell.place]), _cell(_value(view, "alpha", name), MICROSECONDS),
+            _cell(_inverse(_value(view, "beta", name)), GIGABYTES), _cell(_value(view, "crossover_size", name), BYTES),
+        )
+        for name, cell in known.items()
+    )  # fmt: skip
+    head = ("Operation", "Workers", "Placement", "alpha, µs", "1/beta, GB/s", "crossover, B")
+    told = "T = rounds alpha + share bytes beta of a ring's links, fitted in every launch; below the crossover size half of the time or more is latency."
+    return (LoadTable(
+        name="links", title="What a link costs", stub=3, head=tuple(Head(text=text) for text in head), rows=rows,
+        notes=(*((told,) if known else ()), *notes),
+    ),)  # fmt: skip
+
+
+def _inverse(value: Value | None) -> Value | None:
+    from dataclasses import replace
+
+    if not isinstance(value, Estimate):
+        return value
+    low, high = (1.0 / end if end > 0 else float("inf") for end in (value.high, value.low))
+    return replace(
+        value,
+        value=1.0 / value.value,
+        low=low,
+        high=high,
+        unit="B/s",
+        launch_values=tuple(1.0 / one for one in value.launch_values),
+    )

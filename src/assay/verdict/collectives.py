@@ -1,0 +1,180 @@
+"""What is the verdict on a record that times collectives?
+
+It claims times and bandwidths, and that the data of the timed calls were right; cost and reliability decide nothing here.
+INVALID: an audit found that the calls cannot have been what is claimed.  FAIL: data were wrong.  INCONCLUSIVE: something that was asked for has no number, or
+fewer than 3 launches carry it.  PASS: every operation that the engine offers has its times at every size, with an interval over
+launches, and no result was wrong.  There is nothing to recommend: the record says what a link can do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from assay.metrics.base import Results
+from assay.metrics.collective_calls import asked_cells
+from assay.metrics.estimate import Absent, Estimate, Value
+from assay.metrics.format import Scale, count, number, show
+from assay.metrics.measured import Measured
+from assay.spec.collectives import Cell, asked_of
+from assay.spec.plan import configuration_name
+from assay.verdict.gates.base import FEWEST_LAUNCHES, too_few
+from assay.verdict.sentence import launch_words, machine_words
+from assay.verdict.types import DimensionResult, Finding, GateResult, Recommendation, Status, Verdict
+
+GIGABYTES: Final = Scale(factor=1e-9, after=" GB/s")
+NOTHING_TO_PICK: Final = "a record of collectives compares no configurations of a workload"
+SIZES: Final = ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"))
+
+
+def verdict(measured: Measured, results: Results, findings: Sequence[Finding], gates: Sequence[GateResult]) -> Verdict:
+    """The whole judgement."""
+    status = overall(measured, results, findings)
+    return Verdict(
+        status=status, findings=tuple(findings), gates=tuple(gates), dimensions=_dimensions(measured, results, findings),
+        recommendations=(Recommendation(goal="recommended", configuration=None, sentence=NOTHING_TO_PICK),),
+        sentence=_sentence(measured, results, status, findings),
+    )  # fmt: skip
+
+
+def overall(measured: Measured, results: Results, findings: Sequence[Finding]) -> Status:
+    """One status for the record."""
+    severities = {finding.severity for finding in findings}
+    if "invalid" in severities:
+        return "INVALID"
+    if "fail" in severities:
+        return "FAIL"
+    return (
+        "INCONCLUSIVE"
+        if _open(results, asked_cells(measured)) or not _known(results, asked_cells(measured))
+        else "PASS"
+    )
+
+
+def size_words(size: int) -> str:
+    """ "1 KiB", "16 MiB", "1000 B"."""
+    for unit, name in SIZES:
+        if size % unit == 0:
+            return f"{size // unit} {name}"
+    return f"{size} B"
+
+
+def cell_words(cell: Cell) -> str:
+    """ "all_reduce of 1 MiB on 4 workers, in place"."""
+    return f"{cell.op} of {size_words(cell.size)} on {count(cell.workers, 'workers')}{', in place' if cell.place == 'in' else ''}"
+
+
+# ---- what is known ---------------------------------------------------------------------------------------------------
+
+
+def _time(results: Results, cell: Cell) -> Value | None:
+    return results.get("collective_time", {}).get(cell.name)
+
+
+def _known(results: Results, cells: Sequence[Cell]) -> list[Cell]:
+    return [cell for cell in cells if isinstance(_time(results, cell), Estimate)]
+
+
+def _open(results: Results, cells: Sequence[Cell]) -> list[str]:
+    """What was asked for and has no number that can be relied on; what the engine does not offer is no gap."""
+    found = []
+    for cell in cells:
+        value = _time(results, cell)
+        if isinstance(value, Estimate):
+            found += [f"{cell_words(cell)}: {too_few(value.n_launches)}"] if value.n_launches < FEWEST_LAUNCHES else []
+        elif not (isinstance(value, Absent) and value.reason == "not_applicable"):
+            found.append(f"{cell_words(cell)}: {value.detail if value is not None else 'not measured'}")
+    return found
+
+
+def _dimensions(
+    measured: Measured, results: Results, findings: Sequence[Finding]
+) -> Mapping[str, Mapping[str, DimensionResult]]:
+    found = {}
+    for level in measured.levels:
+        name = configuration_name(level)
+        cells = [cell for cell in asked_cells(measured) if cell.workers == level]
+        own = [finding for finding in findings if finding.configuration in (None, name)]
+        found[name] = {
+            "correctness": _correctness(results, cells, own),
+            "performance": _performance(results, cells, own),
+            "cost": _nothing("cost", results, name),
+            "reliability": DimensionResult(status="NOT_MEASURED", sentence="nothing was broken on purpose"),
+        }
+    return found
+
+
+def _correctness(results: Results, cells: Sequence[Cell], findings: Sequence[Finding]) -> DimensionResult:
+    wrong = [finding for finding in findings if finding.severity == "fail"]
+    if wrong:
+        return DimensionResult(status="FAIL", sentence="; ".join(finding.evidence for finding in wrong))
+    values = [results.get("collective_errors", {}).get(cell.name) for cell in cells]
+    checked = sum(value.n_trials for value in values if isinstance(value, Estimate))
+    if not checked:
+        return DimensionResult(status="NOT_MEASURED", sentence="no data were checked")
+    return DimensionResult(
+        status="PASS", sentence=f"the data of all {count(checked, 'timed calls')} were right to the last bit"
+    )
+
+
+def _performance(results: Results, cells: Sequence[Cell], findings: Sequence[Finding]) -> DimensionResult:
+    bad = [finding for finding in findings if finding.severity == "invalid"]
+    if bad:
+        return DimensionResult(status="INVALID", sentence="; ".join(finding.evidence for finding in bad))
+    known, gaps = _known(results, cells), _open(results, cells)
+    if not known:
+        return DimensionResult(
+            status="NOT_MEASURED", sentence="; ".join(gaps[:2]) or "nothing that was asked for is offered by the engine"
+        )
+    told = f"{count(len(known), 'sizes and placements')} timed; {_fastest(results, known)}"
+    if gaps:
+        return DimensionResult(status="INCONCLUSIVE", sentence=f"{told}; {gaps[0]}{_more(gaps)}")
+    return DimensionResult(status="PASS", sentence=told)
+
+
+def _more(gaps: Sequence[str]) -> str:
+    return f", and {count(len(gaps) - 1, 'others')}" if len(gaps) > 1 else ""
+
+
+def _nothing(metric: str, results: Results, name: str) -> DimensionResult:
+    value = results.get(metric, {}).get(name)
+    if isinstance(value, Estimate):
+        return DimensionResult(status="PASS", sentence=f"{show(value).full} a launch")
+    return DimensionResult(status="NOT_MEASURED", sentence="no price was given" if value is None else value.detail)
+
+
+# ---- what may be quoted ------------------------------------------------------------------------------------------------
+
+
+def _fastest(results: Results, known: Sequence[Cell]) -> str:
+    """The largest size of each operation: where bandwidth means something."""
+    said = []
+    for op in dict.fromkeys(cell.op for cell in known):
+        last = max((cell for cell in known if cell.op == op), key=lambda cell: (cell.workers, cell.nbytes))
+        value, time = results.get("busbw", {}).get(last.name), _time(results, last)
+        if isinstance(value, Estimate):
+            said.append(f"{cell_words(last)}: {show(value, GIGABYTES).full} busbw")
+        elif isinstance(time, Estimate):
+            said.append(f"{cell_words(last)}: {show(time).full}")
+    return "; ".join(said)
+
+
+def _sentence(measured: Measured, results: Results, status: Status, findings: Sequence[Finding]) -> str:
+    name, cells = measured.experiment.name, asked_cells(measured)
+    if status in ("INVALID", "FAIL"):
+        worst = next(finding for finding in findings if finding.severity == status.lower())
+        quoted = ", no number of this record may be quoted" if status == "INVALID" else ""
+        return f"{name}: {status}{quoted}: {worst.evidence}."
+    if status == "INCONCLUSIVE":
+        gaps = _open(results, cells) or ["nothing that was asked for is offered by the engine"]
+        return f"{name}: INCONCLUSIVE: {gaps[0]}{_more(gaps)}."
+    return f"{name}: {_fastest(results, _known(results, cells))}. {_conditions(measured)}"
+
+
+def _conditions(measured: Measured) -> str:
+    asked = asked_of(measured.experiment)
+    confidence = f"{number(measured.experiment.launches.confidence * 100, 0)} % intervals"
+    return (
+        f"Conditions: {asked.backend}, {asked.dtype}, bandwidths as nccl-tests defines them, slowest rank; {launch_words(measured)}; {confidence}"
+        f"{machine_words(measured.before)}; the data of every timed call were checked."
+    )
