@@ -25,6 +25,10 @@ NO_FAULT = Absent(reason="not_measured", detail="no fault launch of this configu
 NOT_RECOVERED = Absent(
     reason="undefined", detail="the job did not train again after the fault; the launches table says why"
 )
+OUTLIVED = Absent(
+    reason="not_applicable",
+    detail="the job outlived the fault and nothing was restarted; training_goodput_fault and cost_lost say what it took",
+)
 ONE_WORKER = Absent(
     reason="not_applicable", detail="one worker has no peer whose stop would show when the engine noticed"
 )
@@ -46,12 +50,15 @@ class Recovery:
 
 
 def recoveries(measured: Measured) -> tuple[Recovery, ...]:
-    """All launches in which a fault struck, without those that were interrupted and made again."""
+    """All launches in which a fault struck, without those that were interrupted and made again, and without those in which it
+    passed (`fault_end`) and nobody was restarted: there was nothing to recover from but the fault itself."""
     launches = struck_launches(measured)
     events, steps = (measured.table(name).join(launches, on="launch", how="semi") for name in ("events", "steps"))
     found = []
     for row in launches.iter_rows(named=True):
         own = events.filter(pl.col("launch") == row["launch"]).sort("ns")
+        if "fault_end" in own["kind"] and not (own["incarnation"] > 0).any():
+            continue
         first = strikes(measured).filter(pl.col("launch") == row["launch"]).sort("ns").row(0, named=True)
         found.append(_one(row, first, own, steps.filter(pl.col("launch") == row["launch"])))
     return tuple(found)
@@ -70,6 +77,11 @@ def strikes(measured: Measured) -> pl.DataFrame:
     named = events.with_columns(_pid=pl.col("detail").str.json_path_match("$.pid"))
     missed = named.filter((pl.col("kind") == "fault_missed") & pl.col("_pid").is_not_null())
     return named.filter(pl.col("kind") == "fault").join(missed, on=["launch", "_pid"], how="anti").drop("_pid")
+
+
+def unstruck(measured: Measured, configuration: str) -> Absent:
+    """Why a configuration has no recovery."""
+    return OUTLIVED if configuration in struck_launches(measured)["configuration"] else NO_FAULT
 
 
 def _one(launch: dict[str, object], fault: dict[str, object], events: pl.DataFrame, steps: pl.DataFrame) -> Recovery:
@@ -128,7 +140,7 @@ def duration_metric(
     for configuration in measured.configurations:
         own = [recovery for recovery in every if recovery.configuration == configuration]
         if not own:
-            found[configuration] = NO_FAULT
+            found[configuration] = unstruck(measured, configuration)
         elif needs_peer and own[0].workers == 1:
             found[configuration] = ONE_WORKER
         else:

@@ -12,7 +12,7 @@ from assay.metrics.base import Metric, Results
 from assay.metrics.estimate import Value
 from assay.metrics.measured import Measured
 from assay.metrics.per_launch import exact
-from assay.metrics.recovery import NO_FAULT, NOT_RECOVERED, recoveries
+from assay.metrics.recovery import NOT_RECOVERED, recoveries, unstruck
 from assay.units import STEPS
 
 
@@ -24,7 +24,7 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
         own = [recovery for recovery in every if recovery.configuration == name]
         lost = [recovery.steps_lost for recovery in own if recovery.steps_lost is not None]
         if not own:
-            found[name] = NO_FAULT
+            found[name] = unstruck(measured, name)
         elif not lost:
             found[name] = NOT_RECOVERED
         else:

@@ -31,6 +31,7 @@ from assay.reports.pictures import (
     phases,
     quality,
     speedup,
+    wall,
 )  # fmt: skip
 from assay.reports.pictures.base import FONT_SIZE, PLACEHOLDERS, Drawing, Key, Missing, colour
 from assay.reports.view import View
@@ -38,6 +39,7 @@ from assay.reports.view import View
 Draw = Callable[[View], "Drawing | Missing | Sequence[Drawing | Missing]"]
 PICTURES: Final[tuple[tuple[str, Draw], ...]] = (
     ("speedup", speedup.draw),
+    ("wall", wall.draw),
     ("efficiency", efficiency.draw),
     ("phases", phases.draw),
     ("quality", quality.draw),

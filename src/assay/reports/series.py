@@ -8,26 +8,37 @@ that the picture and the table cannot disagree.  Raw seconds here; text is made 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import polars as pl
 
-from assay.metrics.estimate import Absent, Estimate, Value
+from assay.metrics.estimate import Absent, Value
 from assay.metrics.measured import Measured
+from assay.metrics.partition import CATEGORIES
+from assay.metrics.rank_seconds import partition
+from assay.metrics.recovery import noticed_ns, recoveries
 from assay.metrics.scaling import chosen, throughputs
+from assay.metrics.wall import POINTS as LEAST_COUNTS
+from assay.metrics.wall import held_out
+from assay.stats.communication_wall import Curve
+from assay.stats.communication_wall import predict as predict_wall
+from assay.stats.scaling import amdahl_speedup
 from assay.stats.scaling_fits import FARTHEST, LAW_NAMES, Refused, predict, relative_curve
 from assay.units import NS_PER_S
 
 MOST_POINTS: Final = 300  # per launch
 CURVE_POINTS: Final = 60  # per part of a fitted curve
+WALL_REACH: Final = 8.0  # times the largest worker count: how far the model of communication is drawn
 RECOVERY: Final = (  # metric, what it is called in a picture
     ("time_to_detect", "detect"),
     ("time_to_restart", "restart"),
     ("time_to_reload", "reload"),
     ("time_to_recompute", "recompute"),
 )
+LASTED: Final = "while it lasted"  # the one phase of a fault that passed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,11 +100,22 @@ class FaultTimeline:
     status: str
     fault_s: float | None
     victim: int | None
-    signal: str
+    signal: str  # or the fault's kind, where it sends none
     steps_at_fault: int | None
     progress: tuple[tuple[int, float, int], ...]
     phases: tuple[RecoveryPhase, ...]
     absent: tuple[str, ...]  # why a phase is missing, one sentence each
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spent:
+    """Where the rank-seconds of a configuration's launches of one role went: shares by category, which sum to 1."""
+
+    configuration: str
+    role: str  # timed or fault
+    launches: int
+    rank_s: float
+    shares: Mapping[str, float]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,6 +140,32 @@ class ScalingCurve:
 
 
 @dataclass(frozen=True, kw_only=True)
+class WallPoint:
+    """The speedup by the model of communication at `workers`, with its interval; all without hiding; and by Amdahl's fit."""
+
+    workers: float
+    speedup: float
+    low: float | None
+    high: float | None
+    exposed: float
+    amdahl: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class WallSeries:
+    """The model of communication: from one worker over the measured range to where it ends or may no longer be asked."""
+
+    points: tuple[WallPoint, ...]
+    largest: int  # the largest measured worker count
+    trusted: float  # up to here a prediction is not flagged
+    fastest: int | None
+    hides: bool
+    held_workers: int | None  # predicted without it
+    held_speedup: float | None
+    words: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class Series:
     """Everything that pictures need beside the metrics."""
 
@@ -125,13 +173,59 @@ class Series:
     order: tuple[OrderPoint, ...]
     faults: tuple[FaultTimeline, ...]
     scaling: ScalingCurve | None = None  # None where no law can be checked
+    spent: tuple[Spent, ...] = ()  # empty where no rank marks its steps
+    wall: WallSeries | None = None  # None where the links were not measured
 
 
 def build(measured: Measured, results: Mapping[str, Mapping[str, Value]]) -> Series:
     """All series of a record."""
     return Series(
-        timelines=_timelines(measured), order=_order(measured), faults=_faults(measured, results), scaling=_scaling(measured)
+        timelines=_timelines(measured), order=_order(measured), faults=_faults(measured, results), scaling=_scaling(measured),
+        spent=_spent(measured), wall=_wall(measured, results),
     )  # fmt: skip
+
+
+def _wall(measured: Measured, results: Mapping[str, Mapping[str, Value]]) -> WallSeries | None:
+    """The curve of the model of communication, as far as its shortest step or eight times the measured range."""
+    if measured.subject != "training" or isinstance(measured.wall, Absent):
+        return None
+    found, held = measured.wall, held_out(measured)
+    best, serial = found.fitted.middle.fastest(), results["serial_fraction"]["all"]
+    end = max(FARTHEST * found.largest, min(2.0 * (best or math.inf), WALL_REACH * found.largest))
+    least = max(1, found.levels[0])
+    curve = found.fitted.middle
+    points = []
+    for i in range(CURVE_POINTS):
+        p = least * (end / least) ** (i / (CURVE_POINTS - 1))
+        at = predict_wall(found.fitted, p, measured.confidence, launches=found.fitted.blocks, others=found.others, what=Curve.speedup)
+        bare = replace(curve, hideable_s=0.0).speedup(p)
+        amdahl = None if isinstance(serial, Absent) or curve.weak else amdahl_speedup(serial.value, p)
+        bounded = math.isfinite(at.high)
+        points.append(WallPoint(
+            workers=p, speedup=at.value, low=at.low if bounded else None, high=at.high if bounded else None, exposed=bare, amdahl=amdahl,
+        ))  # fmt: skip
+    checked = None if isinstance(held, Absent) else held
+    return WallSeries(
+        points=tuple(points), largest=found.largest, trusted=FARTHEST * found.largest if len(found.levels) >= LEAST_COUNTS else found.largest,
+        fastest=best, hides=found.hides, held_workers=checked.workers if checked else None, held_speedup=checked.speedup if checked else None,
+        words=found.words,
+    )  # fmt: skip
+
+
+def _spent(measured: Measured) -> tuple[Spent, ...]:
+    if measured.subject != "training" or measured.table("steps").height == 0:
+        return ()
+    found = []
+    for role in ("timed", "fault"):
+        sums = partition(measured, role).group_by("configuration").agg(pl.len(), pl.col(list(CATEGORIES)).sum())
+        by_name = {row["configuration"]: row for row in sums.iter_rows(named=True)}
+        for name in measured.configurations:
+            row = by_name.get(name)
+            whole = sum(row[category] for category in CATEGORIES) if row is not None else 0.0
+            if row is not None and whole > 0:
+                shares = {category: row[category] / whole for category in CATEGORIES}
+                found.append(Spent(configuration=name, role=role, launches=row["len"], rank_s=whole, shares=shares))
+    return tuple(found)
 
 
 def _scaling(measured: Measured) -> ScalingCurve | None:
@@ -223,24 +317,18 @@ def _order(measured: Measured) -> tuple[OrderPoint, ...]:
 
 def _faults(measured: Measured, results: Mapping[str, Mapping[str, Value]]) -> tuple[FaultTimeline, ...]:
     launches = measured.table("launches").filter(pl.col("role") == "fault").sort("launch")
-    seen: dict[str, int] = {}
-    found = []
-    for row in launches.iter_rows(named=True):
-        nth = seen.get(row["configuration"], 0)
-        seen[row["configuration"]] = nth + 1
-        found.append(_fault(measured, results, row, nth))
-    return tuple(found)
+    return tuple(_fault(measured, results, row) for row in launches.iter_rows(named=True))
 
 
 def _fault(
-    measured: Measured, results: Mapping[str, Mapping[str, Value]], launch: Mapping[str, object], nth: int
+    measured: Measured, results: Mapping[str, Mapping[str, Value]], launch: Mapping[str, object]
 ) -> FaultTimeline:
-    """One fault launch; `nth` is its place among the fault launches of its configuration."""
+    """One fault launch."""
     number, begin = int(str(launch["launch"])), int(str(launch["begin_ns"]))
     events = measured.table("events").filter((pl.col("launch") == number) & (pl.col("kind") == "fault")).sort("ns")
     event = next(events.iter_rows(named=True), None)
     fault_s = None if event is None else (event["ns"] - begin) / NS_PER_S
-    phases, absent = _recovery(results, str(launch["configuration"]), fault_s, nth)
+    phases, absent = _recovery(measured, results, launch, fault_s)
     return FaultTimeline(
         launch=number, configuration=str(launch["configuration"]), workers=int(str(launch["workers"])),
         status=str(launch["status"]), fault_s=fault_s, victim=None if event is None else event["rank"],
@@ -256,8 +344,12 @@ def _signal(detail: str) -> str:
         known = json.loads(detail)
     except ValueError:
         return ""
-    name = str(known.get("signal", "")) if isinstance(known, dict) else ""
-    return name if not name or name.startswith("SIG") else f"SIG{name}"
+    if not isinstance(known, dict):
+        return ""
+    name = str(known.get("signal", ""))
+    if not name:
+        return str(known.get("fault", ""))
+    return name if name.startswith("SIG") else f"SIG{name}"
 
 
 def _progress(steps: pl.DataFrame, begin_ns: int) -> tuple[tuple[int, float, int], ...]:
@@ -275,18 +367,28 @@ def _progress(steps: pl.DataFrame, begin_ns: int) -> tuple[tuple[int, float, int
 
 
 def _recovery(
-    results: Mapping[str, Mapping[str, Value]], configuration: str, fault_s: float | None, nth: int
+    measured: Measured, results: Mapping[str, Mapping[str, Value]], launch: Mapping[str, object], fault_s: float | None
 ) -> tuple[tuple[RecoveryPhase, ...], tuple[str, ...]]:
-    """The phases end to end from the fault; the first absent one ends the chain, because nothing is known after it."""
+    """The phases end to end from the fault; the first absent one ends the chain, because nothing is known after it.
+    A fault that passed has one phase: while it lasted."""
     if fault_s is None:
         return (), ("no fault struck in this launch",)
-    at, phases = fault_s, list[RecoveryPhase]()
-    for metric, name in RECOVERY:
-        value = results.get(metric, {}).get(configuration)
-        if not isinstance(value, Estimate):
-            reason = f": {value.detail}" if value is not None else ""
+    number, begin = int(str(launch["launch"])), int(str(launch["begin_ns"]))
+    found = next((one for one in recoveries(measured) if one.launch == number), None)
+    if found is None:
+        ends = measured.table("events").filter((pl.col("launch") == number) & (pl.col("kind") == "fault_end"))["ns"]
+        end = (int(str(ends.max())) - begin) / NS_PER_S if len(ends) else fault_s
+        return (RecoveryPhase(name=LASTED, begin_s=fault_s, end_s=end),), ()
+    at, phases = found.fault_ns, list[RecoveryPhase]()
+    noticed = noticed_ns(found)
+    for (metric, name), until in zip(
+        RECOVERY, (noticed, found.restarted_ns, found.resumed_ns, found.regained_ns), strict=True
+    ):
+        if until is None or (name == "detect" and found.workers == 1):
+            value = results.get(metric, {}).get(found.configuration)
+            reason = f": {value.detail}" if isinstance(value, Absent) else ""
             return tuple(phases), (f"{name} was not measured{reason}",)
-        of_launch = value.launch_values[nth] if nth < len(value.launch_values) else value.value
-        phases.append(RecoveryPhase(name=name, begin_s=at, end_s=at + of_launch))
-        at += of_launch
+        end = max(until, at)  # the last worker may say that it started after the first one trained
+        phases.append(RecoveryPhase(name=name, begin_s=(at - begin) / NS_PER_S, end_s=(end - begin) / NS_PER_S))
+        at = end
     return tuple(phases), ()

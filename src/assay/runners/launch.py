@@ -44,8 +44,10 @@ def request_for(context: RunContext, job: Job, environment: dict[str, str]) -> R
     folder = context.record.launch_folder(job.number).resolve()
     own = {
         "ASSAY_LAUNCH_DIR": str(folder), "ASSAY_LAUNCH": str(job.number), "ASSAY_SEED": str(planned.seed),
-        "ASSAY_FLUSH_S": str(FLUSH_S if planned.role == "timed" else FLUSH_FAULT_S),
+        "ASSAY_FLUSH_S": str(FLUSH_FAULT_S if planned.role == "fault" else FLUSH_S),
     }  # fmt: skip
+    if planned.role == "communication":
+        own["ASSAY_CALIBRATE_COMMUNICATION"] = "1"
     if experiment.flops.convention != "none":
         own |= {"ASSAY_FLOPS": "1", "ASSAY_PEAK": experiment.flops.peak}
     inner = worker_environment(environment, experiment.launcher, {**experiment.workload.environment, **own})
@@ -174,9 +176,10 @@ class LaunchRun:
             return  # it has ended already, and its number may be another's
         own = {name: getattr(asked, name) for name in fault.parameters} if asked is not None else {}
         told = {name: redact(value) if isinstance(value, str) else value for name, value in own.items()}
+        signal = {"signal": planned.signal} if planned.kind == "kill" else {}
         now = self.context.clock.now_ns()
         self._event(
-            "fault", {"signal": planned.signal, **told, "pid": seen.pid, "fault": planned.kind},
+            "fault", {**signal, **told, "pid": seen.pid, "fault": planned.kind},
             rank=rank, incarnation=seen.incarnation, step=seen.steps,
         )  # fmt: skip
         self.writer.flush()  # before the act: the act may take the whole machine down

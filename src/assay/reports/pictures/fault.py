@@ -14,11 +14,11 @@ from assay.reports.pictures.base import (
     number_axis,
     sized,
 )  # fmt: skip
-from assay.reports.series import FaultTimeline
+from assay.reports.series import LASTED, FaultTimeline
 from assay.reports.view import View
 
 TITLE = "A fault and the recovery from it"
-BANDS = {"detect": "bad", "restart": "rest", "reload": "fourth", "recompute": "fifth"}
+BANDS = {"detect": "bad", "restart": "rest", "reload": "fourth", "recompute": "fifth", LASTED: "bad"}
 
 
 def draw(view: View) -> list[Drawing | Missing]:
