@@ -130,6 +130,19 @@ def test_fault_launches_come_after_the_blocks_that_were_needed(tmp_path: Path) -
     assert len(statuses(record)) == 17
 
 
+def test_launches_that_calibrate_communication_are_made_after_the_timed_ones_and_before_the_faults(
+    tmp_path: Path,
+) -> None:
+    go(
+        tmp_path,
+        None,
+        launches={"per_configuration": 1},
+        faults=[{"kind": "kill"}],
+        workload={"script": "train.py", "calibrate_communication": 1},
+    )
+    assert [role for _, _, role in InstantMaker.made] == ["timed", "timed", "communication", "fault"]
+
+
 def test_without_anybody_who_judges_precision_and_repeat_are_refused_before_a_record_is_made(tmp_path: Path) -> None:
     with pytest.raises(SpecError, match=r"launches.precision: found 0.02") as raised:
         go(tmp_path, None, launches=ADAPTIVE, noise={"repeat": 2})

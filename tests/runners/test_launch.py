@@ -109,6 +109,17 @@ def test_only_fault_launches_may_be_restarted(tmp_path: Path) -> None:
     assert request_for(made, Job(planned=fault, number=1, attempt=0), {}).max_restarts == 4
 
 
+def test_only_launches_that_calibrate_communication_are_told_to(tmp_path: Path) -> None:
+    made = context(tmp_path, experiment(), FakeClock())
+    told = {
+        role: request_for(made, Job(planned=planned(role=role), number=place, attempt=0), {}).environment
+        for place, role in enumerate(("timed", "communication"))
+    }
+    assert "ASSAY_CALIBRATE_COMMUNICATION" not in told["timed"]
+    assert told["communication"]["ASSAY_CALIBRATE_COMMUNICATION"] == "1"
+    assert told["communication"]["ASSAY_FLUSH_S"] == told["timed"]["ASSAY_FLUSH_S"]
+
+
 def test_a_launch_that_takes_too_long_is_ended_and_says_what_it_did_last(tmp_path: Path) -> None:
     clock = FakeClock()
     made = context(tmp_path, experiment(limits={"launch_timeout_s": 2.0}), clock)

@@ -213,6 +213,14 @@ def test_what_names_a_level_names_one_that_is_run(sections: dict[str, Any], wher
         ({"faults": [{}], "launcher": {"max_restarts": 0}}, "launcher.max_restarts"),
         ({"gates": {"budget_usd": 1.0}}, "gates.budget_usd"),
         ({"energy": {"source": "modelled"}}, "energy.modelled_watts_per_worker"),
+        (
+            {"workload": {"script": "a", "calibrate_communication": 1, "attach": False}},
+            "workload.calibrate_communication",
+        ),
+        (
+            {"workload": {"script": "a", "calibrate_communication": 1}, "factor": {"levels": [1]}},
+            "workload.calibrate_communication",
+        ),
         ({"launcher": {"nodes": 2}}, "launcher.rendezvous_endpoint"),
         ({"launcher": {"nodes": 2, "rendezvous_endpoint": "host"}}, "launcher.rendezvous_endpoint"),
         ({"launcher": {"nodes": 2, "rendezvous_endpoint": "host:99999"}}, "launcher.rendezvous_endpoint"),

@@ -42,6 +42,23 @@ def test_slots_are_consecutive_and_faults_come_last(experiment: Experiment) -> N
     assert roles.count("fault") == planned_faults
 
 
+def test_launches_that_calibrate_communication_come_between_and_change_nothing_else() -> None:
+    """Two of each configuration of two or more workers; the timed launches and the faults stay what they were."""
+    faults = [{"kind": "kill"}]
+    without = plan(asked([1, 2, 4], 3, faults=faults))
+    launches = plan(asked([1, 2, 4], 3, faults=faults, workload={"script": "a", "calibrate_communication": 2}))
+    assert [one.slot for one in launches] == list(range(len(launches)))
+    assert [one.role for one in launches] == ["timed"] * 9 + ["communication"] * 4 + ["fault"]
+    calibrating = [one for one in launches if one.role == "communication"]
+    assert sorted(one.workers for one in calibrating) == [2, 2, 4, 4]
+    assert [(one.block, one.order) for one in calibrating] == [(3, 0), (3, 1), (4, 0), (4, 1)]
+    assert len({one.seed for one in calibrating}) == 2
+    others = [one for one in launches if one.role != "communication"]
+    assert [(one.configuration, one.seed, one.fault) for one in others] == [
+        (one.configuration, one.seed, one.fault) for one in without
+    ]
+
+
 @settings(max_examples=50)
 @given(experiments())
 def test_equal_experiments_have_equal_plans(experiment: Experiment) -> None:

@@ -223,12 +223,12 @@ def _grid(progress: RunProgress) -> Any:
         states[progress.running.planned.slot] = "running"
     grid = Table.grid(padding=(0, 1))
     rows: dict[tuple[str, str], Text] = {}
-    for planned in sorted(progress.plan, key=lambda one: (one.role == "fault", one.workers, one.block)):
+    for planned in sorted(progress.plan, key=lambda one: (one.role != "timed", one.role, one.workers, one.block)):
         state = states.get(planned.slot, "waiting")
         text = rows.setdefault((planned.configuration, planned.role), Text())
         text.append(f"{SIGNS[state]} ", style=COLOURS.get(state, "dim"))
     for (configuration, role), text in rows.items():
-        grid.add_row(configuration + (" fault" if role == "fault" else ""), text)
+        grid.add_row(configuration + ("" if role == "timed" else f" {role}"), text)
     return grid
 
 

@@ -53,6 +53,11 @@ class Course:
         return [one for one in policy.remaining(self.context.plan, self.context.rows) if one.role == role]
 
     @property
+    def untimed(self) -> list[PlannedLaunch]:
+        """The launches that are not timed and have no final row, in the order in which they are made."""
+        return [*self.waiting("communication"), *self.waiting("fault")]
+
+    @property
     def blocks_done(self) -> int:
         """Blocks from the first on in which every launch has ended."""
         waiting = self.waiting("timed")
@@ -93,15 +98,15 @@ class Course:
         self._look_if_due()
 
     def make_faults(self) -> None:
-        """Make the fault launches that are missing."""
-        for planned in self.waiting("fault"):
+        """Make what is missing of the launches that are not timed: those that calibrate communication, then the fault launches."""
+        for planned in self.untimed:
             self._make(planned)
 
     def outcome(self) -> Outcome:
         """How it ended; why no further blocks were made stands in the manifest then."""
         rows, plan = self.context.rows, self.context.plan
         self.context.show()
-        needed = bool(self.waiting("fault")) or (self.block_left and not self.enough)
+        needed = bool(self.untimed) or (self.block_left and not self.enough)
         if self.context.stop.count and needed:
             return Outcome(state="interrupted", reason=self.context.stop.reason)
         if self.adaptive:

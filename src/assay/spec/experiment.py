@@ -74,6 +74,11 @@ class Workload(Model):
         description="Whether the steps of a PyTorch script that marks none itself are seen by hooks in torch. A script that marks "
         "its own steps is never hooked.",
     )
+    calibrate_communication: int = Field(
+        0, ge=0, le=100,
+        description="Launches of each configuration of two or more workers, made after the timed ones and never timed, in which steps with "
+        "and without synchronising take turns (DistributedDataParallel) and the collectives are made alone: what communication adds to a step.",
+    )  # fmt: skip
 
 
 class Factor(Model):
@@ -379,7 +384,7 @@ class Host(Model):
     address: str = Field(
         min_length=1, description="Address at which the other nodes reach it; the first holds the rendezvous."
     )
-    prefix: tuple[str, ...] = Field(
+    prefix: Words = Field(
         (),
         description='Words before every command that is to run there: ["ssh", "a"], ["ip", "netns", "exec", "a"]. None: here.',
     )

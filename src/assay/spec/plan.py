@@ -3,7 +3,8 @@
 Randomised complete blocks: each block holds every configuration once, in a random order whose seed is the
 experiment's.  A slow drift of the machine then hits all configurations alike (methodology section 1c).
 All launches of a block share one training seed, so that configurations are compared on paired randomness.
-Fault launches come last: they are never timed, and what they break cannot disturb a timed launch.
+Launches that calibrate communication come after the timed ones, and fault launches last: neither is timed, and what faults break cannot
+disturb another launch.
 
 Equal on every machine and Python version: of the standard generator only `random()` after seeding with a whole number
 is promised to stay the same (Python documentation, "random", Notes on Reproducibility), so whole numbers and
@@ -21,7 +22,7 @@ from typing import Literal
 from assay.spec.experiment import Experiment, Fault
 from assay.spec.serving import Serving, Target
 
-Role = Literal["timed", "fault"]
+Role = Literal["timed", "communication", "fault"]
 SEEDS = 2**31  # training seeds are below this: numpy, torch and C programs all take them
 
 
@@ -121,6 +122,7 @@ def measured_seconds(experiment: Experiment, launch: PlannedLaunch) -> float:
 def plan(experiment: Experiment) -> tuple[PlannedLaunch, ...]:
     """All launches in order. Equal experiments give equal plans; more launches per configuration only add blocks."""
     launches = _timed_launches(experiment)
+    launches += _communication_launches(experiment, first_slot=len(launches))
     launches += _fault_launches(experiment, first_slot=len(launches))
     return tuple(launches)
 
@@ -164,6 +166,18 @@ def _in_a_block(numbers: random.Random, experiment: Experiment) -> list[Configur
         return drawn
     engines = list(dict.fromkeys(one.target for one in drawn))  # in an order as random as theirs
     return sorted(drawn, key=lambda one: engines.index(one.target))
+
+
+def _communication_launches(experiment: Experiment, first_slot: int) -> list[PlannedLaunch]:
+    """Some of every configuration that has somebody to communicate with; by numbers of their own, as fault launches are."""
+    numbers = random.Random(experiment.launches.seed + 2**65)
+    launches: list[PlannedLaunch] = []
+    for place in range(experiment.workload.calibrate_communication):
+        seed = _below(numbers, SEEDS)
+        for order, one in enumerate(_shuffled(numbers, [one for one in configurations(experiment) if one.workers > 1])):
+            slot = first_slot + len(launches)
+            launches.append(_launch(slot, one, experiment.blocks + place, order, "communication", seed))
+    return launches
 
 
 def _fault_launches(experiment: Experiment, first_slot: int) -> list[PlannedLaunch]:
