@@ -224,8 +224,7 @@ def _unnamed(found: Matrix, nested: Nesting, notes: tuple[str, ...]) -> Classes:
     """One host, or names that nobody said."""
     everything: Groups = (tuple(range(found.ranks)),)
     if len(set(found.hosts)) == 1:
-        levels = [(level, ISLAND) for level in nested.levels]
-        kinds = _kinds(found.ranks, [*((level.groups, name) for level, name in levels), (everything, HOST)], ACROSS)
+        kinds = _kinds(found.ranks, [*((level.groups, ISLAND) for level in nested.levels), (everything, HOST)], ACROSS)
         said = [_seen(level, "islands of one host") for level in nested.levels]
         return _made(kinds, (*(said or ["All pairs of this host are alike."]), *notes))
     if not nested.levels:

@@ -1,0 +1,200 @@
+"""Does one experiment run on several hosts, with workers that know where they are, and is nothing left of it on any?"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from assay.errors import SpecError, WorkloadError
+from assay.launchers import guard, nodes
+from assay.launchers.base import Request
+from assay.record.reader import open_record
+from assay.runners.base import run
+from assay.spec.experiment import Experiment, Factor, Host, Launcher, Launches, Limits, Workload
+from tests.launchers import helpers
+from tests.launchers.namespaces import two_hosts, why_not
+
+TRAIN = """
+import torch, torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+
+dist.init_process_group("gloo")
+torch.manual_seed(0)
+model = DistributedDataParallel(torch.nn.Linear(64, 10))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for _ in range(8):
+    optimizer.zero_grad()
+    model(torch.ones(16, 64)).square().mean().backward()
+    optimizer.step()
+dist.destroy_process_group()
+"""  # knows nothing of assay
+
+
+def hosts(count: int = 2, **more: object) -> tuple[Host, ...]:
+    return tuple(
+        Host(name=name, address=f"10.0.0.{place}", **more) for place, name in enumerate("abc"[:count], start=1)
+    )  # type: ignore[arg-type]
+
+
+def experiment(
+    of: tuple[Host, ...], *, script: str = "train.py", levels: tuple[int, ...] = (2,), **launcher: object
+) -> Experiment:
+    return Experiment(
+        name="nodes", workload=Workload(script=script), factor=Factor(levels=levels), launches=Launches(per_configuration=1),
+        launcher=Launcher(kind="nodes", hosts=of, **launcher), limits=Limits(launch_timeout_s=90.0, grace_s=1.0),
+    )  # type: ignore[arg-type]  # fmt: skip
+
+
+# ---- what is refused ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("wrong", "where"), [
+    (experiment(()), "launcher.hosts"),
+    (experiment(hosts(1) * 2), "launcher.hosts"),
+    (experiment(hosts(), levels=(2, 3)), "factor.levels"),
+    (experiment(hosts(), pin="spread"), "launcher.pin"),
+    (experiment(hosts(), nodes=2, rendezvous_endpoint="10.0.0.1:1"), "launcher.nodes"),
+])  # fmt: skip
+def test_what_cannot_be_started_is_refused_with_the_key(wrong: Experiment, where: str) -> None:
+    with pytest.raises(SpecError) as caught:
+        nodes.check(wrong)
+    assert [problem.where for problem in caught.value.problems] == [where]
+
+
+# ---- what is started ---------------------------------------------------------------------------------------------
+
+
+def asked(folder: Path, of: tuple[Host, ...], source: str = "", **more: object) -> Request:
+    settings = Launcher(kind="nodes", hosts=of)
+    return helpers.request(folder, source, workers=2 * len(of), settings=settings, **more)
+
+
+def test_each_node_gets_its_share_of_the_workers_and_the_first_holds_the_rendezvous(tmp_path: Path) -> None:
+    request = asked(tmp_path, hosts())
+    first, second = (nodes.engine(request, host, "10.0.0.1:7", "id") for host in request.settings.hosts)
+    for line, is_host, address in ((first, 1, "10.0.0.1"), (second, 0, "10.0.0.2")):
+        told = dict(zip(line[3:-1:2], line[4::2], strict=False))
+        assert told["--nnodes"] == "2"
+        assert told["--nproc-per-node"] == "2"
+        assert told["--rdzv-conf"] == f"is_host={is_host}"
+        assert told["--local-addr"] == address
+        assert told["--rdzv-endpoint"] == "10.0.0.1:7"
+        assert line[-1].endswith("script.py")
+
+
+def test_no_variable_stands_in_an_argument_and_each_node_has_its_own(tmp_path: Path) -> None:
+    """What a process is started with can be read by everybody on its machine."""
+    of = (hosts(1, environment={"MY_TOKEN": "hidden"})[0], hosts(2)[1])
+    told = nodes.told(asked(tmp_path, of), "10.0.0.1:7")["nodes"]
+    assert "hidden" not in json.dumps([node["start"] for node in told])  # type: ignore[attr-defined]
+    first, second = (node["job"]["environment"] for node in told)  # type: ignore[attr-defined]
+    assert first["MY_TOKEN"] == "hidden"
+    assert "MY_TOKEN" not in second
+    assert (first["ASSAY_HOST"], second["ASSAY_HOST"]) == ("a", "b")
+
+
+def test_the_marks_of_the_nodes_begin_with_the_launchs_and_differ(tmp_path: Path) -> None:
+    request = asked(tmp_path, hosts())
+    marks = [node["job"]["mark"] for node in nodes.told(request, "x:1")["nodes"]]  # type: ignore[attr-defined]
+    assert all(mark.startswith(request.mark) for mark in marks)
+    assert not any(one != other and one.startswith(other) for one in marks for other in marks)
+
+
+def test_words_for_a_remote_shell_are_quoted_and_others_are_not() -> None:
+    assert nodes.over(("ssh", "a"), ["/my python", "-I"]) == ["ssh", "a", "'/my python'", "-I"]
+    assert nodes.over(("ip", "netns", "exec", "a"), ["/my python"])[-1] == "/my python"
+    assert nodes.over((), ["x y"]) == ["x y"]
+
+
+# ---- real processes, without torch: the engine's command is replaced ----------------------------------------------
+
+
+def start(monkeypatch: pytest.MonkeyPatch, request: Request) -> nodes.Handle:
+    """Start the script itself on every node instead of torchrun."""
+    monkeypatch.setattr(nodes, "engine", lambda one, *_: [sys.executable, "-u", str(one.script)])
+    return nodes.start(request)
+
+
+def test_what_the_nodes_print_is_kept_and_a_failure_is_that_of_the_node(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = "import os, sys\nprint('here is', os.environ['ASSAY_HOST'])\nsys.exit(3 if os.environ['ASSAY_HOST'] == 'b' else 0)"
+    request = asked(tmp_path, hosts(), source)
+    ending = helpers.ending_of(start(monkeypatch, request), request.mark)
+    assert ending.exit_code == 3
+    assert (tmp_path / "log.a").read_text() == "here is a\n"
+    assert "node b ended with 3; it said:\nhere is b\n" in request.log.read_text()
+
+
+def test_a_node_that_fails_ends_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = "import os, sys, time\nif os.environ['ASSAY_HOST'] == 'b': sys.exit(4)\ntime.sleep(1000)"
+    request = asked(tmp_path, hosts(), source, grace_s=0.2)
+    ending = helpers.ending_of(start(monkeypatch, request), request.mark)
+    assert ending.exit_code == 4
+
+
+def test_a_node_that_cannot_be_reached_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    of = (hosts(1)[0], Host(name="b", address="10.0.0.2", prefix=("sh", "-c", "echo no route to b >&2; exit 255")))
+    request = asked(tmp_path, of, "import time; time.sleep(1000)", grace_s=0.2)
+    ending = helpers.ending_of(start(monkeypatch, request), request.mark)
+    assert ending.exit_code == nodes.nodes_engine.UNREACHED
+    said = request.log.read_text()
+    assert "no route to b" in said
+    assert "node b ended with 255, and its guard never answered" in said
+
+
+@pytest.mark.parametrize("how", ["stop", "kill"])
+def test_nothing_is_left_when_the_launch_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
+    """On every node a script in a session of its own that ignores being asked."""
+    source = (
+        "import os, signal, time\nos.setsid() if os.getpid() != os.getsid(0) else None\nsignal.signal(15, signal.SIG_IGN)\n"
+        "open(os.environ['ASSAY_HOST'], 'w').close()\ntime.sleep(1000)"
+    )
+    request = asked(tmp_path, hosts(), source, grace_s=0.2)
+    handle = start(monkeypatch, request)
+    helpers.until(lambda: (tmp_path / "a").exists() and (tmp_path / "b").exists(), "the scripts")
+    pids = guard.marked(request.mark)
+    assert len(pids) >= 5  # guard, engine, two guards there, two scripts (a guard's own environment may be the same)
+    getattr(handle, how)()
+    helpers.ending_of(handle, request.mark)
+    helpers.wait_until_gone(pids)
+
+
+# ---- torch elastic over two network namespaces -------------------------------------------------------------------
+
+
+@pytest.mark.torch
+def test_two_nodes_train_together_and_the_record_tells_them_apart(tmp_path: Path) -> None:
+    if reason := why_not():
+        pytest.skip(reason)
+    (tmp_path / "train.py").write_text(TRAIN)
+    with two_hosts(tag="t") as joined:
+        of = tuple(
+            Host(
+                name=name, address=host.address, prefix=host.prefix, environment={"GLOO_SOCKET_IFNAME": host.interface}
+            )
+            for name, host in zip("ab", joined, strict=True)
+        )
+        path = run(experiment(of), folder=tmp_path, root=tmp_path / "records")
+        assert guard.marked(f"{path.resolve().name}.") == []
+    record = open_record(path)
+    assert record.state == "complete"
+    events, steps = record.table("events"), record.table("steps")
+    workers = events.filter(pl.col("kind") == "worker_start").sort("rank")
+    assert sorted(workers["host"]) == ["a", "b"]
+    assert steps.group_by("rank").len().sort("rank").rows() == [(0, 8), (1, 8)]
+    placement = json.loads(record.table("launches")["placement"][0])
+    assert (placement["nodes"], placement["hosts"]) == (2, ["a", "b"])
+    assert not [name for name in os.listdir("/run/netns") if name.startswith(f"assay-{os.getpid()}t")]
+
+
+def test_a_run_without_its_hosts_says_so(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("")
+    away = (Host(name="a", address="10.0.0.1", prefix=("ip-that-is-not-there",)),)
+    with pytest.raises(WorkloadError, match="ip-that-is-not-there"):
+        run(experiment(away, levels=(1,)), folder=tmp_path, root=tmp_path / "records")
