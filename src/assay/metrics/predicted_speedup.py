@@ -12,6 +12,7 @@ from collections.abc import Mapping
 
 from assay.metrics.base import ALL, Metric, Results
 from assay.metrics.estimate import Absent, Value
+from assay.metrics.format import given
 from assay.metrics.measured import Measured
 from assay.metrics.scaling import chosen, estimate, refusal, throughputs
 from assay.metrics.wall import NEXT, POINTS, of_model
@@ -28,11 +29,11 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
         return {ALL: _by_law(measured, found)}
     p, launches = found.next, found.fitted.blocks
     interval = predict(found.fitted, p, measured.confidence, launches=launches, others=found.others, what=Curve.speedup)
-    return {
-        ALL: of_model(
-            measured, found, interval, unit=RATIO, name="predicted_speedup", how=f"T1 / T({p}) of", at=float(p)
-        )
-    }
+    worst = predict(found.all_exposed, p, measured.confidence, launches=launches, what=Curve.speedup).value
+    bound = f" ({given(worst, 3)} if nothing were hidden there)" if found.hides else ""
+    return {ALL: of_model(
+        measured, found, interval, unit=RATIO, name="predicted_speedup", how=f"T1 / T({p}){bound} of", at=float(p)
+    )}  # fmt: skip
 
 
 def _by_law(measured: Measured, why: Absent) -> Value:

@@ -9,7 +9,7 @@ the ranks wait in the mean than the last to arrive does.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
 
@@ -45,11 +45,10 @@ class Seen:
 
 @dataclass(frozen=True, kw_only=True)
 class Wall:
-    """The model fitted to a record: `fitted` with as much hidden as was seen, `exposed` with nothing hidden."""
+    """The model fitted to a record, with as much communication hidden as was seen."""
 
     levels: tuple[int, ...]
     fitted: Fitted = field(repr=False)
-    exposed: Fitted = field(repr=False)
     others: tuple[Fitted, ...] = field(repr=False)
     links: Links
     demand: Demand
@@ -66,6 +65,11 @@ class Wall:
     def next(self) -> int:
         """The worker count that is predicted."""
         return NEXT * self.largest
+
+    @property
+    def all_exposed(self) -> Fitted:
+        """The same curves with nothing hidden any more: the worst that can come of the links."""
+        return replace(self.fitted, curves=tuple(replace(curve, hideable_s=0.0) for curve in self.fitted.curves))
 
     @property
     def hides(self) -> bool:
@@ -122,16 +126,16 @@ def wall(measured: Measured, levels: Sequence[int] | None = None) -> Wall | Abse
     own = link.alone if not link.swept else {}
     fits = [own.get(block, link.whole) for block in blocks]
 
-    def made(each: Sequence[Affine], hideable: float) -> Fitted:
+    def made(each: Sequence[Affine]) -> Fitted:
         totals = [partial(sent.seconds, one) for one in each]
         return fit(
-            chosen, times, totals, hideable_s=hideable, slowest=slowest,
+            chosen, times, totals, hideable_s=hidden, slowest=slowest,
             spread=float(np.median(spreads)) if spreads else 0.0, weak=weak,
         )  # fmt: skip
 
     return Wall(
-        levels=chosen, links=link, demand=sent, seen=seen, fitted=made(fits, hidden), exposed=made(fits, 0.0),
-        others=tuple(made([one] * len(blocks), hidden) for one in link.alone.values()) if link.swept else (),
+        levels=chosen, links=link, demand=sent, seen=seen, fitted=made(fits),
+        others=tuple(made([one] * len(blocks)) for one in link.alone.values()) if link.swept else (),
         blocks=tuple(blocks), steps=tuple(tuple(row) for row in times.tolist()),
     )  # fmt: skip
 
@@ -145,6 +149,11 @@ class HeldOut:
     predicted_s: tuple[float, ...]
     measured_s: tuple[float, ...]
     errors: tuple[float, ...]  # predicted / measured - 1
+
+    @property
+    def speedup(self) -> float:
+        """The predicted speedup there, by the curve of the others."""
+        return self.rest.fitted.middle.speedup(self.workers)
 
 
 def held_out(measured: Measured) -> HeldOut | Absent:

@@ -33,8 +33,9 @@ Seconds = Callable[[float], float]  # seconds of communication at so many worker
 LEAST_POINTS: Final = 2  # worker counts: A and B are two
 FARTHEST: Final = 1_000_000.0  # workers up to which a shortest step is looked for
 GRID: Final = 400  # places of that search, equally far apart as logarithms
-RISE: Final = 0.10  # of a Karp-Flatt series, from which on it counts as rising
-SHARE: Final = 0.10  # of what a perfect division would leave out, from which on a part is named
+RISE: Final = 0.20  # of the mean of a Karp-Flatt series, from which on it counts as rising over the measured range
+SHARE: Final = 0.10  # of a step: with less lost, nothing limits
+BOTH: Final = 0.5  # of the larger part, from which on the smaller one is named too
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -286,7 +287,7 @@ def _limit(lost: float, whole: float, serial: float, communication: float, slowe
         "unexplained": rest,
     }
     largest: Limit = max(parts, key=lambda name: parts[name])
-    if largest in ("serial", "communication") and min(serial, communication) > 0.5 * max(serial, communication):
+    if largest in ("serial", "communication") and min(serial, communication) > BOTH * max(serial, communication):
         return "serial and communication"
     return largest
 
@@ -299,6 +300,6 @@ def trend(workers: Floats, fractions: Floats) -> Literal["flat", "rising", "fall
     x = np.log(p)
     slope = float(np.polyfit(x, e, 1)[0]) * float(np.ptp(x))
     level = max(float(np.mean(np.abs(e))), 1e-6)
-    if abs(slope) <= RISE * level * 2.0:
+    if abs(slope) <= RISE * level:
         return "flat"
     return "rising" if slope > 0 else "falling"
