@@ -30,6 +30,8 @@ TOKENS: Final = "tokens"
 WORKERS: Final = "workers"
 STEPS: Final = "steps"
 COUNT: Final = "count"
+FLOP: Final = "FLOP"  # floating-point operations; a multiplication with its addition is 2
+FLOP_PER_S: Final = "FLOP/s"
 SCORE: Final = "score"  # a quality score in the metric's own scale
 
 NS_PER_S: Final = 1_000_000_000

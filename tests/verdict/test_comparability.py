@@ -46,19 +46,24 @@ def told(what: str, factor: float) -> Mutate:
     return rows("fingerprints", lambda frame: frame.with_columns(value=scaled))
 
 
-def redefined(one: Side) -> Side:
-    from dataclasses import replace
+def resigned(metric: str, tag: str, other: str) -> Mutate:
+    """The metric is computed in another way."""
 
-    from assay.metrics.estimate import Estimate
+    def change(one: Side) -> Side:
+        from dataclasses import replace
 
-    values = {
-        name: replace(value, signature=value.signature.replace("|v:1", "|v:2"))
-        if isinstance(value, Estimate)
-        else value
-        for name, value in one.judgement.results["throughput"].items()
-    }
-    results = {**one.judgement.results, "throughput": values}
-    return replace(one, label="B", judgement=replace(one.judgement, results=results))
+        from assay.metrics.estimate import Estimate
+
+        values = {
+            name: replace(value, signature=value.signature.replace(tag, other))
+            if isinstance(value, Estimate)
+            else value
+            for name, value in one.judgement.results[metric].items()
+        }
+        results = {**one.judgement.results, metric: values}
+        return replace(one, label="B", judgement=replace(one.judgement, results=results))
+
+    return change
 
 
 def other_program(one: Side) -> Side:
@@ -88,7 +93,9 @@ IDENTITY: Mapping[str, Mutate] = {
         **one.measured.experiment.launcher.model_dump(), "nodes": 2, "rendezvous_endpoint": "a:1", "rendezvous_id": "x",
     }),
     "energy.source": asked("energy.source", "none"),
-    "metrics.definitions": redefined,
+    "metrics.definitions": resigned("throughput", "|v:1", "|v:2"),
+    "flops.convention": resigned("flops_per_step", "conv:counter", "conv:palm"),
+    "flops.peak": resigned("mfu", "peak:datasheet", "peak:measured"),
     "dataset.size": told("dataset_size", 2.0),
     "model.parameters": told("parameters", 2.0),
     "batch.items_per_step.*": rows("steps", lambda frame: frame.with_columns(items=pl.col("items") * 2.0)),

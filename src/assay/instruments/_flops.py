@@ -126,7 +126,7 @@ class StepCounter:
             self.sums[("recomputed", *where)] += again
 
     def _precision(self, tensor: Any, convolution: bool) -> str:
-        """As in `metrics/peaks.toml`: the element type, but tf32 where a GPU may round the factors to it."""
+        """As in `spec/peaks.toml`: the element type, but tf32 where a GPU may round the factors to it."""
         name = str(tensor.dtype).removeprefix("torch.")
         if name == "float32" and tensor.device.type == "cuda":
             backends = self._torch.backends

@@ -34,6 +34,8 @@ _PREFIXES: Final = {
     "J": ((1e6, "MJ"), (1e3, "kJ"), (1.0, "J"), (1e-3, "mJ"), (1e-6, "µJ")),
     "B": ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B")),
     "W": ((1e6, "MW"), (1e3, "kW"), (1.0, "W"), (1e-3, "mW")),
+    "FLOP": ((1e15, "PFLOP"), (1e12, "TFLOP"), (1e9, "GFLOP"), (1e6, "MFLOP"), (1.0, "FLOP")),
+    "FLOP/s": ((1e15, "PFLOP/s"), (1e12, "TFLOP/s"), (1e9, "GFLOP/s"), (1e6, "MFLOP/s"), (1.0, "FLOP/s")),
 }
 _PER: Final = ((1.0, ""), (1e3, "1,000 "), (1e6, "million "), (1e9, "billion "))
 _SUFFIXES: Final = {
@@ -88,7 +90,7 @@ def scale_for(unit: str, magnitudes: Iterable[float], work: str = "items") -> Sc
     if unit == "B/s":
         scale = _prefixed("B", largest)
         return Scale(factor=scale.factor, after=f"{scale.after}/s")
-    if per and head in ("USD", *_PREFIXES):
+    if per and unit not in _PREFIXES and head in ("USD", *_PREFIXES):
         return _scale_per(head, per, largest, work)
     if unit in _PREFIXES:
         return _prefixed(unit, largest)

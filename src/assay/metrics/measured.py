@@ -11,7 +11,7 @@ Pure: a `Measured` is built from frames; it never opens a file.  Folds:
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -212,7 +212,13 @@ class Measured:
     @cached_property
     def steady(self) -> Mapping[int, SteadyState]:
         """Per launch: how many steps at its beginning are warm-up, and of which class the series is."""
-        return {launch: steady_state(steps.to_numpy()) for launch, steps in self._step_series}
+        found = {launch: steady_state(steps.to_numpy()) for launch, steps in self._step_series}
+        # a step whose operations were counted is slower for it: it is warm-up, whatever it took (a lone step stays)
+        counted = set(self.tables["events"].filter(pl.col("kind") == "flops")["launch"].unique().to_list())
+        for launch, steps in self._step_series:
+            if launch in counted and found[launch].warmup == 0 and len(steps) > 1:
+                found[launch] = replace(found[launch], warmup=1)
+        return found
 
     @property
     def _step_series(self) -> list[tuple[int, pl.Series]]:

@@ -317,6 +317,17 @@ def _definitions(_: Measured, results: Results) -> Any:
     return found or None
 
 
+def _tag(metric: str, tag: str) -> Read:
+    """A tag of a metric's signature; None where the metric is absent."""
+
+    def read(_: Measured, results: Results) -> Any:
+        values = (value for value in results.get(metric, {}).values() if isinstance(value, Estimate))
+        parts = (part for value in values for part in value.signature.split("|"))
+        return next((part.partition(":")[2] for part in parts if part.startswith(f"{tag}:")), None)
+
+    return read
+
+
 def _sentinel(measured: Measured, _: Results) -> Any:
     """Median of the fixed work that the coordinator times around each launch, seconds."""
     rows = measured.table("telemetry").filter(pl.col("device") == "sentinel")
@@ -611,6 +622,14 @@ CONDITIONS: Final[tuple[Condition, ...]] = (
         "metrics.definitions", _definitions,
         "a number is only comparable with one of the same definition", "signatures of the estimates",
         same=_agree_on_common, how="exactly, for the metrics that both sides have", absent="note",
+    ),
+    _identity(
+        "flops.convention", _tag("flops_per_step", "conv"), "conventions count other operations for the same model",
+        "signature of flops_per_step", absent="note", about=("training",),
+    ),
+    _identity(
+        "flops.peak", _tag("mfu", "peak"), "a published, a measured and a given peak are different quantities",
+        "signature of mfu", absent="note", about=("training",),
     ),
     _identity("dataset.size", _fingerprint("dataset_size"), "another data set is other work", "table fingerprints", about=LAUNCHED),
     _identity("model.parameters", _fingerprint("parameters"), "another model is other work", "table fingerprints", about=LAUNCHED),

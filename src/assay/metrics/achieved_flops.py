@@ -1,0 +1,50 @@
+"""How many of the model's floating-point operations are done per second, on all devices together?
+
+achieved_flops = flops_per_step / step_time, per launch.  Source: METRICS.md, `mfu`.  It needs no peak, so that it is there for a
+device that nobody knows.  It cannot tell what the hardware did beside: recomputed activations, padding, element-wise work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import polars as pl
+
+from assay.metrics.base import Metric, Results
+from assay.metrics.estimate import Value
+from assay.metrics.measured import Measured
+from assay.metrics.per_launch import from_frame
+from assay.metrics.work import Amount, absent, of_steps
+from assay.units import FLOP_PER_S
+
+SCHEMA = {"launch": pl.Int32, "value": pl.Float64}
+
+
+def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
+    """Operations per second per configuration."""
+    amounts, speeds = speeds_of(measured)
+    convention = measured.experiment.flops.convention
+    return from_frame(
+        measured, pl.DataFrame(list(speeds.items()), schema=SCHEMA, orient="row"), unit=FLOP_PER_S, trials="",
+        name=f"achieved_flops|conv:{convention}", missing=absent(amounts.values()).detail,
+        aggregate=f"operations of a step, convention {convention}, / its median time over steady steps",
+    )  # fmt: skip
+
+
+def speeds_of(measured: Measured) -> tuple[dict[int, Amount], dict[int, float]]:
+    """The operations of a step by launch, and launch -> operations per second where both are known."""
+    amounts = of_steps(measured)
+    steps = measured.steady_steps.group_by("launch").agg(pl.col("step_s").median())
+    seconds = dict(steps.iter_rows())
+    found = {
+        launch: amount.value / seconds[launch]
+        for launch, amount in amounts.items()
+        if amount.value is not None and seconds.get(launch)
+    }
+    return amounts, found
+
+
+METRIC = Metric(
+    name="achieved_flops", title="Achieved speed", unit=FLOP_PER_S, kind="rate", better="higher", dimension="performance",
+    formula="flops_per_step / step_time", compute=compute, about=("training",),
+)  # fmt: skip

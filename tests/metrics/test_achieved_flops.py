@@ -1,0 +1,41 @@
+"""achieved_flops: operations of a step over its time."""
+
+from __future__ import annotations
+
+import pytest
+
+from assay.metrics.achieved_flops import METRIC
+from assay.metrics.estimate import Absent, Estimate
+from tests.handmade import S
+from tests.metrics.flops_made import made, part
+
+
+def test_operations_are_taken_over_the_steady_step_and_not_the_counted_one() -> None:
+    """Two ranks of 3e12 each, steps of 2 s after a first one of 9 s."""
+    found = METRIC.compute(made(part(3e12), workers=2).measured(), {})["workers=2"]
+    assert isinstance(found, Estimate)
+    assert found.value == pytest.approx(3e12)
+    assert found.unit == "FLOP/s"
+
+
+def test_it_is_there_for_a_device_that_nobody_knows() -> None:
+    found = METRIC.compute(made(part(4e9, name="Abacus 9", device="cpu")).measured(), {})["workers=1"]
+    assert isinstance(found, Estimate)
+    assert found.value == pytest.approx(2e9)
+
+
+def test_without_operations_there_is_none() -> None:
+    found = METRIC.compute(made(absent="compiled").measured(), {})["workers=1"]
+    assert isinstance(found, Absent)
+    assert found.detail == "rank 0: compiled"
+
+
+def test_a_counted_step_is_warm_up_however_fast_it_was() -> None:
+    """Steps of 2 s throughout: without the first there are four left in each of three launches."""
+    record = made(part(1e12))
+    record.rows["steps"] = [
+        (*row[:4], row[5] - 2 * S, *row[5:]) if row[3] == 0 else row for row in record.rows["steps"]
+    ]
+    measured = record.measured()
+    assert {state.warmup for state in measured.steady.values()} == {1}
+    assert measured.steady_steps.height == 12
