@@ -64,8 +64,8 @@ def draw(view: View) -> Drawing | Missing | tuple[()]:
     layers = [
         *_beyond(wall, axis, low, top, x, y),
         *_curves(wall, low, top, x, y),
-        *points(rows, x, y),
         *_marks(wall, low, top, x, y),
+        *points(rows, x, y),
     ]
     return Drawing(
         title=TITLE, chart=sized(vega.layer(*layers).properties(title=above("speedup")), HEIGHT), caption=_caption(view, wall),
@@ -96,7 +96,11 @@ def _curves(wall: WallSeries, low: float, top: float, x: vega.Spec, y: vega.Chan
         layers.append(
             vega.chart(drawn).mark("area", opacity=0.18, color=colour("second")).encode(x=x, y=y("low"), y2="high:Q")
         )
-    fits: Rows = [{"x": row["x"], "y": row["amdahl"]} for row in drawn if row["amdahl"] is not None]
+    fits: Rows = [
+        {"x": point.workers, "y": point.amdahl}
+        for point in wall.points
+        if point.amdahl is not None and point.amdahl <= top
+    ]
     if fits:
         layers.append(
             vega.chart(fits)
@@ -119,7 +123,6 @@ def _row(point: WallPoint, low: float, top: float) -> dict[str, Any]:
 
     return {
         "x": point.workers, "y": held(point.speedup), "low": held(point.low), "high": held(point.high), "exposed": held(point.exposed),
-        "amdahl": held(point.amdahl),
     }  # fmt: skip
 
 
@@ -144,9 +147,9 @@ def _marks(wall: WallSeries, low: float, top: float, x: vega.Spec, y: vega.Chann
     if wall.held_workers is not None and wall.held_speedup is not None and low <= wall.held_speedup <= top:
         cross = vega.chart([{"x": wall.held_workers, "y": wall.held_speedup}])
         layers.append(
-            cross.mark("point", shape="cross", angle=45, filled=True, opacity=1.0, size=90, color=colour("bad")).encode(
-                x=x, y=y("y")
-            )
+            cross.mark(
+                "point", shape="cross", angle=45, filled=True, opacity=1.0, size=150, color=colour("bad")
+            ).encode(x=x, y=y("y"))
         )
     if wall.fastest is not None and wall.fastest <= wall.points[-1].workers:
         line: Rows = [{"x": wall.fastest, "low": low, "high": top}]
