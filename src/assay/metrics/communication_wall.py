@@ -12,14 +12,14 @@ from collections.abc import Mapping
 from assay.metrics.base import Metric, Results
 from assay.metrics.estimate import Absent, Value
 from assay.metrics.measured import Measured
-from assay.metrics.wall import of_model
+from assay.metrics.wall import model, of_model
 from assay.stats.communication_wall import predict
 from assay.units import SECONDS
 
 
 def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     """The model's step time per configuration."""
-    found = measured.wall
+    found = model(measured)
     if isinstance(found, Absent):
         return dict.fromkeys(measured.configurations, found)
     values: dict[str, Value] = {}

@@ -10,10 +10,10 @@ Pure: a `Measured` is built from frames; it never opens a file.  Folds:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Any, Final, Literal, TypeVar
 
 import polars as pl
 
@@ -26,11 +26,8 @@ from assay.spec.experiment import Experiment
 from assay.spec.plan import Configuration, configuration_name, configurations
 from assay.stats.steady import SteadyState, steady_state
 
-if TYPE_CHECKING:
-    from assay.metrics.estimate import Absent
-    from assay.metrics.wall import Wall
-
 Subject = Literal["training", "calls", "serving", "collectives"]
+T = TypeVar("T")
 CALLS: Final = ("command", "function")  # runners whose launches time calls
 
 
@@ -189,25 +186,15 @@ class Measured:
         return ordered.group_by("launch", "example").agg(pl.col("score").last()).sort("launch", "example")
 
     @cached_property
-    def transfers(self) -> pl.DataFrame:
-        """What collectives took without waiting: see `assay.metrics.links.transfers`."""
-        from assay.metrics.links import transfers
+    def _kept(self) -> dict[str, Any]:
+        return {}
 
-        return transfers(self)
-
-    @cached_property
-    def waits(self) -> pl.DataFrame:
-        """What communication hid and what the ranks waited for one another: see `assay.metrics.wall.waits`."""
-        from assay.metrics.wall import waits
-
-        return waits(self)
-
-    @cached_property
-    def wall(self) -> Wall | Absent:
-        """The model of a step's time over the workers, or why there is none: see `assay.metrics.wall`."""
-        from assay.metrics.wall import wall
-
-        return wall(self)
+    def once(self, name: str, fold: Callable[[Measured], T]) -> T:
+        """A fold of another module that several metrics share: made by the first that asks."""
+        if name not in self._kept:
+            self._kept[name] = fold(self)
+        found: T = self._kept[name]
+        return found
 
     @cached_property
     def steady(self) -> Mapping[int, SteadyState]:

@@ -15,7 +15,7 @@ from assay.metrics.estimate import Absent, Value
 from assay.metrics.format import given
 from assay.metrics.measured import Measured
 from assay.metrics.scaling import chosen, estimate, refusal, throughputs
-from assay.metrics.wall import NEXT, POINTS, of_model
+from assay.metrics.wall import NEXT, POINTS, model, of_model
 from assay.stats.communication_wall import Curve, predict
 from assay.stats.scaling_fits import Refused, relative_curve
 from assay.stats.scaling_fits import predict as by_law
@@ -24,7 +24,7 @@ from assay.units import RATIO
 
 def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     """One speedup for the whole experiment."""
-    found = measured.wall
+    found = model(measured)
     if isinstance(found, Absent):
         return {ALL: _by_law(measured, found)}
     p, launches = found.next, found.fitted.blocks

@@ -11,14 +11,14 @@ from collections.abc import Mapping
 from assay.metrics.base import ALL, Metric, Results
 from assay.metrics.estimate import Absent, Value
 from assay.metrics.measured import Measured
-from assay.metrics.wall import of_model
+from assay.metrics.wall import model, of_model
 from assay.stats.communication_wall import Curve, parameter
 from assay.units import FRACTION
 
 
 def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     """One fraction for the whole experiment."""
-    found = measured.wall
+    found = model(measured)
     if isinstance(found, Absent):
         return {ALL: found}
     if measured.experiment.scaling.mode == "weak":

@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 
 from assay.metrics.estimate import Absent, Estimate
-from assay.metrics.links import Demand, Links, demand, links
+from assay.metrics.links import Demand, Links, demand, links, transfers
 from assay.metrics.measured import Measured
 from assay.metrics.per_launch import in_blocks
 from assay.metrics.speedup import time_basis
@@ -103,6 +103,11 @@ class Wall:
         )
 
 
+def model(measured: Measured) -> Wall | Absent:
+    """The model of a record's worker counts, made once."""
+    return measured.once("wall", wall)
+
+
 def wall(measured: Measured, levels: Sequence[int] | None = None) -> Wall | Absent:
     """The model of a record, of all its worker counts or of some of them only."""
     chosen = tuple(sorted(measured.levels if levels is None else levels))
@@ -112,7 +117,7 @@ def wall(measured: Measured, levels: Sequence[int] | None = None) -> Wall | Abse
     if isinstance(sent, Absent):
         return sent
     largest = max(sent.sent, key=lambda one: one.nbytes)
-    link = links(measured.transfers, chosen, largest.op)
+    link = links(measured.once("transfers", transfers), chosen, largest.op)
     if isinstance(link, Absent):
         return link
     blocks, times = _times(measured, chosen)
@@ -157,8 +162,12 @@ class HeldOut:
 
 
 def held_out(measured: Measured) -> HeldOut | Absent:
-    """Fit without the largest worker count, and predict it."""
-    whole = measured.wall
+    """Fit without the largest worker count, and predict it; made once."""
+    return measured.once("held_out", _held_out)
+
+
+def _held_out(measured: Measured) -> HeldOut | Absent:
+    whole = model(measured)
     if isinstance(whole, Absent):
         return whole
     levels = whole.levels[:-1]
@@ -245,10 +254,10 @@ def _times(measured: Measured, levels: Sequence[int]) -> tuple[list[int], np.typ
 
 def _seen(measured: Measured, levels: Sequence[int]) -> dict[int, Seen]:
     """What was seen of each worker count above one."""
-    waits = measured.waits
+    seen = measured.once("waits", waits)
     found = {}
     for level in levels:
-        own = waits.filter(pl.col("workers") == level)
+        own = seen.filter(pl.col("workers") == level)
         if level > 1 and own.height:
             slowest = own["slowest"].median()
             found[level] = Seen(

@@ -22,7 +22,7 @@ from assay.metrics.rank_seconds import partition
 from assay.metrics.recovery import noticed_ns, recoveries
 from assay.metrics.scaling import chosen, throughputs
 from assay.metrics.wall import POINTS as LEAST_COUNTS
-from assay.metrics.wall import held_out
+from assay.metrics.wall import held_out, model
 from assay.stats.communication_wall import Curve
 from assay.stats.communication_wall import predict as predict_wall
 from assay.stats.scaling import amdahl_speedup
@@ -187,9 +187,9 @@ def build(measured: Measured, results: Mapping[str, Mapping[str, Value]]) -> Ser
 
 def _wall(measured: Measured, results: Mapping[str, Mapping[str, Value]]) -> WallSeries | None:
     """The curve of the model of communication, as far as its shortest step or eight times the measured range."""
-    if measured.subject != "training" or isinstance(measured.wall, Absent):
+    if measured.subject != "training" or isinstance(found := model(measured), Absent):
         return None
-    found, held = measured.wall, held_out(measured)
+    held = held_out(measured)
     best, serial = found.fitted.middle.fastest(), results["serial_fraction"]["all"]
     end = max(FARTHEST * found.largest, min(2.0 * (best or math.inf), WALL_REACH * found.largest))
     least = max(1, found.levels[0])

@@ -15,7 +15,7 @@ from assay.metrics.base import ALL, Results
 from assay.metrics.estimate import Absent, Estimate
 from assay.metrics.format import given, percent, show
 from assay.metrics.measured import Measured
-from assay.metrics.wall import Wall
+from assay.metrics.wall import Wall, model
 from assay.stats.communication_wall import Division, Limit, divide, trend
 from assay.stats.scaling_fits import WORST_MISS
 from assay.verdict.audits.base import Audit
@@ -41,7 +41,7 @@ REMEDIES: Final[dict[Limit, str]] = {
 
 def examine(measured: Measured, results: Results) -> tuple[Finding, ...]:
     """What limits, as a note; a warning where the model misses what it could be checked on."""
-    found = measured.wall
+    found = model(measured)
     if isinstance(found, Absent):
         return ()
     curve, level = found.fitted.middle, found.largest
