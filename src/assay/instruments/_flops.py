@@ -270,6 +270,14 @@ def device_name(torch: Any, device: str) -> str:
         return kind
 
 
+def identity(torch: Any, device: str) -> dict[str, str]:
+    """By what two ranks see that they use the same GPU, where the driver tells."""
+    with suppress(Exception):
+        if device.startswith("cuda"):
+            return {"uuid": str(torch.cuda.get_device_properties(device).uuid)}
+    return {}
+
+
 def _processor() -> str:
     from pathlib import Path
 

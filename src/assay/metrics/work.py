@@ -131,7 +131,9 @@ def _by_formula(measured: Measured) -> dict[int, Amount]:
 def peaks(measured: Measured) -> dict[int, Amount]:
     """launch -> operations per second that all its devices together can do."""
     workers = dict(measured.timed.select("launch", "workers").iter_rows())
-    return {launch: _peak(measured, ranks, workers[launch]) for launch, ranks in told(measured).items()}
+    said = told(measured)
+    best = _best(one for ranks in said.values() for one in ranks)
+    return {launch: _peak(measured, ranks, workers[launch], best) for launch, ranks in said.items()}
 
 
 def source(measured: Measured) -> str:
@@ -148,13 +150,13 @@ def precisions(measured: Measured) -> tuple[str, ...]:
     return tuple(sorted({str(part["precision"]) for part in parts}))
 
 
-def _peak(measured: Measured, ranks: tuple[Told, ...], workers: int) -> Amount:
+def _peak(measured: Measured, ranks: tuple[Told, ...], workers: int, best: Mapping[tuple[str, str], float]) -> Amount:
     if len(ranks) < workers:
         return Amount(value=None, why=f"only {len(ranks)} of {workers} ranks told their device")
     devices: dict[tuple[str, str], float] = {}
     for one in ranks:
         for device, parts in _by_device(one, measured.experiment.flops.precision).items():
-            found = _of_device(measured, one, parts)
+            found = _of_device(measured, best, parts)
             if found.value is None:
                 return found
             key = parts[0].get("uuid") or f"rank {one.rank} {device}"
@@ -173,35 +175,39 @@ def _by_device(one: Told, declared: str | None) -> dict[str, list[dict[str, Any]
     return found
 
 
-def _of_device(measured: Measured, one: Told, parts: list[dict[str, Any]]) -> Amount:
+def _of_device(measured: Measured, best: Mapping[tuple[str, str], float], parts: list[dict[str, Any]]) -> Amount:
     total = sum(part["flops"] for part in parts)
     time = 0.0
     for part in parts:
         if part["precision"] in QUANTISED:
             why = f"products in {part['precision']} are quantised: there is no peak that all of the step could be held against"
             return Amount(value=None, why=why, reason="not_applicable")
-        speed = _speed(measured, one, part)
+        speed = _speed(measured, best, part)
         if speed is None and part["flops"] > LEAST_SHARE * total:
             return Amount(value=None, why=_unknown(measured, str(part["name"]), part["precision"]))
         time += part["flops"] / speed if speed else 0.0
     return Amount(value=total / time) if time else Amount(value=None, why="no product was counted")
 
 
-def _speed(measured: Measured, one: Told, part: Mapping[str, Any]) -> float | None:
+def _speed(measured: Measured, best: Mapping[tuple[str, str], float], part: Mapping[str, Any]) -> float | None:
     flops = measured.experiment.flops
     if flops.peak_tflops is not None:
         return flops.peak_tflops * TERA
     if flops.peak == "measured":
-        return _measured_speed(one.detail.get("peaks") or (), part)
+        return best.get((str(part["name"]), str(part["precision"]))) or None
     found = None if part["precision"] is None else peak_of(str(part["name"]), str(part["precision"]))
     return None if found is None else found.flops_per_s
 
 
-def _measured_speed(measurements: Iterable[Mapping[str, Any]], part: Mapping[str, Any]) -> float | None:
-    for one in measurements:
-        if (one["device"], one["precision"]) == (part["device"], part["precision"]) and one.get("flops_per_s"):
-            return float(one["flops_per_s"])
-    return None
+def _best(ranks: Iterable[Told]) -> dict[tuple[str, str], float]:
+    """(name of a device, precision) -> the fastest product that any rank made in any launch: a peak is the device's, not the moment's."""
+    found: dict[tuple[str, str], float] = {}
+    for one in ranks:
+        names = {part["device"]: part["name"] for part in (*one.detail.get("by", ()), *one.detail.get("devices", ()))}
+        for made in one.detail.get("peaks") or ():
+            key = (str(names.get(made["device"])), str(made["precision"]))
+            found[key] = max(found.get(key, 0.0), float(made.get("flops_per_s") or 0.0))
+    return found
 
 
 def _unknown(measured: Measured, device: str, precision: str | None) -> str:
