@@ -19,10 +19,12 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from statistics import median
 from typing import Any
 
 from assay.instruments import _values
 from assay.instruments._groups import Calls, covered
+from assay.instruments._outermost import Outermost
 from assay.instruments._phases import FORWARD, NAMES, HostPhases
 from assay.instruments._recorder import Recorder
 from assay.instruments._waits import BETWEEN, Waits
@@ -46,11 +48,15 @@ class Attached:
     def __init__(self, torch: Any, recorder: Recorder, now: Callable[[], int] = time.monotonic_ns) -> None:
         self._torch, self._recorder, self._now = torch, recorder, now
         self.inside = False  # a forward or backward pass: what is called in it is part of it
+        self.outermost = Outermost(torch, self)
+        self._own_ns = 0  # what measuring took, of the step under way
+        self._own: deque[int] = deque(maxlen=1024)  # and of steps before it
         self._begun = False
         self._waiting: dict[int, deque[Fetched]] = {}  # by iterator
         self._fresh: list[int] = []  # iterators that were asked since the last forward pass
         self._looked: list[Fetched] = []  # worked on without gradients since the last was asked for
         self._looked_ns = 0
+        self._looking: int | None = None  # since when a pass without gradients is under way
         self._asked: int | None = None  # when the batch under way was asked for
         self._asked_since_look: int | None = None
         self._evaluating: int | None = None  # since when
@@ -60,6 +66,7 @@ class Attached:
         self._cycle: frozenset[int] | None = None
         self._passed = False  # forward with gradients, since an optimizer stepped
         self._losses: list[Any] = []
+        self._passes: list[tuple[bool, Any, Any]] = []  # backward passes under way, one inside of the other
         self._watched = False
         self.calls = Calls(now)
         self.calls.waits = Waits(now, self._phase)
@@ -76,6 +83,18 @@ class Attached:
     def active(self) -> bool:
         """Whether anything is recorded."""
         return self._recorder.active
+
+    def shielded(self, call: Callable[..., None], *arguments: Any) -> bool:
+        """What a hook does, timed; whether it went well: an error of its own ends the measuring."""
+        begin = self._now()
+        try:
+            call(*arguments)
+        except Exception as error:
+            self.failed(error)
+            return False
+        finally:
+            self._own_ns += self._now() - begin
+        return True
 
     # ------------------------------------------------------------------ data
 
@@ -141,32 +160,27 @@ class Attached:
 
     # ------------------------------------------------------------------ phases
 
-    def forward(self, module: Any) -> Callable[[], None]:
-        """The outermost module is called; what is given is called when it has answered."""
+    def forward(self, module: Any) -> None:
+        """The outermost module is called."""
         self.inside = True
-        if not self._torch.is_grad_enabled():
-            return self._look()
-        self._settle(module)
-        phase = self._recorder.phase("forward")
-        phase.__enter__()
-
-        def done() -> None:
-            self.inside = False
-            phase.__exit__(None, None, None)
-
-        return done
-
-    def _look(self) -> Callable[[], None]:
+        self.outermost.met(type(module))
+        if self._torch.is_grad_enabled():
+            self._settle(module)
+            self._recorder.phase("forward").__enter__()
+            return
         self._looked.extend(self._take())
-        begin = self._now()
+        self._looking = self._now()
 
-        def done() -> None:
-            self.inside = False
-            self._looked_ns += self._now() - begin
+    def forwarded(self) -> None:
+        """It has answered."""
+        self.inside = False
+        if self._looking is None:
+            self._recorder.phase("forward").__exit__(None, None, None)
+        else:
+            self._looked_ns += self._now() - self._looking
+            self._looking = None
 
-        return done
-
-    def _settle(self, module: Any) -> None:
+    def _settle(self, module: Any = None) -> None:
         """Training goes on: what was asked for is worked on, what was evaluated is set aside."""
         recorder = self._recorder
         if self._stepped and self._cycle is not None and self._cycle <= self._stepped.keys():
@@ -185,31 +199,36 @@ class Attached:
             if one.ids is not None:
                 recorder.samples(one.ids)
         self._looked, self._looked_ns, self._passed = [], 0, True
-        if not self._watched and any(True for _ in module.parameters()):
+        if not self._watched and module is not None and any(True for _ in module.parameters()):
             self._watched = True
+            self.outermost.look()  # what came before may have been an evaluation
             recorder.watched(module)
 
-    def backward(self, roots: Any, accumulates: bool) -> Callable[[], None]:
-        """Gradients are asked for."""
+    def backward(self, roots: Any, accumulates: bool) -> None:
+        """Gradients are asked for; maybe inside of another pass."""
         was, self.inside = self.inside, True
         self._open(0)
-        phase = self._recorder.phase("backward")
-        phase.__enter__()
+        if not was and (
+            self._fresh or self._looked or not self._passed
+        ):  # of functions, or of modules that are not known yet
+            self.outermost.look()
+            self._settle()
+        self._recorder.phase("backward").__enter__()
         self._computed, hook = None, self._watch_engine(roots[0]) if accumulates and self._together() else None
+        self._passes.append((was, roots if accumulates else None, hook))
 
-        def done() -> None:
-            self.inside = was
-            phase.__exit__(None, None, None)
-            if hook is not None:
-                hook.remove()
-            if self._computed is not None:
-                tail, self._computed = self._now() - self._computed, None
-                self._tail_ns = (self._tail_ns or 0) + tail
-                self.calls.waits.ended("backward", tail)
-            if accumulates:
-                self._lose(roots)
-
-        return done
+    def backwarded(self) -> None:
+        """They are there."""
+        self.inside, roots, hook = self._passes.pop()
+        self._recorder.phase("backward").__exit__(None, None, None)
+        if hook is not None:
+            hook.remove()
+        if self._computed is not None:
+            tail, self._computed = self._now() - self._computed, None
+            self._tail_ns = (self._tail_ns or 0) + tail
+            self.calls.waits.ended("backward", tail)
+        if roots is not None and not self._passes:
+            self._lose(roots)
 
     def _phase(self) -> str | None:
         """The phase under way, for what communication takes of it; none after the last gradient, whose waiting is told as a whole,
@@ -257,6 +276,7 @@ class Attached:
 
     def made(self, optimizer: Any) -> None:
         """There is one more optimizer."""
+        self.outermost.look_again()
         self._known.add(id(optimizer))
         self._cycle = frozenset(self._known) if len(self._known) == 1 else None
 
@@ -298,22 +318,28 @@ class Attached:
         self.calls.waits.taken()  # of the time before
         self._recorder.begin_outside()
         self._recorder.opened(epoch)
+        self.calls.step = self._recorder._step
 
     def _turn(self) -> None:
         self._tell_loss()
         self._tell_communication()
         self._stepped = {}
         self._recorder.turn()
+        self._own.append(self._own_ns)
+        self._own_ns = 0
         self._recorder.opened(self._recorder._epoch)
+        step = self.calls.step = self._recorder._step
+        if not step & (step - 1):
+            self.outermost.look_again()
 
     def _tell_loss(self) -> None:
         if self._losses:
             self._recorder.log(loss=sum(self._losses[1:], self._losses[0]))
             self._losses = []
 
-    def _tell_communication(self, *, everything: bool = False) -> None:
+    def _tell_communication(self) -> None:
         """What was seen of collectives since the last step, in rows; a call that is not over waits for the next."""
-        calls, recorder = self.calls.taken(everything=everything), self._recorder
+        calls, recorder = self.calls.taken(), self._recorder
         for call in calls:
             recorder.collective(call, "", "host")
         tail, blocked = self._tail_ns, self.calls.blocked_ns
@@ -343,4 +369,8 @@ class Attached:
         """The process ends: the step under way is the last."""
         if self._stepped:
             self._tell_loss()
-            self._tell_communication(everything=True)
+            self._tell_communication()
+        for call in self.calls.taken(everything=True):
+            self._recorder.collective(call, "", "host")
+        if self._own:
+            self._recorder.costs(median(self._own), len(self._own))

@@ -51,6 +51,7 @@ class Call:
     size: int
     nbytes: int
     dtype: str
+    step: int | None  # in which it was made
     begin: int
     end: int | None = None
     blocked: int | None = None
@@ -61,6 +62,7 @@ class Calls:
 
     def __init__(self, now: Callable[[], int] = time.monotonic_ns) -> None:
         self.now = now
+        self.step: int | None = None  # the one under way
         self.blocked_ns = 0  # the main thread, since somebody looked
         self.waits = Waits(now)
         self._open: deque[Call] = deque()
@@ -74,7 +76,7 @@ class Calls:
         flat = list(_flat(tensors))
         nbytes = sum(int(one.numel()) * int(one.element_size()) for one in flat)
         dtype = str(flat[0].dtype).removeprefix("torch.") if flat else ""
-        call = Call(name, number, op, int(group.size()), nbytes, dtype, self.now())
+        call = Call(name, number, op, int(group.size()), nbytes, dtype, self.step, self.now())
         self._open.append(call)
         return call
 

@@ -3,7 +3,7 @@
 | what is replaced | what it shows | and not |
 |---|---|---|
 | `_BaseDataLoaderIter.__next__`, `_next_index`, `__init__`, `_reset` | waiting for a batch, which samples, the epoch | iterators that are no DataLoader |
-| `nn.Module.__call__` | the outermost module's call, the loss too | functions; what torch.compile has taken in |
+| `nn.Module.__call__`, later of some classes alone (`_outermost.py`) | the outermost module's call, the loss too | functions; what is compiled |
 | `autograd.graph._engine_run_backward` | every backward pass, with DDP's reduction | |
 | optimizer hooks, `Optimizer.__init__`, `GradScaler.step`, `.scale` | every step, also one that is skipped | optimizers that are not torch's |
 
@@ -46,15 +46,6 @@ def _replace(owner: Any, name: str, make: Callable[[Any], Any]) -> Undo:
     return undo
 
 
-def _shielded(attached: Attached, call: Callable[..., Any], *arguments: Any) -> Any:
-    """What a hook does; an error of its own ends the measuring."""
-    try:
-        return call(*arguments)
-    except Exception as error:
-        attached.failed(error)
-        return None
-
-
 # ---- data --------------------------------------------------------------------------------------------------------------
 
 
@@ -73,7 +64,8 @@ def _epochs(torch: Any, attached: Attached, iterators: Any) -> list[Undo]:
 
     def init(original: Any) -> Any:
         def __init__(self: Any, loader: Any, *arguments: Any, **words: Any) -> None:
-            _shielded(attached, count, self, loader)
+            attached.shielded(count, self, loader)
+            attached.outermost.look_again()
             original(self, loader, *arguments, **words)
 
         return __init__
@@ -81,7 +73,7 @@ def _epochs(torch: Any, attached: Attached, iterators: Any) -> list[Undo]:
     def reset(original: Any) -> Any:
         def _reset(self: Any, loader: Any, first_iter: bool = False) -> Any:
             if not first_iter:  # the same helpers go on with another epoch
-                _shielded(attached, count, self, loader)
+                attached.shielded(count, self, loader)
             return original(self, loader, first_iter)
 
         return _reset
@@ -106,15 +98,15 @@ def _batches(attached: Attached, iterators: Any) -> list[Undo]:
         def __next__(self: Any) -> Any:
             if not attached.active or threading.current_thread() is not main:
                 return original(self)
-            _shielded(attached, attached.ask)
+            attached.shielded(attached.ask)
             try:
                 batch = original(self)
             except StopIteration:
-                _shielded(attached, attached.ran_out, id(self))
+                attached.shielded(attached.ran_out, id(self))
                 raise
             ids = getattr(self, "_assay_ids", None)
             own = ids.popleft() if ids else None
-            _shielded(attached, attached.got, id(self), batch, own, getattr(self, "_assay_epoch", 0))
+            attached.shielded(attached.got, id(self), batch, own, getattr(self, "_assay_epoch", 0))
             return batch
 
         return __next__
@@ -139,38 +131,24 @@ def _tells_ids(torch: Any, loader: Any) -> bool:
 # ---- passes ------------------------------------------------------------------------------------------------------------
 
 
-def _modules(torch: Any, attached: Attached) -> list[Undo]:
-    main, is_compiling, current = threading.main_thread(), torch.compiler.is_compiling, threading.current_thread
-
-    def calling(original: Any) -> Any:
-        def __call__(self: Any, *arguments: Any, **words: Any) -> Any:
-            if attached.inside or is_compiling() or not attached.active or current() is not main:
-                return original(self, *arguments, **words)
-            done = _shielded(attached, attached.forward, self)
-            try:
-                return original(self, *arguments, **words)
-            finally:
-                if done is not None:
-                    _shielded(attached, done)
-
-        return __call__
-
-    return [_replace(torch.nn.Module, "__call__", calling)]
+def _modules(_: Any, attached: Attached) -> list[Undo]:
+    attached.outermost.start()
+    return [attached.outermost.stop]
 
 
 def _backward(torch: Any, attached: Attached) -> list[Undo]:
-    main, is_compiling, current = threading.main_thread(), torch.compiler.is_compiling, threading.current_thread
+    main, is_compiling, current = threading.main_thread().ident, torch.compiler.is_compiling, threading.get_ident
 
     def running(original: Any) -> Any:
         def _engine_run_backward(roots: Any, *arguments: Any, **words: Any) -> Any:
-            if is_compiling() or not attached.active or current() is not main:
+            if is_compiling() or not attached.active or current() != main:
                 return original(roots, *arguments, **words)
-            done = _shielded(attached, attached.backward, roots, bool(words.get("accumulate_grad")))
+            begun = attached.shielded(attached.backward, roots, bool(words.get("accumulate_grad")))
             try:
                 return original(roots, *arguments, **words)
             finally:
-                if done is not None:
-                    _shielded(attached, done)
+                if begun:
+                    attached.shielded(attached.backwarded)
 
         return _engine_run_backward
 
@@ -194,16 +172,16 @@ def _optimizers(torch: Any, attached: Attached) -> list[Undo]:
 
     def before(optimizer: Any, _: Any, __: Any) -> None:
         if attached.active:
-            _shielded(attached, attached.step, optimizer)
+            attached.shielded(attached.step, optimizer)
 
     def after(optimizer: Any, _: Any, __: Any) -> None:
         if attached.active:
-            _shielded(attached, attached.stepped, optimizer)
+            attached.shielded(attached.stepped, optimizer)
 
     def init(original: Any) -> Any:
         def __init__(self: Any, *arguments: Any, **words: Any) -> None:
             original(self, *arguments, **words)
-            _shielded(attached, attached.made, self)
+            attached.shielded(attached.made, self)
 
         return __init__
 
@@ -221,11 +199,11 @@ def _scalers(torch: Any, attached: Attached) -> list[Undo]:
         def step(self: Any, optimizer: Any, *arguments: Any, **words: Any) -> Any:
             if not attached.active or not self.is_enabled():
                 return original(self, optimizer, *arguments, **words)
-            _shielded(attached, attached.step, optimizer)
+            attached.shielded(attached.step, optimizer)
             try:
                 return original(self, optimizer, *arguments, **words)
             finally:
-                _shielded(attached, attached.stepped, optimizer)
+                attached.shielded(attached.stepped, optimizer)
 
         return step
 
@@ -254,7 +232,7 @@ def _collectives(torch: Any, attached: Attached) -> list[Undo]:
             if words.get("process_group") is None and words.get("device_mesh") is None and len(arguments) < 5:
                 words["process_group"] = _groups.timed_group(torch, distributed.group.WORLD, attached.calls)
             original(self, module, *arguments, **words)
-            _shielded(attached, attached.reduces, self)
+            attached.shielded(attached.reduces, self)
 
         return __init__
 
