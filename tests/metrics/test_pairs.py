@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
+import polars as pl
 import pytest
 
 from assay.metrics import pairs
@@ -82,7 +85,18 @@ def test_a_large_message_that_takes_no_longer_gives_no_bandwidth() -> None:
     found = matrix(record(kinds(2, 1, 2), flat=True))
     assert isinstance(found.links[0].bandwidth, Absent)
     assert "send larger ones" in found.links[0].bandwidth.detail
-    assert "no bandwidth" in pairs.classes(found).refused
+    seen = pairs.classes(found)
+    assert seen.names == (pairs.NEAR, pairs.FAR)
+    assert seen.sentences[-1].startswith(
+        "Classes are by latency alone, for 12 pairs have no bandwidth (0 to 1, 0 to 2,"
+    )
+
+
+def test_a_pair_that_was_not_measured_leaves_everything_unnamed() -> None:
+    made = record(kinds(2, 1, 2))
+    calls = made.table("collectives").filter(pl.col("group") != "pair 3-1")
+    found = matrix(replace(made, tables={**made.tables, "collectives": calls}))
+    assert pairs.classes(found).refused == "1 pair without a latency (3 to 1)"
 
 
 def test_wrong_bytes_are_counted() -> None:

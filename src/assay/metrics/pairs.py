@@ -24,6 +24,7 @@ import polars as pl
 
 from assay.metrics import per_launch
 from assay.metrics.estimate import Absent, Estimate, Value
+from assay.metrics.format import count
 from assay.metrics.measured import Measured
 from assay.units import SECONDS
 
@@ -69,6 +70,25 @@ class Classes:
     names: tuple[str, ...]  # the kinds that occur, from the nearest
     sentences: tuple[str, ...]
     refused: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pairs:
+    """The pairs of one configuration."""
+
+    configuration: str
+    matrix: Matrix
+    classes: Classes
+
+
+def of_record(measured: Measured) -> tuple[Pairs, ...]:
+    """The matrices of a record; none where no pair was measured."""
+    found = []
+    for configuration in measured.configurations:
+        one = matrix(measured, configuration)
+        if not isinstance(one, Absent):
+            found.append(Pairs(configuration=configuration, matrix=one, classes=classes(one)))
+    return tuple(found)
 
 
 # ---- the matrix --------------------------------------------------------------------------------------------------
@@ -147,7 +167,7 @@ def _value(values: pl.Series, confidence: float, unit: str, name: str, trials: i
     if len(known) < len(values):
         return Absent(
             reason="undefined",
-            detail="the larger message took no longer than the smaller one: send larger ones (--pair-size)",
+            detail="the larger message took no longer than the smaller one: send larger ones (--matrix 64M)",
         )
     return per_launch.positive(known, confidence, unit=unit, aggregate=how, name=name, n_trials=trials)
 
@@ -187,18 +207,32 @@ def classes(found: Matrix) -> Classes:
     """The classes of the pairs, named by the hosts where they are known."""
     from assay.stats.topology import nesting
 
-    if found.missing:
-        told = ", ".join(f"{a}-{b}" for a, b in found.missing[:5])
-        return _refused(f"{len(found.missing)} pairs have no latency or no bandwidth ({told})")
     if found.ranks < 2:
         return _refused("one rank has no pair")
-    nested = nesting({"latency": _array(found, "latency"), "the time of a byte": _array(found, "byte")})
-    notes = (*(f"A border was left out: {note}." for note in nested.notes), *_shared(found))
+    without = [link.pair for link in found.links if not isinstance(link.latency, Estimate)]
+    if without or len(found.links) < found.ranks * (found.ranks - 1):
+        return _refused(f"{count(len(found.missing), 'pairs')} without a latency ({_some(found.missing)})")
+    costs = {"latency": _array(found, "latency")}
+    if not found.missing:
+        costs["the time of a byte"] = _array(found, "byte")
+    nested = nesting(costs)
+    notes = (*(f"A border was left out: {note}." for note in nested.notes), *_shared(found), *_by_latency_alone(found))
     if found.hosts and len(set(found.hosts)) > 1:
         return _named(found, nested, notes)
     if nested.refused:
         return Classes(kinds={}, names=(), sentences=notes, refused=nested.refused)
     return _unnamed(found, nested, notes)
+
+
+def _some(pairs: Sequence[Pair]) -> str:
+    return ", ".join(f"{a} to {b}" for a, b in pairs[:5]) + (" ..." if len(pairs) > 5 else "")
+
+
+def _by_latency_alone(found: Matrix) -> tuple[str, ...]:
+    if not found.missing:
+        return ()
+    many = "one pair has" if len(found.missing) == 1 else f"{len(found.missing)} pairs have"
+    return (f"Classes are by latency alone, for {many} no bandwidth ({_some(found.missing)}).",)
 
 
 def _refused(why: str) -> Classes:

@@ -31,6 +31,7 @@ from assay.reports.pictures import (
     phases,
     quality,
     speedup,
+    topology,
     wall,
 )  # fmt: skip
 from assay.reports.pictures.base import FONT_SIZE, PLACEHOLDERS, Drawing, Key, Missing, colour
@@ -59,7 +60,10 @@ LOAD_PICTURES: Final[tuple[tuple[str, Draw], ...]] = (
     ("quality", lambda view: quality.draw(view) if view.quality_metric else ()),
 )
 
-COLLECTIVE_PICTURES: Final[tuple[tuple[str, Draw], ...]] = (("collective-bandwidth", collective_bandwidth.draw),)
+COLLECTIVE_PICTURES: Final[tuple[tuple[str, Draw], ...]] = (
+    ("collective-bandwidth", collective_bandwidth.draw),
+    ("topology", lambda view: [topology.draw(one.matrix, one.classes) for one in view.pairs]),
+)
 
 # Room for text is measured in a monospaced font, wider than what the page will use: no label is clipped, whatever the
 # fonts of the machine that renders or reads.  The attribute is then removed, so that the page's own font applies.

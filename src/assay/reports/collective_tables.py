@@ -11,7 +11,7 @@ from typing import Final
 
 from assay.metrics.estimate import Absent, Estimate, Value
 from assay.metrics.format import Scale, count, show
-from assay.reports import load_tables
+from assay.reports import load_tables, pair_tables
 from assay.reports.load_tables import Cell as TableCell
 from assay.reports.load_tables import Head, LoadTable
 from assay.reports.view import View
@@ -32,7 +32,7 @@ def numbers(view: View) -> tuple[LoadTable, ...]:
     """A table for each operation, then that of the links."""
     operations = tuple(dict.fromkeys(cell.op for cell in view.collectives))
     made = [_of_operation(view, op, place) for place, op in enumerate(operations, 1)]
-    return (*(table for table in made if table is not None), *_links(view, operations))
+    return (*(table for table in made if table is not None), *_links(view, operations), *pair_tables.tables(view.pairs))
 
 
 def _of_operation(view: View, op: str, place: int) -> LoadTable | None:

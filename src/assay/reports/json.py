@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from assay.metrics.estimate import Absent, Estimate, Value
-from assay.reports import json_serving
+from assay.reports import json_serving, pair_tables
 from assay.reports.base import Report
 from assay.reports.view import View
 
@@ -36,7 +36,9 @@ FIELDS: Final[Mapping[str, tuple[Row, ...]]] = {
         ("conditions", "list of objects", "what was asked for, in words"),
         ("serving", "object", "only if the record is about serving: curves, timelines, failures, replicas, agreement"),
         ("collectives", "list of objects", "only if the record times collectives: what the keys of its metrics mean"),
+        ("pairs", "list of objects", "only if messages between pairs of ranks were timed: latency and bandwidth of each, and who is near whom"),
     ),
+    "pairs[]": pair_tables.KEYS,
     "collectives[]": (
         ("configuration", "string", "key of `collective_time`, `algbw`, `busbw`, `collective_errors`"),
         ("group", "string", "key of `alpha`, `beta`, `crossover_size`: all sizes together"),
@@ -192,6 +194,7 @@ def document(view: View) -> dict[str, Any]:
         "conditions": [{"name": fact.name, "text": fact.text} for fact in view.conditions],
         **({} if view.serving is None else {"serving": json_serving.serving(view, view.serving)}),
         **({"collectives": _collectives(view)} if view.collectives else {}),
+        **({"pairs": pair_tables.as_json(view.pairs, value_object)} if view.pairs else {}),
     }  # fmt: skip
 
 

@@ -20,6 +20,8 @@ from assay.metrics.collective_calls import asked_cells
 from assay.metrics.estimate import Absent, Estimate, Value
 from assay.metrics.format import Shown, count, given, percent, reading, scale_for, show
 from assay.metrics.measured import Measured
+from assay.metrics.pairs import Pairs
+from assay.metrics.pairs import of_record as pairs_of
 from assay.reports import foreign, load_words, series, serving_series
 from assay.reports.reading import ORDER, tool_of
 from assay.reports.serving_series import ServingSeries
@@ -282,6 +284,7 @@ class View:
     load_word: str = ""  # of a load: what `Column.load` counts, "concurrency" or "rate"
     foreign: tuple[Fact, ...] = ()  # of an imported record: its origin, its meanings, what its tool reported
     collectives: tuple[CollectiveCell, ...] = ()  # of a record that times collectives: what was asked for
+    pairs: tuple[Pairs, ...] = ()  # of a record that times messages between pairs of ranks
     timing: tuple[Fact, ...] = ()  # of a record that times a command or a function: what the time rests on
 
     @cached_property
@@ -379,6 +382,7 @@ def build(measured: Measured, judgement: Judgement) -> View:
         quality_margin=experiment.quality.margin if experiment.quality else None,
         timing=_timing(measured, judgement) if is_timing(measured) else (),
         collectives=asked_cells(measured) if measured.subject == "collectives" else (),
+        pairs=pairs_of(measured) if measured.subject == "collectives" else (),
         foreign=tuple(Fact(name=name, text=words) for name, words in foreign.facts(measured, judgement.results)),
         serving=served,
         load_word="" if experiment.serving is None else "concurrency" if experiment.serving.concurrency else "rate",

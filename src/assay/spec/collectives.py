@@ -39,6 +39,7 @@ DTYPES: Final = {
 LEAST_SPAN: Final = 2  # different values that each rank must be able to send
 UNITS: Final = {"": 1, "B": 1, "K": 2**10, "M": 2**20, "G": 2**30}
 LARGEST: Final = 2**36
+LEAST_MATRIX: Final = 2**10  # bytes of a message between pairs that still says something of a bandwidth
 MOST_SIZES: Final = 100
 
 Place = Literal["in", "out"]
@@ -108,6 +109,10 @@ class Collectives(Model):
         description="Memory of a rank through which the calls of a loop rotate, as in nccl-tests, so that each has data of its own.",
     )  # fmt: skip
     root: int = Field(0, ge=0, le=100_000, description="The rank that broadcasts, gathers, scatters and reduces.")
+    matrix: str = Field(
+        "", description='Size of the larger messages between every ordered pair of ranks, as "4M": latency and bandwidth of each link, and '
+        "which ranks are near one another. Empty: pairs are not measured.",
+    )  # fmt: skip
 
     @property
     def every_size(self) -> tuple[int, ...]:
@@ -118,6 +123,11 @@ class Collectives(Model):
     def element_size(self) -> int:
         """Bytes of an element."""
         return DTYPES[self.dtype][0]
+
+    @property
+    def matrix_size(self) -> int:
+        """Bytes of the larger messages between pairs; 0 where pairs are not measured."""
+        return one_size(self.matrix) if self.matrix else 0
 
     def places(self, op: str) -> tuple[Place, ...]:
         """The placements of an operation that are asked for and exist in torch.distributed."""

@@ -77,7 +77,7 @@ FLAGS: Final[tuple[Flag, ...]] = (
     Flag(name="--seconds", path=f"{_C}.seconds", metavar="S", help="how long the timed calls of a size last in a launch (0.2)", read=_number, allowed=_NUMBER),
     Flag(name="--calls", path=f"{_C}.calls", metavar="N", help="most calls back to back after a barrier (100)", read=_whole, allowed=_WHOLE),
     Flag(name="--memory", path=f"{_C}.memory_mib", metavar="MIB", help="memory of a rank that calls rotate through (64)", read=_number, allowed=_NUMBER),
-    Flag(name="--root", path=f"{_C}.root", metavar="RANK", help="who broadcasts, gathers, scatters and reduces (0)", read=_whole, allowed=_WHOLE),
+    Flag(name="--root-rank", path=f"{_C}.root", metavar="RANK", help="who broadcasts, gathers, scatters and reduces (0)", read=_whole, allowed=_WHOLE),
     Flag(name="--launches", path="launches.per_configuration", metavar="N", help="launches of each worker count (5)", read=_whole, allowed=_WHOLE),
     Flag(name="--seed", path="launches.seed", metavar="N", help="fixes the order of launches and sizes", read=_whole, allowed=_WHOLE),
     Flag(name="--confidence", path="launches.confidence", metavar="C", help="confidence of every interval (0.95)", read=_number, allowed=_NUMBER),
@@ -91,6 +91,11 @@ FLAGS: Final[tuple[Flag, ...]] = (
     Flag(name="--timeout", path="limits.launch_timeout_s", metavar="S", help="seconds after which a launch is ended (3600)", read=_number, allowed=_NUMBER),
     Flag(name="--name", path="name", metavar="NAME", help="names the record (comm)"),
 )  # fmt: skip
+MATRIX: Final = Flag(
+    name="--matrix", path=f"{_C}.matrix", metavar="SIZE",
+    help="messages between every ordered pair of ranks too, the larger ones of this size (4M): latency, bandwidth, who is near whom",
+)  # fmt: skip
+MATRIX_SIZE: Final = "4M"
 INTERFACES: Final = ("GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME")
 
 
@@ -99,6 +104,9 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("keys of the experiment")
     for flag in FLAGS:
         group.add_argument(flag.name, dest=flag.attribute, metavar=flag.metavar, help=flag.help)
+    group.add_argument(
+        MATRIX.name, dest=MATRIX.attribute, metavar=MATRIX.metavar, help=MATRIX.help, nargs="?", const=MATRIX_SIZE
+    )
     group.add_argument(
         "--interface", metavar="NAME", help=f"network interface of the calls, as eth0: sets {' and '.join(INTERFACES)}"
     )
@@ -131,7 +139,7 @@ def mapping(namespace: argparse.Namespace) -> tuple[dict[str, Any], list[Problem
         "gates": {"efficiency": "none"}, "collectives": {},
     }  # fmt: skip
     problems: list[Problem] = []
-    for flag in FLAGS:
+    for flag in (*FLAGS, MATRIX):
         text = getattr(namespace, flag.attribute, None)
         if text is None:
             continue
@@ -153,7 +161,7 @@ def mapping(namespace: argparse.Namespace) -> tuple[dict[str, Any], list[Problem
 def _as_flag(problem: Problem) -> Problem:
     """The problem under the name of the flag that gives its key."""
     path = problem.where.partition(" (line ")[0]
-    for flag in FLAGS:
+    for flag in (*FLAGS, MATRIX):
         if path == flag.path or path.startswith(f"{flag.path}["):
             return replace(problem, where=flag.name)
     return problem

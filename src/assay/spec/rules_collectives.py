@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from assay.errors import Problem
-from assay.spec.collectives import DTYPES, LEAST_SPAN, MOST_SIZES, PLACEMENTS, sizes_of
+from assay.spec.collectives import DTYPES, LEAST_MATRIX, LEAST_SPAN, MOST_SIZES, PLACEMENTS, one_size, sizes_of
 from assay.spec.explain import shown
 
 RUNNER: Final = "collectives"
@@ -105,6 +105,21 @@ def _operations_once(data: Data) -> Iterator[Problem]:
         yield Problem(where="collectives.operations", found=shown(names), allowed="every operation once")
 
 
+def _matrix_can_be_read(data: Data) -> Iterator[Problem]:
+    text = _section(data).get("matrix", "")
+    if not isinstance(text, str) or not text:
+        return
+    try:
+        enough = one_size(text) >= LEAST_MATRIX
+    except ValueError:
+        enough = False
+    if not enough:
+        yield Problem(
+            where="collectives.matrix", found=shown(text), allowed="a size of at least 1K, such as 4M (1K is 1024)"
+        )
+
+
 COLLECTIVE_RULES: tuple[Callable[[Data], Iterator[Problem]], ...] = (
     _only_with_its_runner, _nothing_to_start, _root_is_a_rank, _sums_are_exact, _placements_exist, _sizes_can_be_read, _operations_once,
+    _matrix_can_be_read,
 )  # fmt: skip
