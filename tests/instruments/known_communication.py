@@ -1,8 +1,13 @@
-"""A training whose exposed communication is known beforehand: python -m tests.instruments.known_communication COMPUTE_MS COMM_MS
+"""Trainings whose exposed communication is known beforehand: python -m tests.instruments.known_communication CLOCK COMPUTE_MS,COMM_MS ...
 
 Each of four layers computes its gradient for a known time, and each gradient is a bucket whose all_reduce is under way for a known
-time, one after the other.  So the last all_reduce ends at a known moment after the last gradient: that is the truth.  One process:
-the group is slow by itself.
+time, one after the other.  So the last all_reduce ends at a known moment after the last gradient: that is the truth, noted by those who
+made it.  One process: the group is slow by itself.  Each regime has a training as any (launch 0), and one in which synchronising takes
+turns with leaving it out (launch 1); what was recorded of both is printed, and goes through the metrics that a report goes through.
+
+CLOCK is `made`: nobody sleeps, and the clock that the instruments read is moved on by those who work, in one thread, so that everything
+is exact on the busiest machine; DDP's own log reads another clock and says nothing then.  Or `real`: a thread makes the all_reduces, and
+everybody sleeps, holding neither a processor nor Python's lock.
 """
 
 from __future__ import annotations
@@ -12,127 +17,323 @@ import sys
 import tempfile
 import threading
 import time
+from collections import deque
+from collections.abc import Mapping
 from queue import SimpleQueue
+from statistics import median
 from typing import Any
 
-import torch
-import torch.distributed as dist
-from torch.nn.parallel import DistributedDataParallel
-
-from assay.instruments import _groups, _hooks
-from assay.instruments._attached import Attached
-from assay.instruments._recorder import Recorder
-from assay.instruments._sink import Identity, MemorySink
+from assay.metrics.communication import by_method
+from assay.metrics.estimate import Estimate
 from assay.record.tables import TABLES
+from tests.builders import frame
+from tests.handmade import Handmade
 
-METHODS = ("engine", "ddp_logging")
-LAYERS, STEPS, WIDTH = 4, 12, 512
-COMPUTED: list[
-    float
-] = []  # when each layer had its gradient, and each all_reduce was over, by who made them last so long:
-COMMUNICATED: list[float] = []  # sleeping takes longer than it was asked to
-
-
-class Slow(torch.autograd.Function):
-    """Nothing forward; backward takes a while."""
-
-    @staticmethod
-    def forward(context: Any, x: torch.Tensor, seconds: float) -> torch.Tensor:
-        context.seconds = seconds
-        return x.clone()
-
-    @staticmethod
-    def backward(context: Any, *gradients: torch.Tensor) -> Any:
-        time.sleep(context.seconds)
-        COMPUTED.append(time.monotonic())
-        return gradients[0], None
+LAYERS, STEPS, SETTLED, WIDTH = 4, 14, 4, 512
+DATA_S, FORWARD_S, OPTIMIZER_S = 0.004, 0.001, 0.002  # waiting for a batch, a layer's forward pass, an optimizer's step
+WARM, BLOCKS = 6, 3  # of the training in turns
+REGIMES = {
+    "hidden": (8.0, 2.0),
+    "partial": (6.0, 8.0),
+    "exposed": (2.0, 15.0),
+}  # ms of computing a layer, of an all_reduce
 
 
-class Layer(torch.nn.Module):
-    def __init__(self, seconds: float) -> None:
-        super().__init__()
-        self.inner, self.seconds = torch.nn.Linear(WIDTH, WIDTH, bias=False), seconds
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return Slow.apply(self.inner(x), self.seconds)  # its gradient is there after the sleep
-
-
-class SlowWork(dist.Work):
-    def __init__(self, future: Any) -> None:
-        super().__init__()
-        self.future = future
-
-    def get_future(self) -> Any:
-        return self.future
-
-    def wait(self, *_: Any) -> bool:
-        self.future.wait()
-        return True
+def truth(compute: float, comm: float) -> float:
+    """From the last gradient to the end of the last all_reduce, in the unit of both."""
+    free = 0.0
+    for layer in range(1, LAYERS + 1):
+        free = max(free, layer * compute) + comm
+    return free - LAYERS * compute
 
 
-class SlowGroup:
-    """Passes everything on, but that an all_reduce is over only after a while, one at a time."""
+# ---- making (in a process of its own, for torch) -----------------------------------------------------------------------
 
-    def __init__(self, inner: Any, seconds: float) -> None:
-        self.inner, self.asked = inner, SimpleQueue[Any]()
-        self.seconds = seconds
+
+def main(clock: str, regimes: list[tuple[float, float]]) -> list[dict[str, Any]]:
+    """What was recorded of each regime, and the truth of each step of its first training in ms."""
+    import torch
+    import torch.distributed as dist
+
+    torch.set_num_threads(1)  # helpers of torch would spin on processors that others need
+    sys.setswitchinterval(1e-4)
+    with tempfile.TemporaryDirectory() as folder:
+        dist.init_process_group("gloo", store=dist.FileStore(f"{folder}/store", 1), rank=0, world_size=1)
+        return [_regime(torch, clock, compute / 1e3, comm / 1e3) for compute, comm in regimes]
+
+
+def _regime(torch: Any, clock: str, compute_s: float, comm_s: float) -> dict[str, Any]:
+    from assay.instruments import _differencing
+
+    _differencing.WARM, _differencing.MOST, _differencing.REPLAYS = WARM, BLOCKS, 0  # type: ignore[misc]
+    turns = WARM + 2 * BLOCKS * _differencing.LENGTH
+    rows: list[Any] = []
+    truths: list[list[float]] = []
+    for launch, steps in ((0, STEPS), (1, turns)):
+        time_ = Made(torch, comm_s) if clock == "made" else Real(torch, comm_s)
+        recorded, known = _training(torch, time_, compute_s, steps, launch)
+        rows += recorded
+        truths.append(known)
+    return {"rows": rows, "truth_ms": truths[0]}
+
+
+def _training(
+    torch: Any, clock: Made | Real, compute_s: float, steps: int, launch: int
+) -> tuple[list[Any], list[float]]:
+    from assay.instruments import _differencing, _groups, _hooks
+    from assay.instruments._attached import Attached
+    from assay.instruments._recorder import Recorder
+    from assay.instruments._sink import Identity, MemorySink
+
+    sink = MemorySink()
+    undo: list[Any] = []
+    recorder = Recorder(
+        Identity(launch=launch, rank=0, workers=2, incarnation=0, seed=0, host="here"), sink, now=clock.now
+    )
+    attached = Attached(torch, recorder, clock.now)
+    attached._together = lambda: True  # type: ignore[method-assign]
+    _hooks.install(torch, attached, undo)
+    if launch:
+        _differencing.install(torch, attached, recorder, undo)
+    group = _groups.timed_group(torch, _slow_group(torch, clock), attached.calls)
+    model = torch.nn.parallel.DistributedDataParallel(
+        _model(torch, clock, compute_s), process_group=group, bucket_cap_mb=0.5
+    )
+    optimizer = _optimizer(torch, clock)(model.parameters(), lr=1e-3)
+    known = []
+    for batch in torch.utils.data.DataLoader(_data(torch, clock, steps), batch_size=None):
+        optimizer.zero_grad()
+        model(batch).sum().backward()
+        optimizer.step()
+        known.append((clock.communicated - clock.computed) / 1e6)
+    assert recorder.active, "a hook failed"
+    attached.close()
+    recorder.close()
+    while undo:
+        undo.pop()()
+    KEPT.append(model)
+    return sink.rows, known
+
+
+KEPT: list[Any] = []  # a reducer that is taken apart waits for its group
+
+
+class Made:
+    """A clock that those who work move on; all_reduces are over when it comes to their end."""
+
+    def __init__(self, torch: Any, comm_s: float) -> None:
+        self.torch, self.comm = torch, round(comm_s * 1e9)
+        self.ns = 10**12
+        self.computed = self.communicated = self.free = 0
+        self.pending: deque[tuple[int, Any, Any]] = deque()
+        self.asked_for_the_end = False
+
+    def now(self) -> int:
+        """Nanoseconds."""
+        return self.ns
+
+    def spend(self, seconds: float) -> None:
+        """So long something else is done."""
+        self.until(self.ns + round(seconds * 1e9))
+
+    def compute(self, seconds: float) -> None:
+        """A gradient. At the end of the backward pass, before DDP waits, the clock goes on to the end of the last all_reduce."""
+        if not self.asked_for_the_end:
+            self.asked_for_the_end = True
+            self.torch.autograd.Variable._execution_engine.queue_callback(self.wait)
+        self.spend(seconds)
+        self.computed = self.communicated = self.ns
+
+    def until(self, ns: int) -> None:
+        """Time goes on, and what is over by then is over."""
+        while self.pending and self.pending[0][0] <= ns:
+            self.ns, future, tensors = self.pending.popleft()
+            self.communicated = self.ns
+            future.set_result(tensors)
+        self.ns = max(self.ns, ns)
+
+    def wait(self) -> None:
+        """For everything."""
+        self.asked_for_the_end = False
+        if self.pending:
+            self.until(self.pending[-1][0])
+
+    def ask(self, future: Any, tensors: Any) -> None:
+        """An all_reduce: after those before it."""
+        self.free = max(self.free, self.ns) + self.comm
+        self.pending.append((self.free, future, tensors))
+
+
+class Real:
+    """The machine's clock: computing sleeps, and a thread sleeps through one all_reduce after the other."""
+
+    now = staticmethod(time.monotonic_ns)
+
+    def __init__(self, _: Any, comm_s: float) -> None:
+        self.comm_s = comm_s
+        self.computed = self.communicated = 0
+        self.asked = SimpleQueue[tuple[Any, Any]]()
         threading.Thread(target=self.work, daemon=True).start()
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.inner, name)
+    def spend(self, seconds: float) -> None:
+        """So long something else is done."""
+        time.sleep(seconds)
 
-    def allreduce(self, tensors: Any, *_: Any) -> SlowWork:
-        future: Any = torch.futures.Future()
+    def compute(self, seconds: float) -> None:
+        """A gradient."""
+        time.sleep(seconds)
+        self.computed = time.monotonic_ns()
+
+    def ask(self, future: Any, tensors: Any) -> None:
+        """An all_reduce."""
         self.asked.put((future, tensors))
-        return SlowWork(future)
 
     def work(self) -> None:
+        """One after the other."""
         while True:
             future, tensors = self.asked.get()
-            time.sleep(self.seconds)
-            COMMUNICATED.append(time.monotonic())
+            time.sleep(self.comm_s)
+            self.communicated = time.monotonic_ns()
             future.set_result(tensors)
 
 
-def truth(compute_s: float, comm_s: float) -> float:
-    """Seconds from the last gradient to the end of the last all_reduce."""
-    free = 0.0
-    for layer in range(1, LAYERS + 1):
-        free = max(free, layer * compute_s) + comm_s
-    return free - LAYERS * compute_s
+def _model(torch: Any, clock: Made | Real, seconds: float) -> Any:
+    class Slow(torch.autograd.Function):  # type: ignore[misc]
+        @staticmethod
+        def forward(_: Any, x: Any) -> Any:
+            clock.spend(FORWARD_S)
+            return x.clone()
+
+        @staticmethod
+        def backward(_: Any, *gradients: Any) -> Any:
+            clock.compute(seconds)
+            return gradients[0]
+
+    class Layer(torch.nn.Module):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = torch.nn.Linear(WIDTH, WIDTH, bias=False)
+
+        def forward(self, x: Any) -> Any:
+            return Slow.apply(self.inner(x))  # its gradient is there after the work
+
+    return torch.nn.Sequential(*[Layer() for _ in range(LAYERS)])
 
 
-def main(compute_s: float, comm_s: float) -> dict[str, Any]:
-    with tempfile.TemporaryDirectory() as folder:
-        dist.init_process_group("gloo", store=dist.FileStore(f"{folder}/store", 1), rank=0, world_size=1)
-        sink, undo = MemorySink(), []
-        recorder = Recorder(Identity(launch=0, rank=0, workers=1, incarnation=0, seed=0, host="here"), sink)
-        attached = Attached(torch, recorder)
-        attached._together = lambda: True  # type: ignore[method-assign]
-        _hooks.install(torch, attached, undo)
-        slow = _groups.timed_group(torch, SlowGroup(dist.group.WORLD, comm_s), attached.calls)
-        plain = torch.nn.Sequential(*[Layer(compute_s) for _ in range(LAYERS)])
-        model = DistributedDataParallel(plain, process_group=slow, bucket_cap_mb=0.5)
-        optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
-        truths = []
-        for _ in range(STEPS):
-            optimizer.zero_grad()
-            model(torch.randn(2, WIDTH)).sum().backward()
-            optimizer.step()
-            truths.append((COMMUNICATED[-1] - COMPUTED[-1]) * 1e3)
-        attached.close()
-        recorder.close()
-        rows = [dict(zip(TABLES["communication"].column_names, row, strict=True)) for row in sink.of("communication")]
-        dist.destroy_process_group()
-    late = [row for row in rows if row["step"] >= 4]  # buckets are put together anew in the first steps
+def _data(torch: Any, clock: Made | Real, steps: int) -> Any:
+    class Batches(torch.utils.data.Dataset):  # type: ignore[misc]
+        def __len__(self) -> int:
+            return steps
+
+        def __getitem__(self, _: int) -> Any:
+            clock.spend(DATA_S)
+            return torch.randn(2, WIDTH)
+
+    return Batches()
+
+
+def _optimizer(torch: Any, clock: Made | Real) -> Any:
+    class Slower(torch.optim.SGD):  # type: ignore[misc]
+        def step(self, *arguments: Any) -> Any:
+            clock.spend(OPTIMIZER_S)
+            return super().step(*arguments)
+
+    return Slower
+
+
+def _slow_group(torch: Any, clock: Made | Real) -> Any:
+    """Passes everything on, but that an all_reduce is over only after a while, one at a time."""
+    dist = torch.distributed
+
+    class SlowWork(dist.Work):  # type: ignore[misc]
+        def __init__(self, future: Any) -> None:
+            super().__init__()
+            self.future = future
+
+        def get_future(self) -> Any:
+            return self.future
+
+        def wait(self, *_: Any) -> bool:
+            self.future.wait()
+            return True
+
+    class SlowGroup:
+        inner = dist.group.WORLD
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self.inner, name)
+
+        def allreduce(self, tensors: Any, *_: Any) -> Any:
+            future = torch.futures.Future()
+            clock.ask(future, tensors)
+            return SlowWork(future)
+
+    return SlowGroup()
+
+
+# ---- reading -----------------------------------------------------------------------------------------------------------
+
+
+def told(found: Mapping[str, Any]) -> dict[str, float]:
+    """Way -> exposed communication in ms, by the metrics."""
     return {
-        "asked_ms": truth(compute_s, comm_s) * 1e3, "truth_ms": {step: truths[step] for step in range(4, STEPS)},
-        **{method: {row["step"]: row["exposed_ns"] / 1e6 for row in late if row["method"] == method} for method in METHODS},
-    }  # fmt: skip
+        way: value.value * 1e3
+        for way, value in by_method(record(found), "workers=2").items()
+        if isinstance(value, Estimate)
+    }
+
+
+def record(found: Mapping[str, Any]) -> Any:
+    """The record of a regime: a timed launch, and one that calibrates communication."""
+    made = Handmade(levels=(2,), blocks=1)
+    made.launch(workers=2)
+    made.launch(workers=2, role="communication")
+    for table, row in found["rows"]:
+        if table in ("steps", "collectives", "communication"):
+            made.rows[table].append(tuple(row))
+    for table in ("steps", "collectives", "communication"):
+        assert frame(table, made.rows[table]).height
+    return made.measured()
+
+
+def truth_ms(found: Mapping[str, Any]) -> float:
+    """What those who made it noted: the median over the steps after the first, in which buckets are put together anew."""
+    return float(median(found["truth_ms"][SETTLED:]))
+
+
+def steps_of(found: Mapping[str, Any], launch: int = 0) -> list[dict[str, Any]]:
+    """The rows of a launch's steps after the first."""
+    names = TABLES["steps"].column_names
+    rows = [dict(zip(names, row, strict=True)) for table, row in found["rows"] if table == "steps"]
+    return [row for row in rows if row["launch"] == launch and row["step"] >= SETTLED]
+
+
+def unknown_share(row: Mapping[str, Any]) -> float:
+    """Which share of a step is in no phase."""
+    whole = row["end_ns"] - row["begin_ns"]
+    phases = ("data_ns", "forward_ns", "backward_ns", "optimizer_ns", "checkpoint_ns")
+    return float(whole - sum(row[phase] or 0 for phase in phases)) / whole
+
+
+def by_step(found: Mapping[str, Any], way: str) -> dict[int, float]:
+    """Step -> exposed communication in ms by one way, of the timed launch."""
+    names = TABLES["communication"].column_names
+    rows = [dict(zip(names, row, strict=True)) for table, row in found["rows"] if table == "communication"]
+    return {
+        row["step"]: row["exposed_ns"] / 1e6
+        for row in rows
+        if row["launch"] == 0 and row["method"] == way and row["step"] >= SETTLED
+    }
+
+
+def right(value_ms: float, true_ms: float) -> bool:
+    """Within 10 % or 2 ms, whichever is more."""
+    return abs(value_ms - true_ms) <= max(0.1 * true_ms, 2.0)
 
 
 if __name__ == "__main__":
     import os
 
-    print(json.dumps(main(float(sys.argv[1]) / 1e3, float(sys.argv[2]) / 1e3)), flush=True)
-    os._exit(0)
+    pairs = [word.split(",") for word in sys.argv[2:]]
+    print(json.dumps(main(sys.argv[1], [(float(a), float(b)) for a, b in pairs])), flush=True)
+    os._exit(0)  # a thread that waits for the next all_reduce never ends

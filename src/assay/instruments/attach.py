@@ -9,6 +9,7 @@ Whatever goes wrong here is said once on standard error and ends the measuring, 
 from __future__ import annotations
 
 import importlib.util
+import os
 import sys
 from collections.abc import Callable, Sequence
 from importlib.machinery import ModuleSpec
@@ -55,12 +56,16 @@ def detach() -> None:
 
 def _attach(torch: Any) -> None:
     try:
-        from assay.instruments import _hooks, probe
+        from assay.instruments import _differencing, _hooks, probe
         from assay.instruments._attached import Attached
 
         recorder = probe.recorder()
-        if recorder is not None:
-            _hooks.install(torch, Attached(torch, recorder), _undo)
+        if recorder is None:
+            return
+        attached = Attached(torch, recorder)
+        _hooks.install(torch, attached, _undo)
+        if os.environ.get(_differencing.VARIABLE) == "1":
+            _differencing.install(torch, attached, recorder, _undo)
     except Exception as error:
         detach()
         print(f"assay: this worker's steps are not measured: {type(error).__name__}: {error}", file=sys.stderr)
