@@ -3,6 +3,7 @@
 Different at step 0: a replica began with other parameters (another seed, no broadcast).  Equal at first and different
 later: gradients were not synchronised.  Equal until a fault and different after the restart (only looked at in fault
 launches): not every rank went on from the same checkpoint.  First match names the fault (quality.md section 4, layer C).
+Gradients that differ between ranks in the first step say more: which parameters, or that all of them do (`assay.verdict.diagnosis`).
 """
 
 from __future__ import annotations
@@ -14,14 +15,22 @@ from assay.metrics.format import count
 from assay.metrics.measured import Measured
 from assay.metrics.replicas_agree import hashes
 from assay.verdict.audits.base import Audit
+from assay.verdict.diagnosis import diagnose
 from assay.verdict.types import Finding
+
+RULES = ("parameter_not_reduced", "gradients_not_synchronised")  # that the gradients themselves show
 
 
 def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
     """One finding per configuration whose replicas differ."""
     compared = pl.concat(hashes(measured, role=role) for role in ("timed", "fault")).filter(pl.col("workers") > 1)
     found = []
-    for name in measured.configurations:
+    for name, named in diagnose(measured).items():
+        if named is not None and named.layer == "gradient" and named.fault in RULES:
+            found.append(Finding(
+                rule=named.fault, severity=named.severity, configuration=name, evidence=named.evidence, remedy=named.remedy,
+            ))  # fmt: skip
+            continue
         apart = compared.filter((pl.col("configuration") == name) & ~pl.col("agree"))
         if apart.height:
             found.append(_finding(name, apart.sort("incarnation", "launch", "step")))

@@ -1,7 +1,7 @@
 """Was every sample used exactly once per epoch?  Exact, from the ledger (quality.md section 4, layer A).
 
 A number of duplicates equal to (-N) mod workers, with nothing lost, is the padding of a sampler that wants equal
-shards; it is named so.
+shards; it is named so.  So are two ranks that read the same shard, while another is read by nobody.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from assay.metrics.format import count
 from assay.metrics.ledger import Epoch, epochs
 from assay.metrics.measured import Measured
 from assay.verdict.audits.base import Audit
+from assay.verdict.diagnosis import diagnose
 from assay.verdict.types import Finding
 
 
@@ -20,7 +21,12 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
     """Findings on lost and duplicated samples, one per configuration and kind; fault launches included."""
     found: list[Finding] = []
     judged = (*epochs(measured), *epochs(measured, role="fault"))
-    for name in measured.configurations:
+    for name, named in diagnose(measured).items():
+        if named is not None and named.fault == "shard_read_twice":
+            found.append(Finding(
+                rule=named.fault, severity=named.severity, configuration=name, evidence=named.evidence, remedy=named.remedy,
+            ))  # fmt: skip
+            continue
         own = [epoch for epoch in judged if epoch.configuration == name]
         whole = [epoch for epoch in own if not epoch.cut_short]
         if (worst := max(whole, key=lambda epoch: epoch.lost, default=None)) is not None and worst.lost:

@@ -1,0 +1,40 @@
+"""Is the first gradient on several workers the one that a single worker computes?
+
+Seven of eight injected faults leave the gradients of all ranks equal bit for bit, and equal loss curves hide a gradient that is
+75 % wrong (house research, quality, facts 7 and 8): only the comparison with one worker shows them.  What an earlier layer explains,
+lost samples or another start, is not said again.  `assay.verdict.diagnosis` has the order.
+"""
+
+from __future__ import annotations
+
+from assay.metrics.base import Results
+from assay.metrics.estimate import Absent
+from assay.metrics.first_gradients import worst
+from assay.metrics.measured import Measured
+from assay.verdict.audits.base import Audit
+from assay.verdict.diagnosis import diagnose
+from assay.verdict.types import Finding
+
+RULES = ("gradient_scaled", "gradient_differs", "nondeterministic_within_rounding")
+
+
+def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+    """One finding per configuration at most."""
+    return tuple(
+        Finding(rule=one.fault, severity=one.severity, configuration=name, evidence=one.evidence, remedy=one.remedy)
+        for name, one in diagnose(measured).items()
+        if one is not None and one.fault in RULES
+    )
+
+
+def blind(measured: Measured, _: Results) -> str | None:
+    """Without one worker's gradient of the same samples nothing is compared."""
+    several = [name for name, level in zip(measured.configurations, measured.levels, strict=True) if level > 1]
+    reasons = [found.detail for name in several if isinstance(found := worst(measured, name), Absent)]
+    return reasons[0] if reasons and len(reasons) == len(several) else None
+
+
+AUDIT = Audit(
+    name="gradients", title="a wrong gradient", question="Is the first gradient that of a single worker?", examine=examine,
+    about=("training",), blind=blind,
+)  # fmt: skip
