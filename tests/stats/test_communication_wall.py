@@ -112,15 +112,17 @@ def test_without_communication_it_is_amdahl_and_gustafson(serial: float, p: int)
 # ------------------------------------------------------------------------------------------------------------ predictions
 
 
-def experiment(cluster: Cluster, last: int, launches: int, rng: np.random.Generator) -> dict[str, float]:
+def experiment(
+    cluster: Cluster, last: int, launches: int, rng: np.random.Generator, links: float = 0.03
+) -> dict[str, float]:
     """One simulated experiment: fit LEVELS with alpha and beta fitted to noisy calls; is the next worker count covered?"""
     rows = {p: [simulate(cluster, p, 10, rng) for _ in range(launches)] for p in (*LEVELS, last)}
     times = np.array([[np.median(rows[p][b].step) for p in LEVELS] for b in range(launches)])
     sizes = np.geomspace(1e3, 1e8, 9)
     calls = [
         (cluster.alpha_s + sizes * cluster.beta_s)
-        * math.exp(0.03 * rng.standard_normal())
-        * np.exp(0.03 * rng.standard_normal(9))
+        * math.exp(links * rng.standard_normal())
+        * np.exp(links * rng.standard_normal(9))
         for _ in range(launches)
     ]
     whole = affine_fit(np.tile(sizes, launches), np.concatenate(calls))
@@ -151,10 +153,10 @@ def test_the_interval_covers_the_next_worker_count_and_the_truth_is_recovered() 
 
 
 def test_where_launches_scatter_by_a_hundredth_each_experiment_recovers_all_three() -> None:
-    """s, alpha and beta within 10 % in at least 95 of 100 experiments."""
+    """s, alpha and beta within 10 % in at least 95 of 100 experiments, although c(16) is three times the serial work."""
     rng = np.random.default_rng(7)
-    cluster = replace(CLUSTER, jitter=0.02, noise=0.01)
-    runs = [experiment(cluster, 32, 5, rng) for _ in range(100)]
+    cluster = replace(CLUSTER, jitter=0.02, noise=0.01, serial=0.05)
+    runs = [experiment(cluster, 32, 5, rng, links=0.01) for _ in range(100)]
     for name, truth in (("serial", cluster.serial), ("alpha", cluster.alpha_s), ("beta", cluster.beta_s)):
         assert np.mean([abs(run[name] / truth - 1.0) <= 0.10 for run in runs]) >= 0.95, name
 
