@@ -120,6 +120,8 @@ def _missing_rank(asked: Asked, found: torch.Tensor, wanted: torch.Tensor) -> st
             return f"rank_missing: rank {rank}"
         if bool((found == wanted + own).all()):
             return f"rank_twice: rank {rank}"
+        if asked.ranks > 2 and bool((found == own).all()):
+            return f"rank_missing: all but rank {rank}"
     return ""
 
 
@@ -241,7 +243,8 @@ def _added_as_others(asked: Asked, found: torch.Tensor) -> str:
     """The bytes of one type, added as those of another."""
     import torch
 
-    for other in DTYPES:
+    own = found.element_size()
+    for other in sorted(DTYPES, key=lambda name: DTYPES[name][0] != own):  # as long ones first: without a carry they agree
         kind = getattr(torch, other)
         if other == asked.dtype or len(found) * found.element_size() % DTYPES[other][0]:
             continue

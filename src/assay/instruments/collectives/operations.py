@@ -38,11 +38,20 @@ def elements(op: str, ranks: int, count: int, place: str) -> int:
     return max(sends, gets) if place == "in" else sends + gets
 
 
-def slots(distributed: Any, asked: Asked, memory: torch.Tensor, group: Any = None) -> list[Slot]:
-    """As many calls beside each other as the memory holds."""
-    place = "in" if asked.in_place else "out"
-    each = elements(asked.op, asked.ranks, asked.count, place)
-    return [_slot(distributed, asked, memory[at : at + each], group) for at in range(0, len(memory) - each + 1, each)]
+def room(asked: Asked, memory: torch.Tensor) -> int:
+    """How many calls beside each other the memory holds."""
+    return len(memory) // elements(asked.op, asked.ranks, asked.count, _place(asked))
+
+
+def slots(distributed: Any, asked: Asked, memory: torch.Tensor, first: int, number: int, group: Any = None) -> list[Slot]:
+    """The calls of a loop, beside each other from the `first` place on, and from the memory's begin again after its end."""
+    each, places = elements(asked.op, asked.ranks, asked.count, _place(asked)), room(asked, memory)
+    begins = [(first + place) % places * each for place in range(number)]
+    return [_slot(distributed, asked, memory[begin : begin + each], group) for begin in begins]
+
+
+def _place(asked: Asked) -> str:
+    return "in" if asked.in_place else "out"
 
 
 def _slot(distributed: Any, asked: Asked, memory: torch.Tensor, group: Any) -> Slot:
@@ -70,9 +79,11 @@ def _call(d: Any, asked: Asked, inputs: Any, outputs: Any, group: Any) -> Call:
     if op == "reduce":
         return lambda: d.reduce(outputs, root, group=group)
     if op == "all_gather":
-        return lambda: d.all_gather_into_tensor(outputs, inputs, group=group)
+        gathered = getattr(d, "all_gather_single", None) or d.all_gather_into_tensor  # its name before torch 2.13
+        return lambda: gathered(outputs, inputs, group=group)
     if op == "reduce_scatter":
-        return lambda: d.reduce_scatter_tensor(outputs, inputs, group=group)
+        scattered = getattr(d, "reduce_scatter_single", None) or d.reduce_scatter_tensor
+        return lambda: scattered(outputs, inputs, group=group)
     if op == "all_to_all":
         return lambda: d.all_to_all_single(outputs, inputs, group=group)
     if op == "gather":

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
+from assay.instruments import pairs
 from assay.instruments._sink import Identity, LaunchSink, Sink, identity_from, process_start_ns
 from assay.instruments.collectives import operations, timing
 from assay.instruments.collectives.data import Asked, Checked, check, right
@@ -62,23 +63,28 @@ class Worker:
                 self.time(cell)
             self.cells_done += 1
             self.sink.step(self.cells_done, time.monotonic_ns())
+        if self.asked.matrix_size:
+            self.memory = None  # pairs have buffers of their own
+            plan = pairs.plan_for(self.identity.workers, large=self.asked.matrix_size)
+            pairs.write(self.sink, self.identity, pairs.Wire(self.torch, self.device), plan)
 
     def time(self, cell: Cell) -> None:
         """Warm-up, then as many loops as are wanted, of one cell."""
         asked = self._asked(cell)
         memory = self._memory(operations.elements(cell.op, cell.workers, cell.count, cell.place))
-        slots = operations.slots(self.distributed, asked, memory)
-        taken = self._loop(cell, asked, slots[: self.asked.warm_up], "warm_up")
-        again = self._loop(cell, asked, slots[: self.asked.warm_up], "warm_up") if self.asked.warm_up > 1 else taken
+        places = operations.room(asked, memory)
+        warm = min(self.asked.warm_up, places)
+        taken = self._loop(cell, asked, memory, 0, warm, "warm_up")
+        again = self._loop(cell, asked, memory, 0, warm, "warm_up") if warm > 1 else taken
         batches, calls = timing.loops(
-            self._slowest(min(taken, again)), slots=len(slots), most=self.asked.calls, seconds=self.asked.seconds, least=self.asked.batches,
+            self._slowest(min(taken, again)), slots=places, most=self.asked.calls, seconds=self.asked.seconds, least=self.asked.batches,
         )  # fmt: skip
         for batch in range(batches):
-            begin = batch * calls % (len(slots) - calls + 1)
-            self._loop(cell, asked, slots[begin : begin + calls], "timed")
+            self._loop(cell, asked, memory, batch * calls, calls, "timed")
 
-    def _loop(self, cell: Cell, asked: Asked, slots: Sequence[operations.Slot], phase: str) -> float:
+    def _loop(self, cell: Cell, asked: Asked, memory: Any, begin: int, number: int, phase: str) -> float:
         """A loop: write, meet, time, check, write down. Gives the seconds of a call on this rank."""
+        slots = operations.slots(self.distributed, asked, memory, begin, number)
         barrier, first = self.made, self.made + 1
         self.made += 1 + len(slots)
         each = [replace(asked, call=first + place) for place in range(len(slots))]
@@ -123,8 +129,7 @@ class Worker:
             return "a group of one rank has no neighbour"
         asked = Asked(op=op, ranks=n, rank=self.identity.rank, count=4, dtype=self.asked.dtype, call=0, root=self.asked.root,
                       in_place=place == "in")  # fmt: skip
-        memory = self._memory(operations.elements(op, n, 4, place))[: operations.elements(op, n, 4, place)]
-        slot = operations.slots(self.distributed, asked, memory)[0]
+        (slot,) = operations.slots(self.distributed, asked, self._memory(operations.elements(op, n, 4, place)), 0, 1)
         operations.prepare(asked, slot)
         try:
             slot.call()
@@ -193,6 +198,9 @@ def engine(torch: Any, asked: Collectives) -> dict[str, Any]:
 
 def main(argv: Sequence[str]) -> int:
     """Run one rank of a launch."""
+    from assay.record.arrow_alone import without_pandas
+
+    without_pandas()
     asked = Collectives.model_validate_json(argv[0])
     import torch
 

@@ -1,0 +1,150 @@
+"""A process group of threads: real data, no network, and a hand that can spoil a result.
+
+world = World(3)
+run(world, lambda distributed, rank: ...)     every rank in a thread of its own
+
+`spoil(op, rank, number, inputs, result)` is called after each call of an operation on a rank and may change `result`, and
+`World.roots` may send what one root was asked for to another one: the corruptions of a bad network, made on purpose.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+
+Spoil = Callable[[str, int, int, list[torch.Tensor], torch.Tensor], None]
+
+
+@dataclass
+class World:
+    """What the ranks share."""
+
+    size: int
+    spoil: Spoil | None = None
+    lacks: Mapping[str, str] = field(default_factory=dict)  # operation -> what the engine says
+    barrier: threading.Barrier = field(init=False)
+    given: list[Any] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.barrier = threading.Barrier(self.size, timeout=20)
+        self.given = [None] * self.size
+
+
+class Ranked:
+    """torch.distributed, as one rank sees it."""
+
+    ReduceOp = SimpleNamespace(MAX="max", SUM="sum")
+    isend, irecv = "isend", "irecv"
+
+    def __init__(self, world: World, rank: int) -> None:
+        self.world, self.rank, self.calls = world, rank, dict[str, int]()
+
+    def _exchanged(self, mine: Any) -> list[Any]:
+        """What every rank gave; all wait for all."""
+        self.world.given[self.rank] = mine
+        self.world.barrier.wait()
+        found = list(self.world.given)
+        self.world.barrier.wait()
+        return found
+
+    def _done(self, op: str, inputs: list[torch.Tensor], result: torch.Tensor | None) -> None:
+        number = self.calls[op] = self.calls.get(op, 0) + 1
+        if self.world.spoil is not None and result is not None:
+            self.world.spoil(op, self.rank, number, inputs, result)
+
+    def _refuse(self, op: str) -> None:
+        if op in self.world.lacks:
+            raise RuntimeError(self.world.lacks[op])
+
+    def barrier(self) -> None:
+        self._exchanged(None)
+
+    def all_reduce(self, tensor: torch.Tensor, op: str = "sum", group: Any = None) -> None:
+        every = self._exchanged(tensor.clone())
+        stacked = torch.stack(every)
+        tensor.copy_(stacked.max(dim=0).values if op == "max" else stacked.sum(dim=0).to(tensor.dtype))
+        if op == "sum":
+            self._done("all_reduce", every, tensor)
+
+    def reduce(self, tensor: torch.Tensor, root: int, group: Any = None) -> None:
+        every = self._exchanged(tensor.clone())
+        if self.rank == root:
+            tensor.copy_(torch.stack(every).sum(dim=0).to(tensor.dtype))
+        self._done("reduce", every, tensor)
+
+    def broadcast(self, tensor: torch.Tensor, root: int, group: Any = None) -> None:
+        every = self._exchanged(tensor.clone())
+        tensor.copy_(every[root])
+        self._done("broadcast", every, tensor)
+
+    def all_gather_single(self, out: torch.Tensor, tensor: torch.Tensor, group: Any = None) -> None:
+        self._refuse("all_gather")
+        every = self._exchanged(tensor.clone())
+        out.copy_(torch.cat(every))
+        self._done("all_gather", every, out)
+
+    def reduce_scatter_single(self, out: torch.Tensor, tensor: torch.Tensor, group: Any = None) -> None:
+        every = self._exchanged(tensor.clone())
+        out.copy_(torch.stack(every).sum(dim=0).to(tensor.dtype).chunk(self.world.size)[self.rank])
+        self._done("reduce_scatter", every, out)
+
+    def all_to_all_single(self, out: torch.Tensor, tensor: torch.Tensor, group: Any = None) -> None:
+        every = self._exchanged(tensor.clone())
+        out.copy_(torch.cat([one.chunk(self.world.size)[self.rank] for one in every]))
+        self._done("all_to_all", every, out)
+
+    def gather(self, tensor: torch.Tensor, parts: list[torch.Tensor] | None, root: int, group: Any = None) -> None:
+        every = self._exchanged(tensor.clone())
+        for part, one in zip(parts or (), every, strict=bool(parts)):
+            part.copy_(one)
+        self._done("gather", every, None)
+
+    def scatter(self, tensor: torch.Tensor, parts: list[torch.Tensor] | None, root: int, group: Any = None) -> None:
+        every = self._exchanged([part.clone() for part in parts] if parts else None)
+        tensor.copy_(every[root][self.rank])
+        self._done("scatter", every[root], tensor)
+
+    def P2POp(self, what: str, tensor: torch.Tensor, peer: int, group: Any = None) -> tuple[str, torch.Tensor, int]:
+        return what, tensor, peer
+
+    def batch_isend_irecv(self, asks: list[tuple[str, torch.Tensor, int]]) -> list[Any]:
+        (_, mine, _), (_, out, source) = asks
+        every = self._exchanged(mine.clone())
+        out.copy_(every[source])
+        self._done("send_recv", every, out)
+        return []
+
+
+class Torch:
+    """torch with another `distributed`."""
+
+    def __init__(self, distributed: Ranked) -> None:
+        self.distributed = distributed
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(torch, name)
+
+
+def run(world: World, work: Callable[[Torch, int], None]) -> None:
+    """Do the work on every rank, each in a thread; the first error is raised."""
+    errors: list[BaseException] = []
+
+    def one(rank: int) -> None:
+        try:
+            work(Torch(Ranked(world, rank)), rank)
+        except BaseException as error:
+            errors.append(error)
+            world.barrier.abort()
+
+    threads = [threading.Thread(target=one, args=(rank,), daemon=True) for rank in range(world.size)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=60)
+    if errors:
+        raise next((error for error in errors if not isinstance(error, threading.BrokenBarrierError)), errors[0])
