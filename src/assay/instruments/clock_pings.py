@@ -1,0 +1,193 @@
+"""How far apart are the clocks of a job's hosts?  Each host asks rank 0's what time it is, at the beginning, at the end, and now and then.
+
+Only where a job spans several hosts (LOCAL_WORLD_SIZE below WORLD_SIZE), or ASSAY_CLOCKS=1 asks for it: rank 0 answers from a helper
+thread, and the first rank of every other host asks from one.  Where to ask stands in the launch's folder; it is asked at MASTER_ADDR, by
+which the ranks reach rank 0 anyway, at a port that the kernel chose, with a word that only the folder tells.
+A question is 8 bytes over one TCP connection, and its answer 24: when it came and when the answer left.  Each gives four times and
+a bound (`stats/clocks.py` says what follows from them); an answer held up by a busy interpreter only widens its own bound.
+Bursts: the fastest of many counts.  `REST_S` between them costs no measurable time, and shows clocks that drift.
+Cannot tell: anything after rank 0's end; then the last burst stands.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import struct
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+Now = Callable[[], int]
+Take = Callable[[tuple[int, int, int, int]], None]  # sent, heard, answered, received
+
+FORCED: Final = "ASSAY_CLOCKS"
+FIRST, BURST = 40, 10  # questions at the beginning and the end; now and then
+REST_S, PAUSE_S = 5.0, 0.002  # between bursts; between the questions of one
+FIND_S, FIND_EVERY_S = 300.0, 0.2  # how long, and how often, rank 0 is looked for
+PATIENCE_S: Final = 5.0  # for an answer, or for a thread to end
+QUESTION, ANSWER = struct.Struct("!q"), struct.Struct("!qqq")
+BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
+
+
+def boot_id() -> str:
+    """Names the running kernel: hosts that share it (containers, namespaces) share its monotonic clock. Empty: unknown."""
+    try:
+        return BOOT_ID.read_text().strip()
+    except OSError:
+        return ""
+
+
+def needed(environ: Mapping[str, str]) -> bool:
+    """Whether the workers of this job run on several hosts, or are told to look at clocks."""
+    if environ.get(FORCED) == "1":
+        return True
+    with suppress(ValueError):
+        return 0 < int(environ.get("LOCAL_WORLD_SIZE") or 0) < int(environ.get("WORLD_SIZE") or 0)
+    return False
+
+
+def begin(folder: Path, environ: Mapping[str, str], append: Callable[[str, tuple[Any, ...]], None], key: tuple[int, int, int],
+          host: str, now: Now = time.monotonic_ns) -> Callable[[], None]:  # fmt: skip
+    """Answer or ask, as this rank's part is; what is given ends it, with a last burst. Does nothing where there is one host.
+
+    Raises:
+        OSError: rank 0 cannot listen, or cannot write where.
+    """
+    if not needed(environ):
+        return _nothing
+    launch, rank, incarnation = key
+    place = folder / "clocks" / f"incarnation={incarnation}.json"
+    if rank == 0:
+        return Answering(place, host, now).close
+    if environ.get("LOCAL_RANK") != "0" and environ.get(FORCED) != "1":
+        return _nothing
+
+    def take(times: tuple[int, int, int, int]) -> None:
+        sent, heard, answered, received = times
+        bound = ((received - sent) - (answered - heard) + 1) // 2
+        append("clocks", (launch, rank, incarnation, host, asking.peer, *times, bound))
+
+    asking = Asking(place, environ.get("MASTER_ADDR") or "127.0.0.1", take, now)
+    return asking.close
+
+
+class Answering:
+    """Rank 0's part: a thread that says what time it is, to whoever knows the word."""
+
+    def __init__(self, place: Path, host: str, now: Now = time.monotonic_ns) -> None:
+        self._now = now
+        self._word = os.urandom(8)  # no generator of the script is touched
+        self._listener = _listener()
+        place.parent.mkdir(parents=True, exist_ok=True)
+        told = {"port": self._listener.getsockname()[1], "word": self._word.hex(), "host": host}
+        fresh = place.with_suffix(f".{os.getpid()}")
+        fresh.write_text(json.dumps(told))
+        fresh.replace(place)
+        threading.Thread(target=self._accept, name="assay-clock", daemon=True).start()
+
+    def close(self) -> None:
+        """No further host is let in; those that are may ask until the process ends."""
+        self._listener.close()
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                connection, _ = self._listener.accept()
+                threading.Thread(target=self._answer, args=(connection,), name="assay-clock", daemon=True).start()
+
+    def _answer(self, connection: socket.socket) -> None:
+        with suppress(OSError), connection:
+            connection.settimeout(PATIENCE_S)
+            _at_once(connection)
+            if _whole(connection, len(self._word)) != self._word:
+                return
+            connection.settimeout(None)
+            while question := _whole(connection, QUESTION.size):
+                heard = self._now()
+                (number,) = QUESTION.unpack(question)
+                connection.sendall(ANSWER.pack(number, heard, self._now()))
+
+
+class Asking:
+    """Another host's part: a thread that asks in bursts, until it is closed or rank 0 is gone."""
+
+    def __init__(self, place: Path, address: str, take: Take, now: Now = time.monotonic_ns) -> None:
+        self.peer = ""  # rank 0's host
+        self._place, self._address, self._take, self._now = place, address, take, now
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._ask, name="assay-clock", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Ask a last time, and wait until that is done; not for long."""
+        self._over.set()
+        if self._thread is not threading.current_thread():
+            self._thread.join(PATIENCE_S)
+
+    def _ask(self) -> None:
+        with suppress(OSError, ValueError, KeyError):
+            told = self._found()
+            if told is None:
+                return
+            self.peer = str(told["host"])
+            with socket.create_connection((self._address, int(told["port"])), timeout=PATIENCE_S) as connection:
+                _at_once(connection)
+                connection.sendall(bytes.fromhex(told["word"]))
+                self._burst(connection, FIRST)
+                while not self._over.wait(REST_S):
+                    self._burst(connection, BURST)
+                self._burst(connection, FIRST)
+
+    def _found(self) -> dict[str, Any] | None:
+        """Where rank 0 answers; None if it never said."""
+        until = time.monotonic() + FIND_S
+        while time.monotonic() < until:
+            with suppress(FileNotFoundError):
+                return dict(json.loads(self._place.read_text()))
+            if self._over.wait(FIND_EVERY_S):
+                return None
+        return None
+
+    def _burst(self, connection: socket.socket, count: int) -> None:
+        for number in range(count):
+            sent = self._now()
+            connection.sendall(QUESTION.pack(number))
+            answer = _whole(connection, ANSWER.size)
+            received = self._now()
+            if not answer:
+                raise ConnectionError("rank 0 is gone")
+            _, heard, answered = ANSWER.unpack(answer)
+            self._take((sent, heard, answered, received))
+            time.sleep(PAUSE_S)
+
+
+def _listener() -> socket.socket:
+    """At a port of the kernel's choice, on every interface: which of them the others use only they know."""
+    if socket.has_dualstack_ipv6():
+        with suppress(OSError):
+            return socket.create_server(("", 0), family=socket.AF_INET6, dualstack_ipv6=True)
+    return socket.create_server(("", 0))
+
+
+def _at_once(connection: socket.socket) -> None:
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+
+def _whole(connection: socket.socket, size: int) -> bytes:
+    """So many bytes; none if the other side has ended."""
+    found = b""
+    while len(found) < size:
+        more = connection.recv(size - len(found))
+        if not more:
+            return b""
+        found += more
+    return found
+
+
+def _nothing() -> None:
+    """One host has one clock."""
