@@ -28,7 +28,7 @@ from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import Any, Concatenate, ParamSpec, Self
 
-from assay.instruments import _first_gradients, _model, _values, gradients
+from assay.instruments import _first_gradients, _model, _values, clock_pings, gradients
 from assay.instruments._cuda import CudaPhases, Later, uses_cuda
 from assay.instruments._inactive import Batch, PhaseName, Probe, RandomState
 from assay.instruments._marks import Pause, Steps
@@ -74,6 +74,7 @@ class Recorder(Probe):
         self._phases: HostPhases | CudaPhases = HostPhases(now, self._step_row)
         self._named: Mapping[str, AbstractContextManager[None]] = self._phases.named
         self._later: Later | None = None  # what a GPU still owes
+        self._last_look: Callable[[], None] = _no_look  # at the clock of another host
         self._work: WorkOfAStep | None = None  # what counts the first step's operations
         self._entered = 0
         self._watch: _model.Watch | None = None
@@ -457,10 +458,18 @@ class Recorder(Probe):
 
     def begin(self, cost_ns: float, calibration_steps: int) -> None:
         """Record the start of this worker and what the probe costs here."""
-        detail = {"pid": os.getpid(), "world_size": self.workers, "process_start_ns": process_start_ns()}
+        detail = {"pid": os.getpid(), "world_size": self.workers, "process_start_ns": process_start_ns(),
+                  "boot_id": clock_pings.boot_id()}  # fmt: skip
         self._event("worker_start", self._now(), detail=detail)
         self._cost("cost_per_step", cost_ns, "ns")
         self._cost("calibration_steps", calibration_steps, "steps")
+
+    def looks_at_clocks(self, folder: Path, environ: Mapping[str, str]) -> None:
+        """Compare the clocks of the hosts, where there are several; a job whose clocks cannot be compared is recorded all the same."""
+        try:
+            self._last_look = clock_pings.begin(folder, environ, self._append, self._key, self._identity.host)
+        except OSError as error:
+            _say(f"the clocks of the hosts are not compared: {type(error).__name__}: {error}")
 
     def costs(self, cost_ns: float, steps: int) -> None:
         """What measuring by hooks cost a step: the median of so many of its last steps."""
@@ -487,6 +496,7 @@ class Recorder(Probe):
             self._cost("flush_cpu", flushed, "ns")
         self._cost("hash_total", self._hash_ns, "ns")
         self._event("worker_end", self._now(), step=self._step, detail={"error": error} if error else {})
+        self._last_look()
         self._stop()
 
     def _stop(self) -> None:
@@ -533,8 +543,13 @@ def open_recorder(folder: str, environ: Mapping[str, str], *, on_close: Callable
     recorder = Recorder(identity, sink, on_close=on_close)
     recorder.counts_work(environ)
     recorder.begin(cost, steps)
+    recorder.looks_at_clocks(Path(folder), environ)
     atexit.register(_end_at_exit, recorder)
     return recorder
+
+
+def _no_look() -> None:
+    """There is no other host."""
 
 
 def _end_at_exit(recorder: Recorder) -> None:
