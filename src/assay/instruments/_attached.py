@@ -72,6 +72,7 @@ class Attached:
         self.calls.waits = Waits(now, self._phase)
         self._tail_ns: int | None = None  # from the last gradient to the end of the backward pass, of this step
         self._computed: int | None = None
+        self._others = False  # other ranks
         self.reducers: list[Any] = []  # DistributedDataParallel's
 
     def failed(self, error: Exception) -> None:
@@ -195,13 +196,12 @@ class Attached:
         for one in (*self._looked, *self._take()):
             if not one.counted and one.begin >= end:
                 recorder.waited(one.ns)
-            recorder.fed(one.items, one.epoch)
-            if one.ids is not None:
-                recorder.samples(one.ids)
+            recorder.fed(one.items, one.epoch, one.ids)
         self._looked, self._looked_ns, self._passed = [], 0, True
         if not self._watched and module is not None and any(True for _ in module.parameters()):
             self._watched = True
             self.outermost.look()  # what came before may have been an evaluation
+            self._meet()
             recorder.watched(module)
 
     def backward(self, roots: Any, accumulates: bool) -> None:
@@ -242,9 +242,14 @@ class Attached:
             return NAMES[stack[-1]]
         return None if self.inside or self._evaluating is not None else BETWEEN
 
-    def _together(self) -> bool:
+    def _meet(self) -> None:
+        """Whether there are other ranks: looked at where it may have changed, for it costs calls."""
         distributed = self._torch.distributed
-        return bool(distributed.is_available() and distributed.is_initialized() and distributed.get_world_size() > 1)
+        ready = distributed.is_available() and distributed.is_initialized()
+        self._others = bool(ready and distributed.get_world_size() > 1)
+
+    def _together(self) -> bool:
+        return self._others
 
     def _watch_engine(self, root: Any) -> Any:
         """Note when the last gradient is there: callbacks of the engine run in the order in which they were asked for, and the
@@ -322,7 +327,8 @@ class Attached:
 
     def _turn(self) -> None:
         self._tell_loss()
-        self._tell_communication()
+        if self._others or self.reducers or self.calls.seen:
+            self._tell_communication()
         self._stepped = {}
         self._recorder.turn()
         self._own.append(self._own_ns)
@@ -331,10 +337,11 @@ class Attached:
         step = self.calls.step = self._recorder._step
         if not step & (step - 1):
             self.outermost.look_again()
+            self._meet()
 
     def _tell_loss(self) -> None:
         if self._losses:
-            self._recorder.log(loss=sum(self._losses[1:], self._losses[0]))
+            self._recorder.lost(self._losses[0] if len(self._losses) == 1 else sum(self._losses))
             self._losses = []
 
     def _tell_communication(self) -> None:

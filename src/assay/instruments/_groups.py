@@ -63,6 +63,7 @@ class Calls:
     def __init__(self, now: Callable[[], int] = time.monotonic_ns) -> None:
         self.now = now
         self.step: int | None = None  # the one under way
+        self.seen = False  # any
         self.blocked_ns = 0  # the main thread, since somebody looked
         self.waits = Waits(now)
         self._open: deque[Call] = deque()
@@ -78,6 +79,7 @@ class Calls:
         dtype = str(flat[0].dtype).removeprefix("torch.") if flat else ""
         call = Call(name, number, op, int(group.size()), nbytes, dtype, self.step, self.now())
         self._open.append(call)
+        self.seen = True
         return call
 
     def over(self, call: Call, _: Any = None) -> None:

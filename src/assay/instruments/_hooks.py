@@ -83,7 +83,7 @@ def _epochs(torch: Any, attached: Attached, iterators: Any) -> list[Undo]:
 
 def _batches(attached: Attached, iterators: Any) -> list[Undo]:
     """Waiting for a batch, and which samples it holds: helpers ask for indices ahead, and answer in their order."""
-    main = threading.main_thread()
+    main, current = threading.main_thread().ident, threading.get_ident
 
     def next_index(original: Any) -> Any:
         def _next_index(self: Any) -> Any:
@@ -96,7 +96,7 @@ def _batches(attached: Attached, iterators: Any) -> list[Undo]:
 
     def following(original: Any) -> Any:
         def __next__(self: Any) -> Any:
-            if not attached.active or threading.current_thread() is not main:
+            if not attached.active or current() != main:
                 return original(self)
             attached.shielded(attached.ask)
             try:
