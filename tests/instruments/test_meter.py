@@ -156,7 +156,7 @@ def test_what_is_not_measured_has_a_reason(tmp_path: Path) -> None:
     absences = meter.absences()
     assert absences.keys() == {
         "processor_time", "pressure_cpu", "pressure_memory", "pressure_io", "throttled", "energy", "energy_rapl", "energy_nvml",
-        "frequency", "gpu_state",
+        "frequency", "gpu_state", "network", "tcp",
     }  # fmt: skip
     assert all(absences.values())
     assert not absences.keys() & {

@@ -19,6 +19,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from assay.instruments import interfaces
 from assay.instruments.reading import Reading
 from assay.record.environment import Machine, Unread, cpu_ticks, pressure, throttled
 
@@ -74,6 +75,8 @@ def sources(ticks_per_s: int) -> dict[str, Source]:
         "pressure_io": lambda machine: stalls(machine, "io"),
         "throttled": throttling,
         "frequency": frequency,
+        "network": interfaces.Interfaces().read,
+        "tcp": interfaces.tcp_readings,
     }
 
 
