@@ -294,6 +294,10 @@ def checked(experiment: Experiment, folder: Path, advice: Advice | None) -> Runn
     Raises:
         SpecError, EnvironmentLacks: it is not.
     """
+    if experiment.tune is not None:
+        raise SpecError((Problem(
+            where="tune", found="knobs to be tried out", allowed="no [tune] here", mend="Run it with `assay tune FILE`.",
+        ),))  # fmt: skip
     runner: Runner = catalog.load("runners", experiment.workload.runner)
     runner.check(experiment, folder)
     refuse_bytes(experiment)

@@ -25,8 +25,10 @@ from assay.spec.collectives import Collectives
 from assay.spec.explain import explain
 from assay.spec.flops import Flops
 from assay.spec.model import NAME_PATTERN, Model, Words, listed
+from assay.spec.profile import Profile
 from assay.spec.rules import AT_MOST, LAUNCHES, contradictions
 from assay.spec.serving import Serving
+from assay.spec.tune import Tune
 
 LONGEST_S = 1e8  # three years; longer waits overflow the operating system's timers
 
@@ -468,6 +470,7 @@ class Experiment(Model):
     collectives: Collectives | None = Field(
         None, description='Collectives to be timed, for workload.runner = "collectives".'
     )
+    tune: Tune | None = Field(None, description="Knobs that `assay tune` tries out; other verbs refuse it.")
     scaling: Scaling = Scaling()
     launches: Launches = Launches()
     conditions: dict[str, str | int | float | bool] = Field(
@@ -485,6 +488,9 @@ class Experiment(Model):
     prices: Prices | None = Field(None, description="Leave out and cost is shown as not measured.")
     energy: Energy = Energy()
     flops: Flops = Flops()
+    profile: Profile | None = Field(
+        None, description="Profiled launches, in addition to the timed ones and never timed."
+    )
     faults: Annotated[tuple[Fault, ...], BeforeValidator(listed)] = Field(
         (), description="Fault launches, in addition to the timed ones."
     )
