@@ -223,6 +223,7 @@ class Attached:
         self._recorder.phase("backward").__exit__(None, None, None)
         if hook is not None:
             hook.remove()
+            self.calls.look()
         if self._computed is not None:
             tail, self._computed = self._now() - self._computed, None
             self._tail_ns = (self._tail_ns or 0) + tail

@@ -55,6 +55,7 @@ class Call:
     begin: int
     end: int | None = None
     blocked: int | None = None
+    future: Any = None  # until it is over
 
 
 class Calls:
@@ -84,10 +85,20 @@ class Calls:
 
     def over(self, call: Call, _: Any = None) -> None:
         """It is complete on this rank."""
-        call.end = self.now()
+        if call.end is None:
+            call.end = self.now()
+        call.future = None
+
+    def look(self) -> None:
+        """What is complete is over now at the latest: the callback that tells it may still wait for the interpreter's lock."""
+        for call in tuple(self._open):
+            future = call.future
+            if call.end is None and future is not None and future.done():
+                self.over(call)
 
     def taken(self, *, everything: bool = False) -> list[Call]:
         """The calls that are over, in the order in which they were made; at the end the others too."""
+        self.look()
         waiting, found = deque[Call](), []
         while self._open:
             call = self._open.popleft()
@@ -167,6 +178,7 @@ def noted(torch: Any, calls: Calls, call: Call, work: Any) -> None:
         future = work.get_future()
     except RuntimeError:  # an operation without a future (send, recv, barrier of some engines)
         return
+    call.future = future
     future.add_done_callback(functools.partial(calls.over, call))
 
 
