@@ -13,7 +13,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from assay.record.reader import open_record
 from assay.runners.base import Advice, Look
@@ -28,7 +28,14 @@ if TYPE_CHECKING:
 
 def advice() -> Advice:
     """What `assay.run`, `run`, `resume` and `run_together` are handed."""
-    return Advice(looks=looks, look=look, disturbed=disturbed)
+    return Advice(looks=looks, look=look, disturbed=disturbed, profiled=profiled)
+
+
+def profiled(trace: Mapping[str, Any]) -> dict[str, Any]:
+    """What the trace of a profiled rank says: see `assay.metrics.profile_summary`."""
+    from assay.metrics.profile_summary import summary
+
+    return summary(trace)
 
 
 def looks(experiment: Experiment) -> Iterator[int]:

@@ -33,6 +33,7 @@ from assay.instruments._cuda import CudaPhases, Later, uses_cuda
 from assay.instruments._inactive import Batch, PhaseName, Probe, RandomState
 from assay.instruments._marks import Pause, Steps
 from assay.instruments._phases import NAMES, OPTIMIZER, HostPhases, Times
+from assay.instruments._profiled import Profiled, asked_of
 from assay.instruments._self_cost import cost_per_step
 from assay.instruments._sink import Identity, LaunchSink, MemorySink, Sink, identity_from, process_start_ns
 from assay.instruments._work import WorkOfAStep
@@ -76,6 +77,7 @@ class Recorder(Probe):
         self._later: Later | None = None  # what a GPU still owes
         self._last_look: Callable[[], None] = _no_look  # at the clock of another host
         self._work: WorkOfAStep | None = None  # what counts the first step's operations
+        self._profiled: Profiled | None = None  # in launches that are looked at closely and not timed
         self._entered = 0
         self._watch: _model.Watch | None = None
         self._hash_ns = 0
@@ -111,6 +113,8 @@ class Recorder(Probe):
         self._step = max(self._step, int(start))
         if self._work is not None:
             self._named = self._work.begin(self._named, None if self._watch is None else self._watch.device)
+        if self._profiled is not None:
+            self._profiled.begin(self._step)
         self.turn()
 
     def turn(self) -> None:
@@ -119,6 +123,9 @@ class Recorder(Probe):
             now = self._now()
             if self._in_step:
                 self._end_step(now)
+            if self._profiled is not None and self._profiled.due:
+                self._profiled.ended()
+                now = self._now()
             if self._work is not None and self._work.told:
                 self._named, self._work = self._work.finish(self._event), None
                 now = self._now()
@@ -160,12 +167,19 @@ class Recorder(Probe):
         """So much longer for data."""
         self._data = (self._data or 0) + ns
 
-    def fed(self, items: float | None, epoch: int) -> None:
+    def fed(self, items: float | None, epoch: int, ids: list[int] | None = None) -> None:
         """A batch of this epoch is worked on in the step under way."""
         self._epoch = epoch
         self._batches += 1
         if items is not None:
             self._items = (self._items or 0.0) + items
+        if ids is not None:
+            self._append("samples", (*self._key, epoch, self._step, ids))
+
+    def lost(self, loss: Any) -> None:
+        """The loss of the step under way."""
+        if self.active:
+            self._number("loss", loss)
 
     def communicated(self, method: str, *, total: int | None = None, exposed: int | None = None, compute: int | None = None,
                      nbytes: int | None = None, of_step: bool = False, ago: int = 0) -> None:  # fmt: skip
@@ -225,6 +239,8 @@ class Recorder(Probe):
         self._phases.finish((step, self._begin, end, self._data, self._pause, self._exposed, self._items))
         if self._work is not None:
             self._work.tell(step, self._items)
+        if self._profiled is not None:
+            self._profiled.over()
         self._sink.step(step + 1, end)
         if self._later is not None:
             self._later.poll()
@@ -452,7 +468,10 @@ class Recorder(Probe):
     # ------------------------------------------------------------------ begin and end
 
     def counts_work(self, environ: Mapping[str, str]) -> None:
-        """Count the operations of the first step, where the launch asks for it."""
+        """Count the operations of the first step, and profile some later ones, where the launch asks for it."""
+        asked = asked_of(environ)
+        if asked is not None:
+            self._profiled = Profiled(asked, self.rank, self._event)
         if environ.get("ASSAY_FLOPS") == "1":
             self._work = WorkOfAStep(measures_peak=environ.get("ASSAY_PEAK") == "measured")
 
@@ -487,6 +506,8 @@ class Recorder(Probe):
     @_shielded
     def _end(self, error: str | None) -> None:
         self.leave(self._loop)
+        if self._profiled is not None:
+            self._profiled.close()
         if self._watch is not None and self._watch.hashed != self._step:
             self._hash(self._watch)
         if self._later is not None:

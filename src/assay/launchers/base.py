@@ -38,6 +38,7 @@ class Request:
     max_restarts: int
     grace_s: float
     settings: Settings
+    prefix: tuple[str, ...] = ()  # words before the engine's command: a profiler that starts it
     most_workers: int = 0  # of any launch of the experiment; processors are shared out for so many
 
 

@@ -30,7 +30,7 @@ def start(request: Request, command: Sequence[str]) -> GuardedHandle:
         )  # fmt: skip
     handle = GuardedHandle(process, request)
     handle.tell({
-        "command": list(command), "cwd": str(request.cwd), "log": str(request.log), "log_bytes": request.log_bytes,
+        "command": [*request.prefix, *command], "cwd": str(request.cwd), "log": str(request.log), "log_bytes": request.log_bytes,
         "environment": {**request.environment, guard.MARK: request.mark}, "secrets": list(request.secrets),
         "grace_s": request.grace_s, "mark": request.mark,
     })  # fmt: skip

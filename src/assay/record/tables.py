@@ -62,7 +62,7 @@ LAUNCHES = Table("launches", "a launch", (
     Column("workers", "int32", "number of worker processes"),
     Column("block", "int32", "block of the randomised complete block design"),
     Column("order", "int32", "place inside the block"),
-    Column("role", "string", "timed, communication (calibrates it) or fault; only timed ones enter a timing"),
+    Column("role", "string", "timed, communication (calibrates it), profile (looked at closely) or fault; only timed ones enter a timing"),
     Column("seed", "int64", "training seed handed to the script; equal inside a block"),
     Column("begin_ns", "int64", "monotonic time just before the launcher was started"),
     Column("end_ns", "int64", "monotonic time when the last process of the launch was gone"),
@@ -339,7 +339,7 @@ records/<name>-<utc>-<id>/
   SEAL                                       "<sha256 of manifest.json>  manifest.json"; a record is sealed if it exists
   tables/<table>/launch=0003/part-0.parquet  the measurements, zstd-compressed Parquet; `launch` is also a column
   logs/launch=0003.log                       what the launch printed; capped, secrets redacted
-  traces/                                    optional
+  traces/launch=0003/                        of launches with the role profile: a trace of each rank, compressed, and summary.json
   reports/                                   derived; outside the seal, may be deleted
 ```
 

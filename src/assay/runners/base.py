@@ -145,7 +145,7 @@ class Look:
 
 @dataclass(frozen=True, kw_only=True)
 class Advice:
-    """Measuring does not judge: whoever starts a run hands in these two (assay.cli.advice), or does without.
+    """Measuring does not judge: whoever starts a run hands in these (assay.cli.advice), or does without.
 
     `looks` gives the numbers of blocks after which to look, ascending and without end.
     """
@@ -155,6 +155,7 @@ class Advice:
     disturbed: Callable[
         [Path, int], str
     ]  # the record's folder, a launch that has just ended -> why it is contaminated, or ""
+    profiled: Callable[[Mapping[str, Any]], dict[str, Any]] | None = None  # a rank's trace -> what it says
 
 
 # ---- what a runner is given and gives back -----------------------------------------------------------------------

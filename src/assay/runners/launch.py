@@ -18,7 +18,7 @@ from assay.launchers import guard
 from assay.launchers.base import Ending, Handle, Launcher, Request, worker_environment
 from assay.record import files
 from assay.record.redact import redact, secret_values
-from assay.runners import explain
+from assay.runners import explain, profiled
 from assay.runners.base import Job, LaunchProgress, Made, RunContext, script_path
 from assay.runners.rows import check_written, launch_row, write_event
 from assay.runners.watch import Watch
@@ -48,8 +48,9 @@ def request_for(context: RunContext, job: Job, environment: dict[str, str]) -> R
     }  # fmt: skip
     if planned.role == "communication":
         own["ASSAY_CALIBRATE_COMMUNICATION"] = "1"
-    if experiment.flops.convention != "none":
+    if experiment.flops.convention != "none" and not profiled.at_once(experiment, job):
         own |= {"ASSAY_FLOPS": "1", "ASSAY_PEAK": experiment.flops.peak}
+    own |= profiled.environment(experiment, context.record.path, job)
     inner = worker_environment(environment, experiment.launcher, {**experiment.workload.environment, **own})
     if experiment.workload.attach:
         inner = injected.into(inner)
@@ -67,6 +68,7 @@ def request_for(context: RunContext, job: Job, environment: dict[str, str]) -> R
         grace_s=experiment.limits.grace_s,
         settings=experiment.launcher,
         most_workers=max(experiment.factor.levels),
+        prefix=profiled.prefix(experiment, context.record.path, job),
     )
 
 

@@ -13,7 +13,7 @@ from assay.instruments.meter import Meter, Row
 from assay.launchers.base import Launcher
 from assay.record.environment import absent
 from assay.record.writer import StreamWriter
-from assay.runners import course
+from assay.runners import course, profiled
 from assay.runners.base import Job, Made, Outcome, RunContext, Runner, script_path
 from assay.runners.launch import LaunchRun, request_for
 from assay.spec.experiment import Experiment
@@ -72,7 +72,10 @@ class Training:
         """One launch of the script, from its start to its last process's end."""
         launch = LaunchRun(self.context, job, request_for(self.context, job, dict(os.environ)), self.launcher)
         self.writers[job.number] = launch.writer
-        return launch.run(self.meter)
+        made = launch.run(self.meter)
+        if job.planned.role == "profile":
+            profiled.finish(self.context, job)
+        return made
 
     def absences(self) -> Mapping[str, str]:
         """What the meter cannot read."""

@@ -22,7 +22,7 @@ from typing import Literal
 from assay.spec.experiment import Experiment, Fault
 from assay.spec.serving import Serving, Target
 
-Role = Literal["timed", "communication", "fault"]
+Role = Literal["timed", "communication", "profile", "fault"]
 SEEDS = 2**31  # training seeds are below this: numpy, torch and C programs all take them
 
 
@@ -123,6 +123,7 @@ def plan(experiment: Experiment) -> tuple[PlannedLaunch, ...]:
     """All launches in order. Equal experiments give equal plans; more launches per configuration only add blocks."""
     launches = _timed_launches(experiment)
     launches += _communication_launches(experiment, first_slot=len(launches))
+    launches += _profile_launches(experiment, first_slot=len(launches))
     launches += _fault_launches(experiment, first_slot=len(launches))
     return tuple(launches)
 
@@ -150,6 +151,8 @@ def expected_seconds(experiment: Experiment, known: Mapping[str, float]) -> floa
 def _timed_launches(experiment: Experiment) -> list[PlannedLaunch]:
     numbers = random.Random(experiment.launches.seed)
     launches: list[PlannedLaunch] = []
+    if experiment.profile is not None and experiment.profile.only:
+        return launches
     for block in range(experiment.blocks):
         seed = _below(numbers, SEEDS)
         # The levels as a set: writing them in another order is the same experiment.
@@ -178,6 +181,19 @@ def _communication_launches(experiment: Experiment, first_slot: int) -> list[Pla
             slot = first_slot + len(launches)
             launches.append(_launch(slot, one, experiment.blocks + place, order, "communication", seed))
     return launches
+
+
+def _profile_launches(experiment: Experiment, first_slot: int) -> list[PlannedLaunch]:
+    """One of every configuration that is to be profiled, by numbers of their own."""
+    if experiment.profile is None:
+        return []
+    numbers = random.Random(experiment.launches.seed + 2**66)
+    levels = experiment.profile.levels or experiment.factor.levels
+    some = [one for one in configurations(experiment) if one.workers in levels]
+    return [
+        _launch(first_slot + order, one, experiment.blocks, order, "profile", _below(numbers, SEEDS))
+        for order, one in enumerate(some)
+    ]
 
 
 def _fault_launches(experiment: Experiment, first_slot: int) -> list[PlannedLaunch]:

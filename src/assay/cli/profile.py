@@ -1,0 +1,140 @@
+"""`assay profile`: what takes the time inside of a few training steps?"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from assay.cli.base import Verb
+
+if TYPE_CHECKING:
+    from assay.spec.experiment import Experiment
+
+NOTHING_KEPT = 4  # exit code: no step was kept
+SHOWN = 8  # rows of a list
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The experiment's own flags, and those of the window."""
+    from assay.cli.run import add_display_flags
+    from assay.spec.flags import add_flags
+
+    add_flags(parser)
+    parser.add_argument("--wait", type=int, default=5, metavar="N", help="steps before anything is profiled (5)")
+    parser.add_argument("--warm-up", type=int, default=2, metavar="N", help="steps then that warm the profiler up (2)")
+    parser.add_argument("--active", type=int, default=3, metavar="N", help="steps then that are kept, at most 3 (3)")
+    parser.add_argument("--no-memory", action="store_true", help="do not follow allocations: smaller traces")
+    parser.add_argument(
+        "--tool", default="torch", metavar="NAME", help="torch (torch.profiler) or nsys (Nsight Systems)"
+    )
+    parser.add_argument(
+        "--root", type=Path, default=Path("records"), metavar="DIR", help="where the record is made (default: records)"
+    )
+    add_display_flags(parser)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from assay.cli.live import display
+    from assay.cli.running import run
+    from assay.runners.arguments import refuse_secrets
+
+    experiment, folder = _asked(arguments)
+    refuse_secrets(experiment)
+    with display(sys.stderr if arguments.json else sys.stdout, quiet=arguments.quiet) as show:
+        path = run(experiment, folder=folder, root=arguments.root, on_progress=show)
+    told = profile_of(path)
+    print(json.dumps(told, indent=2) if arguments.json else "\n".join(lines(told)))
+    return 0 if kept(told) else NOTHING_KEPT
+
+
+def _asked(arguments: argparse.Namespace) -> tuple[Experiment, Path]:
+    """The experiment with profiled launches and no others; one worker unless asked otherwise."""
+    from assay.spec.experiment import Experiment
+    from assay.spec.flags import experiment_from
+
+    if arguments.key_workers is None and arguments.experiment is None:
+        arguments.key_workers = "1"
+    experiment, folder = experiment_from(arguments, getattr(arguments, "after_dashes", ()))
+    asked = {
+        "wait": arguments.wait, "warm_up": arguments.warm_up, "active": arguments.active, "memory": not arguments.no_memory,
+        "tool": arguments.tool, "only": True,
+    }  # fmt: skip
+    content = experiment.model_dump(by_alias=True)
+    return Experiment.model_validate({**content, "profile": asked, "faults": ()}), folder
+
+
+def profile_of(path: Path) -> dict[str, Any]:
+    """What a record's profiled launches left: their summaries, and what each rank said of its window."""
+    import polars as pl
+
+    from assay.record.reader import launch_name, open_record
+
+    record = open_record(path)
+    launches = record.table("launches").filter(pl.col("role") == "profile").sort("launch")
+    events = record.table("events").filter(pl.col("kind") == "profile").sort("launch", "rank")
+    found = []
+    for row in launches.iter_rows(named=True):
+        folder = path / "traces" / launch_name(row["launch"])
+        summary = folder / "summary.json"
+        said = events.filter(pl.col("launch") == row["launch"])
+        windows = [
+            {"rank": rank, "kept": int(value or 0), **json.loads(detail)}
+            for rank, value, detail in said.select("rank", "value", "detail").iter_rows()
+        ]
+        told = json.loads(summary.read_text()) if summary.is_file() else {"ranks": [], "nsys": []}
+        found.append({
+            "launch": row["launch"], "configuration": row["configuration"], "status": row["status"], "reason": row["reason"],
+            "folder": str(folder), "windows": windows, **told,
+        })  # fmt: skip
+    return {"record": str(path), "launches": found}
+
+
+def kept(told: dict[str, Any]) -> bool:
+    """Whether any step was kept."""
+    return any(
+        any(window["kept"] for window in one["windows"]) or any(part.get("file") for part in one["nsys"])
+        for one in told["launches"]
+    )
+
+
+def lines(told: dict[str, Any]) -> list[str]:
+    """The summary for people."""
+    from assay.reports.profiled import launch_lines
+
+    shown = [line for one in told["launches"] for line in (*launch_lines(one, most=SHOWN), "")]
+    return [*shown, *_how_to_open(told), f"record: {told['record']}"]
+
+
+def _how_to_open(told: dict[str, Any]) -> list[str]:
+    traces = [Path(one["folder"]) / rank["file"] for one in told["launches"] for rank in one["ranks"]]
+    captures = [Path(one["folder"]) / part["file"] for one in told["launches"] for part in one["nsys"] if part["file"]]
+    shown = [f"trace: {path}" for path in (*traces, *captures)]
+    if traces:
+        folder = shlex.quote(str(traces[0].parent))
+        shown.append("open it: https://ui.perfetto.dev (Open trace file), chrome://tracing, or with TensorBoard:")
+        shown.append(f"    pip install torch-tb-profiler && tensorboard --logdir {folder}")
+    if captures:
+        shown.append(f"open it: nsys-ui {shlex.quote(str(captures[0]))}")
+    return shown
+
+
+VERB = Verb(
+    name="profile",
+    group="measure",
+    summary="profile a few training steps: traces kept in the record, and what they say",
+    description="""Run a training script once with a profiler over a few of its steps, keep the traces in a record and say what they show.
+
+    assay profile -- train.py                                5 steps are waited, 2 warm up, 3 are kept
+    assay profile --workers 2 --wait 20 -- train.py --lr 0.1
+    assay profile --tool nsys -- train.py                    by NVIDIA Nsight Systems, where it is installed
+
+The script needs no change. The profiled launch is never timed: its steps are slower. In an experiment's file the section [profile] adds
+such launches to the timed ones, and `assay report` shows what they say.
+The exit code is 0 if steps were kept and 4 if the script made too few.""",
+    add_arguments=add_arguments,
+    run=_run,
+)

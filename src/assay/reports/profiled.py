@@ -1,0 +1,93 @@
+"""How are profiled steps told to people?  Lines of plain text, from what a launch's summary.json holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from assay.metrics.format import percent, reading
+from assay.units import BYTES, SECONDS
+
+PARTS: Final = (
+    ("compute_ns", "computing"),
+    ("exposed_ns", "exposed communication"),
+    ("copy_ns", "copies"),
+    ("idle_ns", "idle"),
+)
+WIDEST: Final = 60  # characters of a kernel's name
+
+
+def launch_lines(told: Mapping[str, Any], *, most: int = 8) -> Iterator[str]:
+    """What a profiled launch says, rank by rank; `most` rows of each list."""
+    yield f"{told['configuration']}, profiled (launch {told['launch']}; its steps are slower than timed ones)"
+    if told["status"] != "ok":
+        yield f"  {told['status']}: {told['reason']}"
+    yield from (f"  {line}" for window in told["windows"] for line in _window(window))
+    if not told["windows"] and told["status"] == "ok":
+        yield "  no step was seen: the script does not use torch, or marks no step and calls no optimizer or module of torch"
+    for rank in told["ranks"]:
+        yield from (f"  {line}" for line in rank_lines(rank, most))
+    for capture in told["nsys"]:
+        yield from (f"  {line}" for line in _capture(capture, most))
+
+
+def _window(window: Mapping[str, Any]) -> Iterator[str]:
+    asked = window["asked"]
+    wanted = asked["wait"] + asked["warm_up"] + asked["active"]
+    if window["trouble"]:
+        yield f"rank {window['rank']}: the profiler stopped: {window['trouble']}"
+    elif window["seen"] < wanted:
+        yield (
+            f"rank {window['rank']}: the script made {window['seen']} steps and {wanted} are needed (wait {asked['wait']}, warm-up "
+            f"{asked['warm_up']}, active {asked['active']}); {window['kept']} are kept. Train longer, or: --wait 0 --warm-up 1"
+        )
+
+
+def rank_lines(rank: Mapping[str, Any], most: int) -> Iterator[str]:
+    """What one rank's trace says."""
+    if rank["absent"]:
+        yield f"{rank['file']}: {rank['absent']}"
+        return
+    steps = rank["steps"]
+    whole = sum(step["window_ns"] for step in steps)
+    if whole:
+        parts = ", ".join(f"{name} {percent(sum(step[key] for step in steps) / whole)}" for key, name in PARTS)
+        count = f"{len(steps)} step{'s' if len(steps) != 1 else ''}"
+        yield f"rank {rank['rank']}: {count} of {_time(whole / len(steps))} on average: {parts}"
+    classes = [(name, ns) for name, ns in rank["classes"].items() if ns]
+    total = sum(ns for _, ns in classes)
+    if total:
+        what = "kernels" if rank["on_device"] else "operators"
+        shares = ", ".join(f"{name} {percent(ns / total)}" for name, ns in sorted(classes, key=lambda one: -one[1]))
+        yield f"  {what} by kind: {shares}"
+    if rank["on_device"]:
+        yield from _rows("kernels by time", rank["kernels"], most)
+    yield from _rows("operators by their own time on the processor", rank["operators"], most)
+    for device in rank["memory"]:
+        yield f"  memory: at most {reading(device['peak_bytes'], BYTES)} on {device['device']}, asked for {device['allocations']} times"
+    if "allocator" in rank:
+        held = rank["allocator"]
+        yield (
+            f"  allocator at the end: {reading(held['reserved_bytes'], BYTES)} reserved, {reading(held['in_use_bytes'], BYTES)} in use, "
+            f"largest free block {reading(held['largest_free_bytes'], BYTES)}"
+        )
+
+
+def _rows(title: str, rows: list[Mapping[str, Any]], most: int) -> Iterator[str]:
+    if not rows:
+        return
+    yield f"  {title}:"
+    for row in rows[:most]:
+        name = row["name"] if len(row["name"]) <= WIDEST else f"{row['name'][: WIDEST - 1]}…"
+        yield f"    {_time(row['ns']):>10}  {row['calls']:>6} ×  {name}"
+
+
+def _capture(capture: Mapping[str, Any], most: int) -> Iterator[str]:
+    if capture["absent"]:
+        yield f"nsys: {capture['absent']}"
+    for name, rows in capture.get("reports", {}).items():
+        yield from _rows(f"nsys {name}", rows, most)
+
+
+def _time(ns: float) -> str:
+    return reading(ns / 1e9, SECONDS)

@@ -1,0 +1,192 @@
+"""How is a launch profiled, and what is kept of it?  Traces in the record, and their summary beside them.
+
+    traces/launch=0000/rank=0.pt.trace.json.gz    what torch.profiler saw of a rank; Perfetto and TensorBoard open it
+                       rank=0.memory.json         what the allocator of its GPU held at the end
+                       nsys.nsys-rep              with Nsight Systems: what it captured, of all ranks
+                       summary.json               what the rest says, in short; `assay profile` and the reports read only this
+
+The launch has a role of its own, so that nothing of it enters a timing.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import shutil
+import subprocess
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from assay.errors import EnvironmentLacks
+from assay.record import files
+from assay.record.reader import launch_name
+from assay.runners.base import Job, RunContext
+from assay.spec.experiment import Experiment
+from assay.spec.profile import Profile
+from assay.units import MIB
+
+LARGEST: Final = (
+    1024 * MIB
+)  # of a trace, uncompressed, that is summarised here: reading it takes some times as much memory
+REPORTS: Final = ("cuda_gpu_kern_sum", "cuda_gpu_mem_time_sum", "cuda_api_sum", "nvtx_sum")
+NSYS_S: Final = 300.0  # for one report of `nsys stats`
+GET_NSYS: Final = (
+    "Nsight Systems (`nsys`) is not installed, or not on the PATH. It comes with the CUDA toolkit, or by itself: "
+    "https://developer.nvidia.com/nsight-systems; apt-get install nsight-systems-cli where NVIDIA's repository is set up. "
+    "torch's own profiler needs none of it: leave out --tool nsys."
+)
+
+
+def profile_of(experiment: Experiment, job: Job) -> Profile | None:
+    """How the launch is profiled; None: it is not."""
+    return experiment.profile if job.planned.role == "profile" else None
+
+
+def check(experiment: Experiment) -> None:
+    """Whether the profiler that is asked for is there.
+
+    Raises:
+        EnvironmentLacks: it is not.
+    """
+    if experiment.profile is not None and experiment.profile.tool == "nsys" and shutil.which("nsys") is None:
+        raise EnvironmentLacks(GET_NSYS)
+
+
+def folder_of(record: Path, launch: int) -> Path:
+    """Where the traces of a launch are."""
+    return record.resolve() / "traces" / launch_name(launch)
+
+
+def environment(experiment: Experiment, record: Path, job: Job) -> dict[str, str]:
+    """What the workers are told."""
+    profile = profile_of(experiment, job)
+    if profile is None:
+        return {}
+    asked = {name: getattr(profile, name) for name in ("wait", "warm_up", "active", "memory", "tool")}
+    return {"ASSAY_PROFILE": json.dumps({**asked, "folder": str(folder_of(record, job.number))})}
+
+
+def at_once(experiment: Experiment, job: Job) -> bool:
+    """Whether the first step, in which operations are counted, is one that is profiled."""
+    profile = profile_of(experiment, job)
+    return profile is not None and profile.wait + profile.warm_up == 0
+
+
+def prefix(experiment: Experiment, record: Path, job: Job) -> tuple[str, ...]:
+    """Words before the engine's command: Nsight Systems, which starts it. The workers say when the window begins and ends."""
+    profile = profile_of(experiment, job)
+    if profile is None or profile.tool != "nsys":
+        return ()
+    folder = folder_of(record, job.number)
+    folder.mkdir(parents=True, exist_ok=True)
+    window = ("--capture-range", "cudaProfilerApi", "--capture-range-end", "stop") if _has_gpu() else ()
+    return (
+        "nsys", "profile", "--output", str(folder / "nsys"), "--force-overwrite", "true", "--trace", "cuda,nvtx,osrt",
+        "--sample", "none", *window,
+    )  # fmt: skip
+
+
+def _has_gpu() -> bool:
+    return Path("/dev/nvidiactl").exists()
+
+
+# ---- afterwards --------------------------------------------------------------------------------------------------------
+
+
+def finish(context: RunContext, job: Job) -> None:
+    """Summarise what the launch left, and write what it says of communication into the record."""
+    folder = folder_of(context.record.path, job.number)
+    summarise = context.advice.profiled if context.advice is not None else None
+    ranks = (
+        [_of_rank(file, summarise) for file in sorted(folder.glob("rank=*.pt.trace.json.gz"))]
+        if folder.is_dir()
+        else []
+    )
+    nsys = list(_of_nsys(folder)) if (profile := profile_of(context.experiment, job)) and profile.tool == "nsys" else []
+    told = {"configuration": job.planned.configuration, "ranks": ranks, "nsys": nsys}
+    writer = context.record.writer(job.number)
+    for rank in ranks:
+        for row in _communication(rank, job.number):
+            writer.append("communication", row)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        files.replace(folder / "summary.json", (json.dumps(told, indent=1) + "\n").encode())
+    except OSError as error:
+        raise files.explain(error, folder, "write the summary of the profile into") from error
+
+
+def _of_rank(file: Path, summarise: Callable[[Mapping[str, Any]], dict[str, Any]] | None) -> dict[str, Any]:
+    """The summary of one trace; with a reason where it cannot be read."""
+    told: dict[str, Any] = {"file": file.name, "bytes": file.stat().st_size, "absent": ""}
+    if summarise is None:
+        return {**told, "absent": "the run had nobody to read traces: start it by `assay profile` or assay.run"}
+    try:
+        with gzip.open(file) as stream:
+            content = stream.read(LARGEST + 1)
+        if len(content) > LARGEST:
+            return {
+                **told,
+                "absent": f"the trace is larger than {LARGEST // MIB} MiB: open it, or profile fewer steps (--active 1)",
+            }
+        told |= summarise(json.loads(content))
+    except (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError) as error:
+        return {**told, "absent": f"the trace cannot be read: {type(error).__name__}: {error}"}
+    told["rank"] = int(file.name.removeprefix("rank=").partition(".")[0])
+    memory = file.with_name(f"rank={told['rank']}.memory.json")
+    if memory.is_file():
+        told["allocator"] = json.loads(memory.read_text())
+    return told
+
+
+def _communication(rank: Mapping[str, Any], launch: int) -> Iterator[tuple[Any, ...]]:
+    """Rows of the table `communication`, of steps that have any; a profiler numbers its steps from the first that it saw."""
+    for step in rank.get("steps", ()):
+        if step["communication_ns"]:
+            yield (
+                launch, rank["rank"], 0, step["step"], "kineto", step["communication_ns"], step["exposed_ns"], step["compute_ns"], None
+            )  # fmt: skip
+
+
+def _of_nsys(folder: Path) -> Iterator[dict[str, Any]]:
+    """The reports of every capture, as `nsys stats` prints them."""
+    captures = sorted(folder.glob("*.nsys-rep"))
+    if not captures:
+        yield {"file": "", "absent": "nsys left no capture: the script may have made too few steps, or ended by force"}
+    for capture in captures:
+        told: dict[str, Any] = {"file": capture.name, "bytes": capture.stat().st_size, "absent": "", "reports": {}}
+        for report in REPORTS:
+            try:
+                told["reports"][report] = report_rows(_stats(capture, report))
+            except (OSError, subprocess.SubprocessError, ValueError) as error:
+                told["absent"] = f"nsys stats {report}: {error}"
+        yield told
+        capture.with_suffix(".sqlite").unlink(
+            missing_ok=True
+        )  # made by the asking, several times as large, and made again at will
+
+
+def _stats(capture: Path, report: str) -> str:
+    asked = ["nsys", "stats", "--format", "json", "--report", report, "--output", "-", "--quiet", str(capture)]
+    done = subprocess.run(asked, capture_output=True, text=True, timeout=NSYS_S, check=False)
+    if done.returncode != 0:
+        raise ValueError(
+            (done.stderr or done.stdout).strip().splitlines()[-1] if (done.stderr or done.stdout).strip() else "failed"
+        )
+    return done.stdout
+
+
+def report_rows(text: str) -> list[dict[str, Any]]:
+    """The rows of a report: name, calls, nanoseconds; the largest first. A report without data is no list, and has no rows."""
+    begin, end = text.find("["), text.rfind("]")
+    if begin < 0 or end < begin:
+        return []
+    rows: list[dict[str, Any]] = []
+    for row in json.loads(text[begin : end + 1]):
+        name = row.get("Name") or row.get("Operation") or row.get("Range")
+        total = row.get("Total Time (ns)", row.get("Total Time"))
+        calls = row.get("Instances", row.get("Count", row.get("Num Calls")))
+        if name is not None and total is not None:
+            rows.append({"name": str(name), "calls": int(calls or 0), "ns": round(float(total))})
+    return sorted(rows, key=lambda row: (-row["ns"], row["name"]))[:20]

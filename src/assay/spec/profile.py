@@ -1,0 +1,41 @@
+"""How are a few steps looked at closely?  The section [profile]: launches of their own that are never timed."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field
+
+from assay.spec.model import Model, listed
+
+MOST_STEPS = 3  # that are profiled: a trace of more is of gigabytes
+
+
+class Profile(Model):
+    """One profiled launch for each worker count: some steps are waited, some warm the profiler up, and at most three are kept."""
+
+    levels: Annotated[tuple[Annotated[int, Field(ge=1, le=100_000)], ...], BeforeValidator(listed)] = Field(
+        (), description="Worker counts that get a profiled launch. Default: every level."
+    )
+    wait: int = Field(5, ge=0, le=1_000_000, description="Steps before anything is profiled.")
+    warm_up: int = Field(
+        2,
+        ge=0,
+        le=100,
+        description="Steps then in which the profiler runs and nothing is kept: its first events are slow.",
+    )
+    active: int = Field(
+        3, ge=1, le=MOST_STEPS, description="Steps then that are kept, at most three: traces are large."
+    )
+    memory: bool = Field(True, description="Whether allocations are followed too.")
+    tool: Literal["torch", "nsys"] = Field(
+        "torch",
+        description="torch: torch.profiler, whose traces Perfetto and TensorBoard read. nsys: NVIDIA Nsight Systems, where it is "
+        "installed.",
+    )
+    only: bool = Field(False, description="Make no timed launch at all: `assay profile`.")
+
+    @property
+    def steps(self) -> int:
+        """Steps that a script must make for all of it to be kept."""
+        return self.wait + self.warm_up + self.active
