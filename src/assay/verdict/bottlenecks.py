@@ -1,0 +1,48 @@
+"""What would be gained if a part of the step were free?  Shared by the audits that name bottlenecks.
+
+gain = step / (step - part): an upper bound, for what is removed at one place may be waited for at the next.  Its interval is that of the
+part alone, the step taken as it is.
+"""
+
+from __future__ import annotations
+
+from assay.metrics.base import Results
+from assay.metrics.estimate import Estimate
+from assay.metrics.format import show
+from assay.metrics.measured import Measured
+from assay.verdict.types import Finding
+
+LEAST_SHARE = 0.10  # of the step; less is not worth a knob
+
+
+def share(results: Results, part: str, configuration: str) -> tuple[float, float, float] | None:
+    """How much of the step a part takes, and between which ends; None where either was not measured."""
+    step, own = results.get("step_time", {}).get(configuration), results.get(part, {}).get(configuration)
+    if not isinstance(step, Estimate) or not isinstance(own, Estimate) or step.value <= 0.0:
+        return None
+    value, low, high = (min(max(one / step.value, 0.0), 1.0) for one in (own.value, own.low, own.high))
+    return value, low, high
+
+
+def gain_words(found: tuple[float, float, float]) -> str:
+    """The gain if the part were free, as people read it: "at most 1.25 times the speed [1.2, 1.3]"."""
+    value, low, high = (1.0 / (1.0 - one) if one < 0.99 else float("inf") for one in found)
+    if value == float("inf"):
+        return "nearly the whole step"
+    ends = "" if low == high else f" [{low:.3g}, {high:.3g}]"
+    return f"without it a step would be at most {value:.3g} times as fast{ends}"
+
+
+def finding(
+    measured: Measured, results: Results, configuration: str, *, part: str, rule: str, what: str, knob: str
+) -> tuple[Finding, ...]:
+    """A note on a part that takes at least `LEAST_SHARE` of the step; none where it takes less or was not measured."""
+    found = share(results, part, configuration)
+    if found is None or found[0] < LEAST_SHARE:
+        return ()
+    own = results[part][configuration]
+    assert isinstance(own, Estimate)
+    return (Finding(
+        rule=rule, severity="note", configuration=configuration,
+        evidence=f"{what} takes {show(own).full} of every step, {found[0]:.0%} of it; {gain_words(found)}", remedy=knob,
+    ),)  # fmt: skip
