@@ -358,8 +358,9 @@ class Attached:
         for phase, asking, waiting in self.calls.waits.taken():
             recorder.waits(phase, asking, waiting if seen else None)
         if calls or tail is not None:
-            total = covered((call.begin, call.end) for call in calls if call.end is not None)
-            exposed = (tail or 0) + blocked
+            ends = [(call.begin, call.end) for call in calls if call.end is not None]
+            total = covered(ends) if len(ends) == len(calls) else None
+            exposed = None if any(call.on_gpu for call in calls) else (tail or 0) + blocked
             recorder.communicated(
                 "group", total=total, exposed=exposed, nbytes=sum(c.nbytes for c in calls), of_step=True
             )

@@ -56,6 +56,8 @@ class Call:
     end: int | None = None
     blocked: int | None = None
     future: Any = None  # until it is over
+    timed: bool = True  # whether its end can be known
+    on_gpu: bool = False
 
 
 class Calls:
@@ -79,13 +81,15 @@ class Calls:
         nbytes = sum(int(one.numel()) * int(one.element_size()) for one in flat)
         dtype = str(flat[0].dtype).removeprefix("torch.") if flat else ""
         call = Call(name, number, op, int(group.size()), nbytes, dtype, self.step, self.now())
+        call.on_gpu = any(one.is_cuda for one in flat)
+        call.timed = not call.on_gpu
         self._open.append(call)
         self.seen = True
         return call
 
     def over(self, call: Call, _: Any = None) -> None:
-        """It is complete on this rank."""
-        if call.end is None:
+        """It is complete on this rank; of a GPU's the host only knows that it was enqueued."""
+        if call.end is None and call.timed:
             call.end = self.now()
         call.future = None
 
@@ -102,7 +106,7 @@ class Calls:
         waiting, found = deque[Call](), []
         while self._open:
             call = self._open.popleft()
-            if call.end is not None or everything:
+            if call.end is not None or not call.timed or everything:
                 found.append(call)
             else:
                 waiting.append(call)
@@ -174,9 +178,12 @@ def noted(torch: Any, calls: Calls, call: Call, work: Any) -> None:
     if work is None:
         calls.over(call)
         return
+    if not call.timed:
+        return
     try:
         future = work.get_future()
     except RuntimeError:  # an operation without a future (send, recv, barrier of some engines)
+        call.timed = False
         return
     call.future = future
     future.add_done_callback(functools.partial(calls.over, call))
@@ -203,10 +210,8 @@ def functions(torch: Any, calls: Calls) -> list[tuple[Any, str, Callable[[Any], 
                     calls.waits.asked()
                 if not hasattr(work, "get_future"):  # the function waited itself; recv returns the sender's rank
                     calls.over(call)
-                    if threading.current_thread() is main:
-                        call.blocked = (
-                            call.end or 0
-                        ) - call.begin  # it waits by `Work.wait`, which counts it for the step
+                    if threading.current_thread() is main and call.end is not None:
+                        call.blocked = call.end - call.begin  # it waits by `Work.wait`, which counts it for the step
                 else:
                     noted(torch, calls, call, work)
                 return work
