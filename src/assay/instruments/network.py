@@ -1,0 +1,325 @@
+"""How far is another host, how fast is the way there and back, and what is in the way?  By ping and iperf3, where they are.
+
+    echo      `ping`; where it is missing or not permitted the time of a TCP connection (an answer that refuses is an answer too)
+    stream    `iperf3 -c HOST -J`, and once more with -R for the way back: payload that arrived per second, segments sent again
+    path      `ping -M do` with packets as large as the interface sends: whether such a packet arrives unbroken
+
+Every tool runs with a time limit; what cannot be measured is a `Lack`: what, why, and the line that mends it.
+Sources: ping(8) of iputils, iperf3(1) (`-J`), RFC 4821 for why the path's packet size must be tried.
+Cannot tell: what of a bandwidth is the network's and what the two machines' (`host_busy` says how busy this one was).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Final
+
+PORT: Final = 5201  # of iperf3
+ECHOES: Final = 10
+SECONDS: Final = 2.0  # of an iperf3 run
+PATIENCE_S: Final = 10.0  # what a tool may take beyond what it was asked for
+CONNECT_S: Final = 2.0
+HEADERS: Final = 28  # bytes of IPv4 and ICMP before an echo's payload
+
+Stopped = Callable[[], bool]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Target:
+    """A host as it was asked for, with the port of its iperf3 server."""
+
+    host: str
+    port: int = PORT
+
+    @property
+    def name(self) -> str:
+        """As it was written."""
+        return self.host if self.port == PORT else f"{self.host}:{self.port}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lack:
+    """Something that could not be measured. `mend`: the line or command that repairs it; empty where nobody knows."""
+
+    what: str
+    why: str
+    mend: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Echo:
+    """Round trips: `by` is ping or connect."""
+
+    by: str
+    sent: int
+    seconds: tuple[float, ...]  # of those that came back
+    why: str = ""  # why none came back, where the system said so
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stream:
+    """A bulk transfer in one direction."""
+
+    sent: float  # bytes per second that left the sender
+    received: float  # bytes per second that arrived
+    again: int | None  # segments sent again; None where the sender's system does not count them
+    rtt_s: float | None  # mean round trip under load, by the sender's TCP
+    host_busy: float | None  # share of this machine's processors
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """What a tool printed and how it ended. `code` None: it took too long, or was stopped."""
+
+    code: int | None
+    out: str
+    err: str
+
+
+# ---- where to ----------------------------------------------------------------------------------------------------
+
+
+def target(text: str) -> Target:
+    """HOST, HOST:PORT or [ADDRESS]:PORT. Raises ValueError with what is allowed."""
+    found = re.fullmatch(r"\[([0-9a-fA-F:.]+)\](?::(\d+))?", text) or re.fullmatch(r"([^:\s/]+)(?::(\d+))?", text)
+    bare = re.fullmatch(r"[0-9a-fA-F]*:[0-9a-fA-F:.]+", text)
+    host, port = (text, None) if bare else (found[1], found[2]) if found else ("", None)
+    if not host or (port is not None and not 1 <= int(port) <= 65535):
+        raise ValueError(
+            "a host's name or address, with the port of its iperf3 server where that is not 5201: node1, 10.0.0.2:5202"
+        )
+    return Target(host=host, port=int(port) if port else PORT)
+
+
+def resolve(host: str) -> str:
+    """The first address of a host. Raises OSError where nobody knows it."""
+    return str(socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)[0][4][0])
+
+
+def way(address: str) -> tuple[str, str]:
+    """(own address, interface) by which packets to an address leave; the interface is empty where it is not found.
+
+    Raises:
+        OSError: there is no way there.
+    """
+    import psutil
+
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    with socket.socket(family, socket.SOCK_DGRAM) as probe:
+        probe.connect((address, 9))  # nothing is sent: the kernel looks up the way
+        own = str(probe.getsockname()[0])
+    for name, addresses in psutil.net_if_addrs().items():
+        if any(one.address.partition("%")[0] == own for one in addresses):
+            return own, str(name)
+    return own, ""
+
+
+# ---- running a tool ----------------------------------------------------------------------------------------------
+
+
+def run(words: Sequence[str], limit_s: float, stopped: Stopped = lambda: False) -> Answer:
+    """Run a tool in plain English; it is killed when it takes too long or when somebody asks to stop."""
+    environment = {**os.environ, "LC_ALL": "C", "LANG": "C"}
+    pipe = subprocess.PIPE
+    with subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, env=environment) as process:
+        deadline = time.monotonic() + limit_s
+        while True:
+            try:
+                out, err = process.communicate(timeout=0.1)
+                return Answer(code=process.returncode, out=_text(out), err=_text(err))
+            except subprocess.TimeoutExpired:
+                if time.monotonic() < deadline and not stopped():
+                    continue
+                process.kill()
+                out, err = process.communicate()
+                return Answer(code=None, out=_text(out), err=_text(err))
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "replace")
+
+
+# ---- echoes ------------------------------------------------------------------------------------------------------
+
+_TIME = re.compile(r"\btime[=<]([0-9.]+) ?ms")
+_SENT = re.compile(r"(\d+) packets transmitted")
+
+
+def parse_ping(text: str) -> Echo | None:
+    """What ping printed (iputils, BusyBox, macOS); None where it sent nothing."""
+    sent = _SENT.search(text)
+    times = tuple(float(found) / 1e3 for found in _TIME.findall(text))
+    return Echo(by="ping", sent=int(sent[1]), seconds=times) if sent and int(sent[1]) > 0 else None
+
+
+def ping(
+    address: str, *, count: int = ECHOES, stopped: Stopped = lambda: False, tool: Callable[..., Answer] = run
+) -> Echo | Lack:
+    """Echoes by the system's ping."""
+    if shutil.which("ping") is None:
+        return Lack(what="ping", why="ping is not installed", mend="apt-get install iputils-ping")
+    wait = "1000" if sys.platform == "darwin" else "1"
+    answer = tool(["ping", "-n", "-c", str(count), "-i", "0.2", "-W", wait, address], count * 1.2 + PATIENCE_S, stopped)
+    found = parse_ping(answer.out)
+    if found is not None:
+        return found
+    said = _last(answer.err) or _last(answer.out) or "it said nothing"
+    if "not permitted" in said or "Permission denied" in said or "missing cap_net_raw" in said:
+        return Lack(
+            what="ping",
+            why=f"ping may not open its socket ({said})",
+            mend='sysctl -w net.ipv4.ping_group_range="0 2147483647"',
+        )
+    return Echo(by="ping", sent=count, seconds=(), why=said.removeprefix("ping: "))
+
+
+def connect(
+    address: str,
+    port: int,
+    *,
+    count: int = ECHOES,
+    stopped: Stopped = lambda: False,
+    now: Callable[[], float] = time.monotonic,
+) -> Echo:
+    """Round trips by opening TCP connections; a refusal comes back as quickly as a welcome."""
+    times, why = [], ""
+    for _ in range(count):
+        if stopped():
+            break
+        begin = now()
+        try:
+            socket.create_connection((address, port), timeout=CONNECT_S).close()
+        except ConnectionRefusedError:
+            pass
+        except OSError as error:
+            why = error.strerror or str(error)
+            continue
+        times.append(now() - begin)
+    return Echo(by="connect", sent=count, seconds=tuple(times), why="" if times else why)
+
+
+def echo(
+    where: Target, address: str, *, count: int = ECHOES, stopped: Stopped = lambda: False
+) -> Iterator[Echo | Lack]:
+    """By ping; where that cannot be, or nothing came back (some networks swallow it), by connections too."""
+    found = ping(address, count=count, stopped=stopped)
+    yield found
+    if isinstance(found, Lack) or not found.seconds:
+        yield connect(address, where.port, count=min(count, 3), stopped=stopped)
+
+
+def unbroken(
+    address: str, mtu: int, *, stopped: Stopped = lambda: False, tool: Callable[..., Answer] = run
+) -> bool | Lack:
+    """Whether a packet as large as the interface sends arrives unbroken; three tries."""
+    if not sys.platform.startswith("linux") or shutil.which("ping") is None or ":" in address:
+        return Lack(what="path", why="the path's packet size needs Linux's ping and IPv4")
+    words = ["ping", "-n", "-c", "3", "-i", "0.2", "-W", "1", "-M", "do", "-s", str(mtu - HEADERS), address]
+    found = parse_ping(tool(words, 4 + PATIENCE_S, stopped).out)
+    return Lack(what="path", why="ping sent nothing") if found is None else bool(found.seconds)
+
+
+# ---- streams -----------------------------------------------------------------------------------------------------
+
+
+def stream(
+    where: Target, address: str, *, reverse: bool = False, seconds: float = SECONDS, stopped: Stopped = lambda: False,
+    tool: Callable[..., Answer] = run,
+) -> Stream | Lack:  # fmt: skip
+    """A bulk transfer by iperf3: from here, or with `reverse` to here."""
+    if shutil.which("iperf3") is None:
+        return Lack(
+            what="iperf3", why="iperf3 is not installed here", mend="apt-get install iperf3, here and on the other host"
+        )
+    words = [
+        "iperf3",
+        "-c",
+        address,
+        "-p",
+        str(where.port),
+        "-t",
+        f"{seconds:g}",
+        "-J",
+        "--connect-timeout",
+        str(int(CONNECT_S * 1e3)),
+    ]
+    answer = tool([*words, *(["-R"] if reverse else [])], seconds + CONNECT_S + PATIENCE_S, stopped)
+    if answer.code is None:
+        return Lack(
+            what="iperf3",
+            why=f"iperf3 had not ended {PATIENCE_S:g} s after its time and was killed",
+            mend="look for a firewall that drops its packets",
+        )
+    return parse_iperf3(answer.out or answer.err, where)
+
+
+def parse_iperf3(text: str, where: Target) -> Stream | Lack:
+    """What `iperf3 -J` printed."""
+    try:
+        said = json.loads(text)
+        if isinstance(said, Mapping) and said.get("error"):
+            return _refused(str(said["error"]), where)
+        end = said["end"]
+        sent, received = end["sum_sent"], end["sum_received"]
+        return Stream(
+            sent=_rate(sent), received=_rate(received), again=_whole(sent.get("retransmits")), rtt_s=_rtt(end),
+            host_busy=_share(end.get("cpu_utilization_percent")),
+        )  # fmt: skip
+    except (ValueError, LookupError, TypeError, AttributeError):
+        begin = " ".join(text.split())[:80]
+        return Lack(
+            what="iperf3",
+            why=f"iperf3 said what assay cannot read: {begin!r}",
+            mend="iperf3 --version; 3.1 or later is needed",
+        )
+
+
+def _refused(error: str, where: Target) -> Lack:
+    start = f"start `iperf3 -s{'' if where.port == PORT else f' -p {where.port}'}` on {where.host}"
+    if "busy" in error:
+        return Lack(
+            what="iperf3",
+            why=f"the iperf3 server of {where.name} is busy with another test",
+            mend="wait, or start one on another port: HOST:PORT",
+        )
+    if "refused" in error:
+        return Lack(what="iperf3", why=f"no iperf3 server answers at {where.host}, port {where.port}", mend=start)
+    return Lack(what="iperf3", why=f"iperf3: {error}", mend=f"{start}, and let port {where.port} through the firewall")
+
+
+def _rate(part: Mapping[str, Any]) -> float:
+    found = float(part["bits_per_second"]) / 8
+    if not 0 <= found < float("inf"):
+        raise ValueError("a rate must be finite")
+    return found
+
+
+def _whole(found: Any) -> int | None:
+    return int(found) if isinstance(found, int | float) and found >= 0 else None
+
+
+def _rtt(end: Mapping[str, Any]) -> float | None:
+    """Mean over the streams, of those that say one; iperf3 counts microseconds, and 0 where it did not look."""
+    found = [one["sender"]["mean_rtt"] for one in end.get("streams", ()) if one.get("sender", {}).get("mean_rtt")]
+    return sum(found) / len(found) / 1e6 if found else None
+
+
+def _share(found: Any) -> float | None:
+    with suppress(TypeError, KeyError, ValueError):
+        return float(found["host_total"]) / 100
+    return None
+
+
+def _last(text: str) -> str:
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return lines[-1] if lines else ""
