@@ -12,13 +12,15 @@ one restart, the first incarnation that trained is the one that counts; the rest
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import polars as pl
 
+from assay.metrics.clock_offsets import aligned
 from assay.metrics.estimate import Absent, Value
 from assay.metrics.measured import Measured
 from assay.metrics.per_launch import average, exact, positive
+from assay.stats.clocks import too_short
 from assay.units import NS_PER_S, SECONDS
 
 NO_FAULT = Absent(reason="not_measured", detail="no fault launch of this configuration; add [[faults]] with its level")
@@ -47,20 +49,21 @@ class Recovery:
     resumed_ns: int | None
     regained_ns: int | None
     steps_lost: int | None
+    bound_ns: float = 0.0  # by how much an interval may be wrong, since the clocks of hosts differ
+    trouble: str = ""  # why its times cannot be compared at all
 
 
 def recoveries(measured: Measured) -> tuple[Recovery, ...]:
     """All launches in which a fault struck, without those that were interrupted and made again, and without those in which it
     passed (`fault_end`) and nobody was restarted: there was nothing to recover from but the fault itself."""
-    launches = struck_launches(measured)
-    events, steps = (measured.table(name).join(launches, on="launch", how="semi") for name in ("events", "steps"))
     found = []
-    for row in launches.iter_rows(named=True):
-        own = events.filter(pl.col("launch") == row["launch"]).sort("ns")
+    for row in struck_launches(measured).iter_rows(named=True):
+        one = aligned(measured, row["launch"])  # the fault is the coordinator's event, the steps are the workers'
+        own = one.events.sort("ns")
         if "fault_end" in own["kind"] and not (own["incarnation"] > 0).any():
             continue
-        first = strikes(measured).filter(pl.col("launch") == row["launch"]).sort("ns").row(0, named=True)
-        found.append(_one(row, first, own, steps.filter(pl.col("launch") == row["launch"])))
+        recovery = _one(row, _strikes(own).sort("ns").row(0, named=True), own, one.steps)
+        found.append(replace(recovery, bound_ns=one.bound_ns, trouble=one.trouble))
     return tuple(found)
 
 
@@ -73,7 +76,11 @@ def struck_launches(measured: Measured) -> pl.DataFrame:
 def strikes(measured: Measured) -> pl.DataFrame:
     """The `fault` events of faults that struck. The event is written before the act, so that no act goes unseen; an act
     that then failed (the victim had just ended) has a `fault_missed` for the same process."""
-    events = measured.table("events").filter(pl.col("kind").is_in(["fault", "fault_missed"]))
+    return _strikes(measured.table("events"))
+
+
+def _strikes(rows: pl.DataFrame) -> pl.DataFrame:
+    events = rows.filter(pl.col("kind").is_in(["fault", "fault_missed"]))
     named = events.with_columns(_pid=pl.col("detail").str.json_path_match("$.pid"))
     missed = named.filter((pl.col("kind") == "fault_missed") & pl.col("_pid").is_not_null())
     return named.filter(pl.col("kind") == "fault").join(missed, on=["launch", "_pid"], how="anti").drop("_pid")
@@ -144,9 +151,21 @@ def duration_metric(
         elif needs_peer and own[0].workers == 1:
             found[configuration] = ONE_WORKER
         else:
+            refused = next((why for one in own if (why := _refused(one, begin(one), end(one)))), "")
             spans = [span for recovery in own if (span := _span(begin(recovery), end(recovery))) is not None]
-            found[configuration] = _seconds(measured, name, spans, how)
+            found[configuration] = (
+                Absent(reason="refused", detail=refused) if refused else _seconds(measured, name, spans, how)
+            )
     return found
+
+
+def _refused(recovery: Recovery, begin_ns: int | None, end_ns: int | None) -> str:
+    """Why an interval of this launch is not told: its hosts' clocks are too far apart, or nobody knows how far."""
+    if recovery.trouble:
+        return recovery.trouble
+    if recovery.bound_ns == 0.0 or begin_ns is None or end_ns is None:
+        return ""
+    return too_short((end_ns - begin_ns) / NS_PER_S, recovery.bound_ns / NS_PER_S)
 
 
 def _span(begin_ns: int | None, end_ns: int | None) -> float | None:

@@ -1,0 +1,234 @@
+"""What does one host's clock say when another's says something else, and how far off may that be?
+
+    common time = own time + offset,   |error| <= bound
+The common clock is rank 0's host's.  Hosts whose workers name the same running kernel (containers, namespaces of one machine) share
+it exactly.  Else the offset comes from the looks at rank 0's clock (table clocks: four times and a bound each, `stats/clocks.py`), as a
+straight line over time since clocks drift; or, where nobody looked, from collectives: nobody is done with an all_reduce before everybody
+has asked for it, so two ranks' begins and ends of one call are such a look as well, with half of both durations as its bound.  Where both
+are there the one checks the other: their intervals must overlap.
+Outside of the time of the looks the line goes on, and the bound grows with what its slope may be off.
+An interval between two hosts shorter than 10 bounds is refused (`between`); so is every one without a bound.
+Source: RFC 5905; DESIGN.md, clock rule.  Cannot tell: a clock that was set, or changed its rate, between the looks: no line fits, and it is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+import polars as pl
+
+from assay.metrics.estimate import Absent
+from assay.metrics.measured import Measured
+from assay.stats.clocks import LEAST_PINGS, Drift, Offset, Ping, linear_drift, offset, too_short
+from assay.units import NS_PER_S
+
+Way = Literal["same", "pings", "collectives", "none"]
+# nobody is done with them before everybody has begun
+JOINT: Final = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "barrier")
+MOST_LOOKS: Final = 4000  # collectives of a launch that are looked at: the shortest ones bound best
+
+
+@dataclass(frozen=True, kw_only=True)
+class HostClock:
+    """A host's clock against the common one, in nanoseconds; `offset` and `bound` in the middle of the looks."""
+
+    launch: int
+    host: str
+    way: Way
+    offset: float = 0.0  # common minus own
+    bound: float = 0.0
+    slope: float = 0.0  # of the offset, seconds per second
+    slope_bound: float = 0.0
+    looks: int = 0
+    line: Drift | None = field(default=None, repr=False)
+    trouble: str = ""  # why times of this host cannot be compared with others', or in doubt; empty: they can
+
+    @property
+    def known(self) -> bool:
+        """Whether its times can be put on the common clock."""
+        return self.way != "none"
+
+    def common(self, ns: int) -> Offset:
+        """A time of this host on the common clock, and its bound.
+
+        Raises:
+            ValueError: nothing is known of this clock.
+        """
+        if not self.known:
+            raise ValueError(f"the clock of {self.host} in launch {self.launch} is not known: {self.trouble}")
+        if self.line is None:
+            return Offset(offset=ns + self.offset, bound=self.bound)
+        nearest = min(max(float(ns), self.line.begin), self.line.end)
+        at, beyond = self.line.at(nearest), ns - nearest
+        return Offset(offset=ns + at.offset + self.slope * beyond, bound=at.bound + self.slope_bound * abs(beyond))
+
+
+def clock_offsets(measured: Measured) -> Mapping[tuple[int, str], HostClock]:
+    """(launch, host) -> its clock, of every host on which a worker began."""
+    return {
+        (clock.launch, clock.host): clock for launch in _launches(measured) for clock in _of_launch(measured, launch)
+    }
+
+
+def hosts_of(measured: Measured) -> pl.DataFrame:
+    """(launch, rank, incarnation, host, boot): where every worker ran; boot is null where its kernel is not named."""
+    begun = measured.table("events").filter(pl.col("kind") == "worker_start")
+    boot = pl.col("detail").str.json_path_match("$.boot_id")
+    return begun.select("launch", "rank", "incarnation", "host", pl.when(boot != "").then(boot).alias("boot")).unique(
+        ["launch", "rank", "incarnation"], keep="last", maintain_order=True
+    )
+
+
+def between(first: HostClock, first_ns: int, second: HostClock, second_ns: int) -> float | Absent:
+    """Seconds from a time of one host to a time of another, or why that cannot be said."""
+    if first.host == second.host:
+        return (second_ns - first_ns) / NS_PER_S
+    for clock in (first, second):
+        if not clock.known:
+            return Absent(reason="refused", detail=f"{clock.host}'s clock cannot be compared: {clock.trouble}")
+    begin, end = first.common(first_ns), second.common(second_ns)
+    interval, bound = (end.offset - begin.offset) / NS_PER_S, (begin.bound + end.bound) / NS_PER_S
+    refused = too_short(interval, bound)
+    return Absent(reason="refused", detail=f"{first.host} to {second.host}: {refused}") if refused else interval
+
+
+@dataclass(frozen=True, kw_only=True)
+class Aligned:
+    """The events and steps of a launch with all their times on one clock, and by how much two of them can be wrong against each other."""
+
+    events: pl.DataFrame = field(repr=False)
+    steps: pl.DataFrame = field(repr=False)
+    bound_ns: float = 0.0
+    trouble: str = ""  # why times of its hosts cannot be compared; empty: they can
+
+
+def aligned(measured: Measured, launch: int) -> Aligned:
+    """Times of workers and of the coordinator on one clock. Where all ran on one host, or on one kernel, they are as they were."""
+    events, steps = (measured.table(name).filter(pl.col("launch") == launch) for name in ("events", "steps"))
+    whole = Aligned(events=events, steps=steps)
+    if events["host"].n_unique() <= 1:
+        return whole
+    clocks = {clock.host: clock for clock in _of_launch(measured, launch)}
+    clocks |= {
+        host: _coordinators(measured, launch, host, clocks) for host in events["host"].unique().to_list() if host not in clocks
+    }  # fmt: skip
+    if all(clock.way == "same" for clock in clocks.values()):
+        return whole
+    unknown = [clock for clock in clocks.values() if not clock.known]
+    if unknown:
+        return Aligned(events=events, steps=steps, trouble=f"the clock of {unknown[0].host}: {unknown[0].trouble}")
+    placed = hosts_of(measured).filter(pl.col("launch") == launch).select("rank", "incarnation", "host")
+    stepped = steps.join(placed, on=["rank", "incarnation"], how="left")
+    bounds: list[float] = [0.0]
+    moved_events = _moved(events, clocks, ("ns",), bounds)
+    moved_steps = _moved(stepped, clocks, ("begin_ns", "end_ns"), bounds).select(steps.columns)
+    return Aligned(events=moved_events, steps=moved_steps, bound_ns=2.0 * max(bounds))
+
+
+def _coordinators(measured: Measured, launch: int, host: str, clocks: Mapping[str, HostClock]) -> HostClock:
+    """The clock of a host on which no worker began: the coordinator's, known if its kernel is also some worker's."""
+    coordinator = measured.manifest.get("coordinator")
+    boot = coordinator.get("boot_id") if isinstance(coordinator, Mapping) else None
+    placed = hosts_of(measured).filter((pl.col("launch") == launch) & (pl.col("boot") == boot))
+    if boot and placed.height:
+        return HostClock(**{**clocks[str(placed["host"][0])].__dict__, "host": host})
+    trouble = "no worker ran on the coordinator's host, so that its clock was not compared with theirs"
+    return HostClock(launch=launch, host=host, way="none", trouble=trouble)
+
+
+def _moved(
+    rows: pl.DataFrame, clocks: Mapping[str, HostClock], columns: tuple[str, ...], bounds: list[float]
+) -> pl.DataFrame:
+    """The rows with these columns on the common clock; their bounds are added to `bounds`."""
+    moved: dict[str, list[int | None]] = {}
+    for column in columns:
+        found = [
+            None if ns is None or host not in clocks else clocks[host].common(ns) for host, ns in rows.select("host", column).iter_rows()
+        ]  # fmt: skip
+        bounds.extend(one.bound for one in found if one is not None)
+        moved[column] = [None if one is None else round(one.offset) for one in found]
+    return rows.with_columns(pl.Series(name, values, dtype=pl.Int64) for name, values in moved.items())
+
+
+def _launches(measured: Measured) -> list[int]:
+    return sorted(hosts_of(measured)["launch"].unique().to_list())
+
+
+def _of_launch(measured: Measured, launch: int) -> Iterator[HostClock]:
+    placed = hosts_of(measured).filter(pl.col("launch") == launch).sort("incarnation", "rank")
+    if placed.height == 0:
+        return
+    boots = dict(placed.select("host", "boot").unique("host", keep="first", maintain_order=True).iter_rows())
+    reference = str(placed["host"][0])  # rank 0's
+    yield HostClock(launch=launch, host=reference, way="same")
+    looks = measured.table("clocks").filter(pl.col("launch") == launch)
+    calls = measured.table("collectives").filter(pl.col("launch") == launch)
+    for host, boot in boots.items():
+        if host == reference:
+            continue
+        if boot is not None and boot == boots[reference]:
+            yield HostClock(launch=launch, host=host, way="same")
+            continue
+        pings = _pings(looks.filter((pl.col("host") == host) & (pl.col("peer") == reference)))
+        joint = _joint(calls, placed, host, reference)
+        yield checked(_line(launch, host, "pings", pings), _line(launch, host, "collectives", joint))
+
+
+def checked(pings: HostClock, collectives: HostClock) -> HostClock:
+    """The better known of the two, with their disagreement, if any."""
+    if not (pings.known and collectives.known):
+        return pings if pings.known or pings.looks >= LEAST_PINGS else collectives
+    apart, allowed = abs(pings.offset - _at(collectives, pings)), pings.bound + collectives.bound + 1.0
+    best = pings if pings.bound <= collectives.bound else collectives
+    if apart <= allowed:
+        return best
+    trouble = f"looks at its clock and the ends of collectives disagree by {apart / 1e6:.3f} ms, more than both bounds ({allowed / 1e6:.3f} ms)"
+    return HostClock(**{**best.__dict__, "way": "none", "line": None, "trouble": trouble})
+
+
+def _at(clock: HostClock, other: HostClock) -> float:
+    """The offset of one in the middle of the other's looks."""
+    assert other.line is not None
+    middle = round((other.line.begin + other.line.end) / 2)
+    return clock.common(middle).offset - middle
+
+
+def _line(launch: int, host: str, way: Way, pings: list[Ping]) -> HostClock:
+    if len(pings) < LEAST_PINGS:
+        missing = f"{len(pings)} looks at rank 0's clock, and no collective with it; {LEAST_PINGS} are needed"
+        return HostClock(launch=launch, host=host, way="none", looks=len(pings), trouble=missing)
+    try:
+        line = linear_drift(pings)
+        middle = line.at((line.begin + line.end) / 2)
+    except ValueError as error:
+        return HostClock(launch=launch, host=host, way="none", looks=len(pings), trouble=str(error))
+    return HostClock(
+        launch=launch, host=host, way=way, offset=middle.offset, bound=middle.bound, slope=line.slope,
+        slope_bound=line.slope_bound, looks=len(pings), line=line,
+    )  # fmt: skip
+
+
+def _pings(looks: pl.DataFrame) -> list[Ping]:
+    times = looks.sort("sent_ns").select("sent_ns", "heard_ns", "answered_ns", "received_ns")
+    return [Ping(t0=a, t1=b, t2=c, t3=d) for a, b, c, d in times.iter_rows()]
+
+
+def _joint(calls: pl.DataFrame, placed: pl.DataFrame, host: str, reference: str) -> list[Ping]:
+    """Calls that both hosts had a part in: asked last and done first on each; what cannot be, since a clock jumped, is left out."""
+    call = ["incarnation", "group", "call"]
+    joint = calls.filter(pl.col("op").is_in(JOINT) & pl.col("end_ns").is_not_null())
+    where = placed.filter(pl.col("host").is_in([host, reference])).select("rank", "incarnation", "host")
+    spans = (
+        joint.join(where, on=["rank", "incarnation"])
+        .group_by(*call, "host")
+        .agg(pl.col("begin_ns").max(), pl.col("end_ns").min())
+    )
+    own, other = (spans.filter(pl.col("host") == name).drop("host") for name in (host, reference))
+    both = own.join(other, on=call, suffix="_there")
+    length = (pl.col("end_ns") - pl.col("begin_ns")) + (pl.col("end_ns_there") - pl.col("begin_ns_there"))
+    best = both.with_columns(_length=length).filter(pl.col("_length") >= 0).sort("_length").head(MOST_LOOKS)
+    times = best.sort("begin_ns").select("begin_ns", "end_ns_there", "begin_ns_there", "end_ns")
+    pings = [Ping(t0=a, t1=b, t2=c, t3=d) for a, b, c, d in times.iter_rows()]
+    return [ping for ping in pings if offset(ping).bound >= 0]
