@@ -76,6 +76,18 @@ def rank_rows(draw: st.DrawFn, made: Handmade, number: int, rank: int, incarnati
     if draw(st.booleans()):
         made.fingerprint(number, "parameter_hash", draw(st.sampled_from("ab")), step=draw(st.integers(0, 2)), **where)
     if draw(st.booleans()):
+        made.fingerprint(number, "random_hash", draw(st.sampled_from("ab")), step=draw(st.integers(0, 2)), **where)
+        made.fingerprint(
+            number, "denominator", draw(st.sampled_from([0.0, 4.0, 8.0])), step=draw(st.integers(0, 2)), **where
+        )
+        made.fingerprint(number, "random_layers", draw(st.integers(0, 1)), **where)
+    for parameter in draw(st.lists(st.sampled_from("wb"), unique=True)):
+        sums = draw(st.lists(st.sampled_from([0.0, 1.0, 1.5, math.nan, math.inf]), max_size=3))
+        norm = draw(st.sampled_from([None, 0.0, 1.0, math.nan]))
+        made.rows["gradients"].append(
+            (number, rank, incarnation, draw(st.integers(0, 1)), parameter, len(sums), "float32", norm, sums)
+        )
+    if draw(st.booleans()):
         kind = draw(st.sampled_from(["worker_start", "checkpoint_load", "checkpoint_save", "evaluation"]))
         made.event(number, kind, draw(SECONDS), duration_s=draw(st.sampled_from([None, 1.0])), **where)
 

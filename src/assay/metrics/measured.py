@@ -40,6 +40,8 @@ class Measured:
     state: str  # complete | interrupted | failed
     sealed: bool
     tables: Mapping[str, pl.DataFrame] = field(repr=False)
+    # What others worked out of this record once, as `cached_property` keeps what is worked out here.
+    kept: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def table(self, name: str) -> pl.DataFrame:
         """A raw table."""

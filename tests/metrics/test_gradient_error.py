@@ -1,0 +1,97 @@
+"""gradient_error: the largest relative error of a parameter against one worker; or the reason why nothing is compared."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from assay.metrics.estimate import Absent, Estimate, Value
+from assay.metrics.gradient_error import METRIC
+from assay.spec.experiment import Scaling
+from tests.handmade import Handmade
+from tests.metrics.gradients_made import Named, add
+
+RIGHT: Named = {"w": [3.0, 4.0], "b": [0.5]}
+OTHER: Named = {"w": [3.0, 4.5], "b": [0.5]}  # 0.5 of 5
+
+
+def value(made: Handmade, name: str = "workers=2") -> Value:
+    return METRIC.compute(made.measured(), {})[name]
+
+
+def reason(alone: dict[str, Any], two: dict[str, Any], **asked: Any) -> str:
+    made = Handmade(levels=(1, 2), blocks=1, **asked)
+    add(made, [RIGHT], **alone)
+    add(made, [RIGHT, RIGHT], **two)
+    found = value(made)
+    assert isinstance(found, Absent), found
+    return found.detail
+
+
+def test_the_worst_parameter_of_the_worst_block_is_the_value() -> None:
+    made = Handmade(levels=(1, 2), blocks=2)
+    for block in range(2):
+        add(made, [RIGHT], block=block)
+        add(made, [OTHER, OTHER] if block else [RIGHT, RIGHT], block=block)
+    found = value(made)
+    assert isinstance(found, Estimate)
+    assert found.value == found.low == found.high == pytest.approx(0.1, rel=1e-15)
+    assert "w, of 2 parameters, in float64, first step, launch 3 against launch 2" in found.method
+    assert isinstance(value(made, "workers=1"), Absent)
+
+
+def test_the_coarser_precision_of_both_sides_counts() -> None:
+    made = Handmade(levels=(1, 2), blocks=1)
+    add(made, [RIGHT], precision="float64")
+    add(made, [OTHER, OTHER], precision="bfloat16")
+    found = value(made)
+    assert isinstance(found, Estimate)
+    assert "in bfloat16" in found.method
+
+
+def test_a_parameter_without_a_gradient_counts_as_zero() -> None:
+    made = Handmade(levels=(1, 2), blocks=1)
+    add(made, [RIGHT])
+    add(made, [{"w": [3.0, 4.0], "b": []}] * 2)
+    found = value(made)
+    assert isinstance(found, Estimate)
+    assert found.value == 1.0
+
+
+def test_what_is_not_comparable_says_why() -> None:
+    assert "other parameters" in reason({"start": "a"}, {"start": "b"})
+    assert "not hashed" in reason({}, {"start": ""})
+    assert "other samples" in reason({"ids": range(8)}, {"ids": range(1, 9)})
+    assert "of another step" in reason({}, {"step": 1})
+    assert "another number of items" in reason({"ids": None}, {"ids": None, "items": 16.0})
+    assert "call probe.samples" in reason({"ids": None}, {"ids": None}, scaling=Scaling(mode="weak"))
+
+
+def test_without_one_worker_or_without_gradients_there_is_nothing() -> None:
+    made = Handmade(levels=(2, 4), blocks=1)
+    add(made, [RIGHT, RIGHT])
+    alone, none = value(made), value(made, "workers=4")
+    assert isinstance(alone, Absent)
+    assert "no launch of one worker" in alone.detail
+    assert isinstance(none, Absent)
+    assert "probe.watch" in none.detail
+
+
+def test_a_rank_without_gradients_is_said() -> None:
+    made = Handmade(levels=(1, 2), blocks=1)
+    add(made, [RIGHT])
+    add(made, [RIGHT, {}])
+    found = value(made)
+    assert isinstance(found, Absent)
+    assert "only 1 of 2 ranks" in found.detail
+
+
+def test_a_later_incarnation_is_no_first_step() -> None:
+    made = Handmade(levels=(1, 2), blocks=1)
+    add(made, [RIGHT])
+    number = add(made, [RIGHT, RIGHT])
+    made.rows["gradients"].append((number, 0, 1, 0, "w", 2, "float64", 9.0, [9.0, 0.0]))
+    found = value(made)
+    assert isinstance(found, Estimate)
+    assert found.value == 0.0

@@ -1,0 +1,62 @@
+"""training_state: random states as declared, optimizer states as the parameters, buffers alike before the first step."""
+
+from __future__ import annotations
+
+import pytest
+
+from assay.verdict.audits.training_state import AUDIT
+from tests.handmade import Handmade
+from tests.verdict.making import good, judged, rules
+
+
+def hashed(what: str, texts: dict[int, tuple[str, str]], *, layers: int = 0, declared: str = "") -> dict[str, str]:
+    """Step -> the hashes of two ranks."""
+    made = Handmade(levels=(1, 2), blocks=1)
+    made.launch(workers=1)
+    number = made.launch(workers=2)
+    for rank in range(2):
+        made.fingerprint(number, "random_layers", layers, rank=rank)
+        if declared:
+            made.fingerprint(number, "random_state", declared, rank=rank)
+        for step, both in texts.items():
+            made.fingerprint(number, "parameter_hash", f"p{step}", rank=rank, step=step)
+            made.fingerprint(number, what, both[rank], rank=rank, step=step)
+    return {finding.rule: finding.severity for finding in AUDIT.examine(made.measured(), {})}
+
+
+EQUAL, APART = {0: ("a", "a"), 1: ("b", "b")}, {0: ("a", "c"), 1: ("b", "d")}
+
+
+@pytest.mark.parametrize(
+    ("states", "layers", "declared", "expected"),
+    [
+        (EQUAL, 1, "different", {"same_random_numbers": "fail"}),
+        (EQUAL, 0, "different", {"same_random_numbers": "fail"}),  # augmentation draws too
+        (EQUAL, 1, "", {"same_random_numbers": "warning"}),
+        (EQUAL, 0, "", {}),
+        (EQUAL, 1, "equal", {}),
+        (APART, 1, "equal", {"random_numbers_differ": "fail"}),
+        (APART, 1, "different", {}),
+        (APART, 1, "", {}),
+        ({0: ("a", "a"), 1: ("a", "a")}, 1, "", {}),  # nothing is drawn from this generator
+    ],
+)
+def test_random_states_are_judged_by_what_is_declared(
+    states: dict[int, tuple[str, str]], layers: int, declared: str, expected: dict[str, str]
+) -> None:
+    assert hashed("random_hash", states, layers=layers, declared=declared) == expected
+
+
+def test_an_optimizer_that_differs_while_parameters_agree_is_a_warning() -> None:
+    assert hashed("optimizer_hash", {1: ("a", "b")}) == {"optimizer_states_differ": "warning"}
+    assert hashed("optimizer_hash", {1: ("a", "a")}) == {}
+    assert hashed("optimizer_shard_hash", {1: ("a", "b")}) == {}, "every rank has its own part"
+
+
+def test_buffers_may_differ_after_a_step_and_not_before() -> None:
+    assert hashed("buffer_hash", {0: ("a", "b")}) == {"buffers_differ_at_start": "warning"}
+    assert hashed("buffer_hash", {0: ("a", "a"), 1: ("b", "c")}) == {}
+
+
+def test_a_good_record_has_none() -> None:
+    assert not rules(judged(good())).keys() & {"same_random_numbers", "optimizer_states_differ"}
