@@ -27,6 +27,7 @@ from assay.instruments._groups import Calls, covered
 from assay.instruments._outermost import Outermost
 from assay.instruments._phases import FORWARD, NAMES, HostPhases
 from assay.instruments._recorder import Recorder
+from assay.instruments._sources import Source, Sources
 from assay.instruments._waits import BETWEEN, Waits
 
 
@@ -38,7 +39,7 @@ class Fetched:
     ns: int
     items: float | None
     ids: list[int] | None
-    epoch: int
+    source: Source | None
     counted: bool  # whether the wait is part of the step's data time
 
 
@@ -49,6 +50,7 @@ class Attached:
         self._torch, self._recorder, self._now = torch, recorder, now
         self.inside = False  # a forward or backward pass: what is called in it is part of it
         self.outermost = Outermost(torch, self)
+        self.sources = Sources(torch)
         self._own_ns = 0  # what measuring took, of the step under way
         self._own: deque[int] = deque(maxlen=1024)  # and of steps before it
         self._begun = False
@@ -112,26 +114,32 @@ class Attached:
             now = self._now()
         self._asked = now
 
-    def got(self, iterator: int, batch: Any, ids: list[int] | None, epoch: int) -> None:
+    def got(self, iterator: Any, batch: Any) -> None:
         """It is here."""
         if self._asked is None:
             return
         begin, self._asked = self._asked, None
-        one = Fetched(begin, self._now() - begin, _values.batch_items(batch), ids, epoch, self._evaluating is None)
+        ns = self._now() - begin
+        source: Source | None = getattr(iterator, "_assay_source", None)
+        ids = source.ids.popleft() if source is not None and source.ids else None
+        one = Fetched(begin, ns, _values.batch_items(batch), ids, source, self._evaluating is None)
         if one.counted:
-            self._recorder.waited(one.ns)
-        self._waiting.setdefault(iterator, deque()).append(one)
-        self._refresh(iterator)
+            self._recorder.waited(ns)
+        self._waiting.setdefault(id(iterator), deque()).append(one)
+        self._refresh(id(iterator))
 
-    def ran_out(self, iterator: int) -> None:
+    def ran_out(self, iterator: Any) -> None:
         """There is none: an epoch has ended. A batch that was asked for ahead may still be worked on."""
         if self._asked is not None and self._evaluating is None:
             self._recorder.waited(self._now() - self._asked)
         self._asked = None
-        if self._waiting.get(iterator):
-            self._refresh(iterator)
+        source = getattr(iterator, "_assay_source", None)
+        if source is not None:
+            self.sources.ended(source, self._recorder)
+        if self._waiting.get(id(iterator)):
+            self._refresh(id(iterator))
         else:
-            self._waiting.pop(iterator, None)
+            self._waiting.pop(id(iterator), None)
 
     def _evaluated(self, now: int) -> None:
         """What was looked at was not trained on: it was an evaluation, from when its batch was asked for."""
@@ -196,7 +204,8 @@ class Attached:
         for one in (*self._looked, *self._take()):
             if not one.counted and one.begin >= end:
                 recorder.waited(one.ns)
-            recorder.fed(one.items, one.epoch, one.ids)
+            epoch = None if one.source is None or one.ids is None else self.sources.used(one.source)
+            recorder.fed(one.items, epoch, one.ids)
         self._looked, self._looked_ns, self._passed = [], 0, True
         if not self._watched and module is not None and any(True for _ in module.parameters()):
             self._watched = True

@@ -17,10 +17,8 @@ from __future__ import annotations
 import functools
 import importlib
 import threading
-from collections import deque
 from collections.abc import Callable
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from assay.instruments import _groups
 from assay.instruments._attached import Attached
@@ -51,20 +49,18 @@ def _replace(owner: Any, name: str, make: Callable[[Any], Any]) -> Undo:
 
 def _loaders(torch: Any, attached: Attached) -> list[Undo]:
     iterators = torch.utils.data.dataloader._BaseDataLoaderIter
-    return [*_epochs(torch, attached, iterators), *_batches(attached, iterators)]
+    return [*_epochs(attached, iterators), *_batches(attached, iterators)]
 
 
-def _epochs(torch: Any, attached: Attached, iterators: Any) -> list[Undo]:
-    """Which epoch of its loader an iterator is, and whether its indices are samples."""
-    epochs: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
+def _epochs(attached: Attached, iterators: Any) -> list[Undo]:
+    """What an iterator reads: which epoch of which data, and whether its indices are samples."""
 
-    def count(iterator: Any, loader: Any) -> None:
-        epochs[loader] = iterator._assay_epoch = epochs.get(loader, -1) + 1
-        iterator._assay_ids = deque() if _tells_ids(torch, loader) else None
+    def opened(iterator: Any, loader: Any) -> None:
+        iterator._assay_source = attached.sources.opened(loader)
 
     def init(original: Any) -> Any:
         def __init__(self: Any, loader: Any, *arguments: Any, **words: Any) -> None:
-            attached.shielded(count, self, loader)
+            attached.shielded(opened, self, loader)
             attached.outermost.look_again()
             original(self, loader, *arguments, **words)
 
@@ -73,7 +69,7 @@ def _epochs(torch: Any, attached: Attached, iterators: Any) -> list[Undo]:
     def reset(original: Any) -> Any:
         def _reset(self: Any, loader: Any, first_iter: bool = False) -> Any:
             if not first_iter:  # the same helpers go on with another epoch
-                attached.shielded(count, self, loader)
+                attached.shielded(opened, self, loader)
             return original(self, loader, first_iter)
 
         return _reset
@@ -88,8 +84,9 @@ def _batches(attached: Attached, iterators: Any) -> list[Undo]:
     def next_index(original: Any) -> Any:
         def _next_index(self: Any) -> Any:
             index = original(self)
-            if getattr(self, "_assay_ids", None) is not None:
-                self._assay_ids.append(index)
+            source = getattr(self, "_assay_source", None)
+            if source is not None and source.tells:
+                source.ids.append(index)
             return index
 
         return _next_index
@@ -102,30 +99,14 @@ def _batches(attached: Attached, iterators: Any) -> list[Undo]:
             try:
                 batch = original(self)
             except StopIteration:
-                attached.shielded(attached.ran_out, id(self))
+                attached.shielded(attached.ran_out, self)
                 raise
-            ids = getattr(self, "_assay_ids", None)
-            own = ids.popleft() if ids else None
-            attached.shielded(attached.got, id(self), batch, own, getattr(self, "_assay_epoch", 0))
+            attached.shielded(attached.got, self, batch)
             return batch
 
         return __next__
 
     return [_replace(iterators, "_next_index", next_index), _replace(iterators, "__next__", following)]
-
-
-def _tells_ids(torch: Any, loader: Any) -> bool:
-    """Whether the batches' indices name samples, each of which an epoch should use once."""
-    data = torch.utils.data
-    sampler: Any = getattr(loader, "sampler", None)
-    if type(sampler) is data.RandomSampler and sampler.replacement:
-        return False
-    own = (data.SequentialSampler, data.RandomSampler, data.distributed.DistributedSampler)
-    return (
-        type(sampler) in own
-        and type(getattr(loader, "batch_sampler", None)) is data.BatchSampler
-        and getattr(loader, "in_order", True)
-    )
 
 
 # ---- passes ------------------------------------------------------------------------------------------------------------

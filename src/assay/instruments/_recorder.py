@@ -167,13 +167,13 @@ class Recorder(Probe):
         """So much longer for data."""
         self._data = (self._data or 0) + ns
 
-    def fed(self, items: float | None, epoch: int, ids: list[int] | None = None) -> None:
-        """A batch of this epoch is worked on in the step under way."""
-        self._epoch = epoch
+    def fed(self, items: float | None, epoch: int | None = None, ids: list[int] | None = None) -> None:
+        """A batch is worked on in the step under way; with its samples, where it has an epoch."""
         self._batches += 1
         if items is not None:
             self._items = (self._items or 0.0) + items
-        if ids is not None:
+        if epoch is not None and ids is not None:
+            self._epoch = epoch
             self._append("samples", (*self._key, epoch, self._step, ids))
 
     def lost(self, loss: Any) -> None:

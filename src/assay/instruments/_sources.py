@@ -1,0 +1,101 @@
+"""Which samples does a batch of an unmodified script hold, and of which epoch of which data?
+
+A loader's indices name samples where its sampler gives each of them once: torch's own sequential, random and distributed samplers
+over the whole data set, batched in order.  An epoch is one iteration over a data set, by whichever loader; so two loaders over the
+same data, or a loader made anew for each epoch, use no sample twice.
+The ledger is about one data set: the first that is trained on.  Another one of the same size takes its place once it was read to
+its end (data made anew for each epoch); batches of any other are no part of the ledger, for its numbers name other samples.
+The size of the data set is told when an epoch was read to its end: a script that always leaves its loop early never wanted it all.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sized
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from assay.instruments._recorder import Recorder
+
+Key = tuple[int, int | None]
+
+
+@dataclass(slots=True)
+class Source:
+    """What an iterator reads: a data set, in one of its epochs."""
+
+    key: Key
+    epoch: int
+    tells: bool  # whether its indices name samples
+    ids: deque[Any] = field(default_factory=deque)  # asked for by helpers ahead of the batches, in their order
+
+    @property
+    def size(self) -> int | None:
+        """Samples of an epoch."""
+        return self.key[1]
+
+
+class Sources:
+    """The data sets of this process, and which of them the ledger is about."""
+
+    def __init__(self, torch: Any) -> None:
+        self._torch = torch
+        self._epochs: dict[Key, int] = {}
+        self._key: Key | None = None  # of the ledger
+        self._shift = self._last = 0  # epochs of data sets that it was about before; the last epoch told
+        self._read = False  # to its end, and not begun again
+        self._told = False
+
+    def opened(self, loader: Any) -> Source:
+        """Somebody iterates over a loader."""
+        key = (id(loader.dataset), _size(loader.dataset))
+        epoch = self._epochs[key] = self._epochs.get(key, -1) + 1
+        return Source(key, epoch, key[1] is not None and tells_ids(self._torch, loader))
+
+    def used(self, source: Source) -> int | None:
+        """The epoch of the ledger that a batch of this source belongs to; None where it is no part of it."""
+        if not source.tells:
+            return None
+        if self._key is None:
+            self._key = source.key
+        elif source.key != self._key:
+            if not self._read or source.size != self._key[1]:
+                return None
+            self._key, self._shift = source.key, self._last + 1 - source.epoch
+        self._read = False
+        self._last = max(self._last, source.epoch + self._shift)
+        return source.epoch + self._shift
+
+    def ended(self, source: Source, recorder: Recorder) -> None:
+        """It was read to its end."""
+        if source.key != self._key:
+            return
+        self._read = True
+        if not self._told and source.size is not None:
+            self._told = True
+            recorder.dataset(source.size)
+
+
+def _size(dataset: Any) -> int | None:
+    try:
+        return len(dataset) if isinstance(dataset, Sized) else None
+    except Exception:  # whatever a script's own __len__ does, the loader does without it
+        return None
+
+
+def tells_ids(torch: Any, loader: Any) -> bool:
+    """Whether the batches' indices name samples, each of which an epoch should use once."""
+    data = torch.utils.data
+    if type(loader).__module__.partition(".")[0] == "torchdata":  # goes on in the middle of an epoch
+        return False
+    sampler: Any = getattr(loader, "sampler", None)
+    if type(getattr(loader, "batch_sampler", None)) is not data.BatchSampler or not getattr(loader, "in_order", True):
+        return False
+    if type(sampler) is data.distributed.DistributedSampler:
+        return len(sampler.dataset) == len(loader.dataset)
+    if type(sampler) is data.RandomSampler and (sampler.replacement or sampler.num_samples != len(loader.dataset)):
+        return False
+    return type(sampler) in (data.SequentialSampler, data.RandomSampler) and len(sampler.data_source) == len(
+        loader.dataset
+    )
