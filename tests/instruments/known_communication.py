@@ -1,4 +1,4 @@
-"""Trainings whose exposed communication is known beforehand: python -m tests.instruments.known_communication CLOCK COMPUTE_MS,COMM_MS ...
+"""Trainings whose exposed communication is known beforehand: python -m tests.instruments.known_communication CLOCK BLOCKS COMPUTE_MS,COMM_MS ...
 
 Each of four layers computes its gradient for a known time, and each gradient is a bucket whose all_reduce is under way for a known
 time, one after the other.  So the last all_reduce ends at a known moment after the last gradient: that is the truth, noted by those who
@@ -29,9 +29,9 @@ from assay.record.tables import TABLES
 from tests.builders import frame
 from tests.handmade import Handmade
 
-LAYERS, STEPS, SETTLED, WIDTH = 4, 14, 4, 512
+LAYERS, STEPS, SETTLED, WIDTH = 4, 14, 4, 64  # small weights: putting gradients into buckets takes no time to speak of
 DATA_S, FORWARD_S, OPTIMIZER_S = 0.004, 0.001, 0.002  # waiting for a batch, a layer's forward pass, an optimizer's step
-WARM, BLOCKS = 6, 3  # of the training in turns
+WARM = 6  # steps of the training in turns before it takes turns; BLOCKS without synchronising follow
 REGIMES = {
     "hidden": (8.0, 2.0),
     "partial": (6.0, 8.0),
@@ -50,8 +50,8 @@ def truth(compute: float, comm: float) -> float:
 # ---- making (in a process of its own, for torch) -----------------------------------------------------------------------
 
 
-def main(clock: str, regimes: list[tuple[float, float]]) -> list[dict[str, Any]]:
-    """What was recorded of each regime, and the truth of each step of its first training in ms."""
+def main(clock: str, blocks: int, regimes: list[tuple[float, float]]) -> list[dict[str, Any]]:
+    """What was recorded of each regime, and the truth of each step of both of its trainings in ms."""
     import torch
     import torch.distributed as dist
 
@@ -59,27 +59,27 @@ def main(clock: str, regimes: list[tuple[float, float]]) -> list[dict[str, Any]]
     sys.setswitchinterval(1e-4)
     with tempfile.TemporaryDirectory() as folder:
         dist.init_process_group("gloo", store=dist.FileStore(f"{folder}/store", 1), rank=0, world_size=1)
-        return [_regime(torch, clock, compute / 1e3, comm / 1e3) for compute, comm in regimes]
+        return [_regime(torch, clock, blocks, compute / 1e3, comm / 1e3) for compute, comm in regimes]
 
 
-def _regime(torch: Any, clock: str, compute_s: float, comm_s: float) -> dict[str, Any]:
+def _regime(torch: Any, clock: str, blocks: int, compute_s: float, comm_s: float) -> dict[str, Any]:
     from assay.instruments import _differencing
 
-    _differencing.WARM, _differencing.MOST, _differencing.REPLAYS = WARM, BLOCKS, 0  # type: ignore[misc]
-    turns = WARM + 2 * BLOCKS * _differencing.LENGTH
+    _differencing.WARM, _differencing.MOST, _differencing.REPLAYS = WARM, blocks, 0  # type: ignore[misc]
+    turns = WARM + 2 * blocks * _differencing.LENGTH
     rows: list[Any] = []
-    truths: list[list[float]] = []
-    for launch, steps in ((0, STEPS), (1, turns)):
+    truths: list[list[Known]] = []
+    for launch, steps in ((0, STEPS if blocks < 4 else 3 * STEPS), (1, turns)):
         time_ = Made(torch, comm_s) if clock == "made" else Real(torch, comm_s)
         recorded, known = _training(torch, time_, compute_s, steps, launch)
         rows += recorded
         truths.append(known)
-    return {"rows": rows, "truth_ms": truths[0]}
+    return {"rows": rows, "truth_ms": truths}
 
 
 def _training(
     torch: Any, clock: Made | Real, compute_s: float, steps: int, launch: int
-) -> tuple[list[Any], list[float]]:
+) -> tuple[list[Any], list[Known]]:
     from assay.instruments import _differencing, _groups, _hooks
     from assay.instruments._attached import Attached
     from assay.instruments._recorder import Recorder
@@ -97,7 +97,7 @@ def _training(
         _differencing.install(torch, attached, recorder, undo)
     group = _groups.timed_group(torch, _slow_group(torch, clock), attached.calls)
     model = torch.nn.parallel.DistributedDataParallel(
-        _model(torch, clock, compute_s), process_group=group, bucket_cap_mb=0.5
+        _model(torch, clock, compute_s), process_group=group, bucket_cap_mb=0.01
     )
     optimizer = _optimizer(torch, clock)(model.parameters(), lr=1e-3)
     known = []
@@ -105,7 +105,7 @@ def _training(
         optimizer.zero_grad()
         model(batch).sum().backward()
         optimizer.step()
-        known.append((clock.communicated - clock.computed) / 1e6)
+        known.append(clock.noted())
     assert recorder.active, "a hook failed"
     attached.close()
     recorder.close()
@@ -115,6 +115,9 @@ def _training(
     return sink.rows, known
 
 
+Known = tuple[
+    float, float
+]  # of a step, in ms: from the last gradient to the end of the last all_reduce; from the first's begin to it
 KEPT: list[Any] = []  # a reducer that is taken apart waits for its group
 
 
@@ -124,6 +127,7 @@ class Made:
     def __init__(self, torch: Any, comm_s: float) -> None:
         self.torch, self.comm = torch, round(comm_s * 1e9)
         self.ns = 10**12
+        self.begun: int | None = None
         self.computed = self.communicated = self.free = 0
         self.pending: deque[tuple[int, Any, Any]] = deque()
         self.asked_for_the_end = False
@@ -131,6 +135,11 @@ class Made:
     def now(self) -> int:
         """Nanoseconds."""
         return self.ns
+
+    def noted(self) -> Known:
+        """Of the step that ends."""
+        begun, self.begun = self.begun, None
+        return _known(begun, self.computed, self.communicated)
 
     def spend(self, seconds: float) -> None:
         """So long something else is done."""
@@ -141,6 +150,7 @@ class Made:
         if not self.asked_for_the_end:
             self.asked_for_the_end = True
             self.torch.autograd.Variable._execution_engine.queue_callback(self.wait)
+            self.begun = self.ns
         self.spend(seconds)
         self.computed = self.communicated = self.ns
 
@@ -171,9 +181,15 @@ class Real:
 
     def __init__(self, _: Any, comm_s: float) -> None:
         self.comm_s = comm_s
+        self.begun: int | None = None
         self.computed = self.communicated = 0
         self.asked = SimpleQueue[tuple[Any, Any]]()
         threading.Thread(target=self.work, daemon=True).start()
+
+    def noted(self) -> Known:
+        """Of the step that ends."""
+        begun, self.begun = self.begun, None
+        return _known(begun, self.computed, self.communicated)
 
     def spend(self, seconds: float) -> None:
         """So long something else is done."""
@@ -181,6 +197,7 @@ class Real:
 
     def compute(self, seconds: float) -> None:
         """A gradient."""
+        self.begun = self.begun or self.now()
         time.sleep(seconds)
         self.computed = time.monotonic_ns()
 
@@ -195,6 +212,11 @@ class Real:
             time.sleep(self.comm_s)
             self.communicated = time.monotonic_ns()
             future.set_result(tensors)
+
+
+def _known(begun: int | None, computed: int, communicated: int) -> Known:
+    assert begun is not None
+    return (communicated - computed) / 1e6, (max(computed, communicated) - begun) / 1e6
 
 
 def _model(torch: Any, clock: Made | Real, seconds: float) -> Any:
@@ -296,9 +318,21 @@ def record(found: Mapping[str, Any]) -> Any:
     return made.measured()
 
 
-def truth_ms(found: Mapping[str, Any]) -> float:
-    """What those who made it noted: the median over the steps after the first, in which buckets are put together anew."""
-    return float(median(found["truth_ms"][SETTLED:]))
+def truth_ms(found: Mapping[str, Any], way: str = "group") -> float:
+    """What those who made it noted, of the steps after the first, in which buckets are put together anew: the median from the last
+    gradient to the end of the last all_reduce; of steps in turn how much later that end came than without any all_reduce."""
+    if way != "unsynchronised":
+        return float(median(tail for tail, _ in found["truth_ms"][0][SETTLED:]))
+    free = {
+        row[3]
+        for table, row in found["rows"]
+        if table == "communication" and row[0] == 1 and row[4] == "unsynchronised"
+    }
+    spans: dict[bool, list[float]] = {True: [], False: []}
+    for step, (_, span) in enumerate(found["truth_ms"][1]):
+        if step >= SETTLED and ((step in free) == (step - 1 in free)):  # the first of a block pays for the change
+            spans[step in free].append(span)
+    return median(spans[False]) - median(spans[True])
 
 
 def steps_of(found: Mapping[str, Any], launch: int = 0) -> list[dict[str, Any]]:
@@ -334,6 +368,6 @@ def right(value_ms: float, true_ms: float) -> bool:
 if __name__ == "__main__":
     import os
 
-    pairs = [word.split(",") for word in sys.argv[2:]]
-    print(json.dumps(main(sys.argv[1], [(float(a), float(b)) for a, b in pairs])), flush=True)
+    pairs = [word.split(",") for word in sys.argv[3:]]
+    print(json.dumps(main(sys.argv[1], int(sys.argv[2]), [(float(a), float(b)) for a, b in pairs])), flush=True)
     os._exit(0)  # a thread that waits for the next all_reduce never ends

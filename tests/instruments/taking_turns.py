@@ -1,0 +1,83 @@
+"""Trainings of two ranks whose synchronising takes turns: torchrun -m tests.instruments.taking_turns FOLDER
+
+plain    as every tutorial has it
+flags    gradient accumulation that sets DDP's flag itself, before every forward pass, as nanoGPT does
+Of each a rank leaves what was recorded, its weights before and after, and DDP's flag.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from assay.instruments import _differencing, _hooks
+from assay.instruments._attached import Attached
+from assay.instruments._recorder import Recorder
+from assay.instruments._sink import Identity, MemorySink
+
+STEPS = _differencing.WARM + 3 * _differencing.LENGTH + 1
+KEPT: list[Any] = []
+
+
+def plain(model: Any, optimizer: Any, batches: Any) -> None:
+    """One batch a step."""
+    for batch in batches:
+        optimizer.zero_grad()
+        model(batch).square().mean().backward()
+        optimizer.step()
+
+
+def flags(model: Any, optimizer: Any, batches: Any) -> None:
+    """Two micro steps of one batch each; only the last synchronises."""
+    for batch in batches:
+        for micro in range(2):
+            model.require_backward_grad_sync = micro == 1
+            model(batch).square().mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+def main(folder: Path) -> None:
+    torch.set_num_threads(1)
+    torch.distributed.init_process_group("gloo")
+    rank = torch.distributed.get_rank()
+    for kind in (plain, flags):
+        left = trained(kind, rank)
+        (folder / f"{kind.__name__}.{rank}").write_text(json.dumps(left, default=list))
+    torch.distributed.barrier()
+    sys.stdout.flush()
+    os._exit(0)
+
+
+def trained(kind: Any, rank: int) -> dict[str, Any]:
+    torch.manual_seed(0)
+    undo: list[Any] = []
+    sink = MemorySink()
+    recorder = Recorder(Identity(launch=0, rank=rank, workers=2, incarnation=0, seed=0, host="here"), sink)
+    attached = Attached(torch, recorder)
+    _hooks.install(torch, attached, undo)
+    _differencing.install(torch, attached, recorder, undo)
+    inner = torch.nn.Sequential(torch.nn.Linear(64, 256), torch.nn.BatchNorm1d(256), torch.nn.Linear(256, 64))
+    model = torch.nn.parallel.DistributedDataParallel(inner, bucket_cap_mb=0.05)
+    forward = torch.nn.parallel.DistributedDataParallel.forward
+    KEPT.append(model)
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    batches = torch.utils.data.DataLoader(torch.randn(8 * STEPS, 64) + rank, batch_size=8)
+    kind(model, optimizer, batches)
+    attached.close()
+    recorder.close()
+    while undo:
+        undo.pop()()
+    return {
+        "rows": sink.rows, "weights": [round(float(p.double().sum()), 12) for p in model.parameters()],
+        "flag": model.require_backward_grad_sync, "taken_out": torch.nn.parallel.DistributedDataParallel.forward is not forward,
+    }  # fmt: skip
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
