@@ -103,7 +103,8 @@ def _as_text(found: Tuned, work: str) -> str:
         width = min(shutil.get_terminal_size().columns, WIDEST)
         view = build(found.final, found.sides[0].judgement.metrics, work)
         lines += ["Last round, which alone decides", "", render(view, width=width, colour=colour)]
-    return "\n".join([*lines, found.sentence[0].upper() + found.sentence[1:] + "."]) + "\n"
+    sentence = found.sentence.rstrip(".")
+    return "\n".join([*lines, sentence[0].upper() + sentence[1:] + "."]) + "\n"
 
 
 def _round(place: int, found: Round) -> list[str]:
@@ -124,7 +125,11 @@ def _standing(one: Standing) -> str:
     if one.out:
         return f"out: {one.out}"
     gain = "?" if one.gain is None else given(one.gain, 3)
-    interval = "" if one.low is None or one.high is None else f" [{given(one.low, 3)}, {given(one.high, 3)}]"
+    interval = (
+        ""
+        if one.low is None or one.high is None or one.high == float("inf")
+        else f" [{given(one.low, 3)}, {given(one.high, 3)}]"
+    )
     return f"{gain}{interval} times as good, {'goes on' if one.goes_on else 'goes out'}"
 
 

@@ -193,7 +193,11 @@ def _round(
     print(f"tune: {told}", file=sys.stderr, flush=True)
     sides = _measured(experiment, arms, blocks, place, folder, root, show)
     changes = [_against_today(experiment, tune, sides[0], side) for side in sides[1:]]
-    gains = {number: gain for number, (gain, _, _, out, _) in enumerate(changes, 1) if gain is not None and not out}
+    gains = {
+        number: gain
+        for number, (gain, _, high, out, _) in enumerate(changes, 1)
+        if gain is not None and not out and (high is None or high >= 1.0)  # what is shown to be worse goes out
+    }
     best = set(survivors(gains, tune.keep))
     metric = next((name for *_, name in changes if name), "")
     standings = [Standing(
