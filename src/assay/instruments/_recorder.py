@@ -28,7 +28,7 @@ from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import Any, Concatenate, ParamSpec, Self
 
-from assay.instruments import _first_gradients, _model, _values, clock_pings, gradients
+from assay.instruments import _first_gradients, _memory, _model, _values, clock_pings, gradients
 from assay.instruments._cuda import CudaPhases, Later, uses_cuda
 from assay.instruments._inactive import Batch, PhaseName, Probe, RandomState
 from assay.instruments._marks import Pause, Steps
@@ -516,9 +516,17 @@ class Recorder(Probe):
         if flushed is not None:
             self._cost("flush_cpu", flushed, "ns")
         self._cost("hash_total", self._hash_ns, "ns")
+        self._tell_memory()
         self._event("worker_end", self._now(), step=self._step, detail={"error": error} if error else {})
         self._last_look()
         self._stop()
+
+    def _tell_memory(self) -> None:
+        """The most that this rank needed of the host and of its devices."""
+        launch, host, now = self._key[0], self._identity.host, self._now()
+        for device, counter, most in _memory.peaks(sys.modules.get("torch")):
+            row = (launch, now, host, f"rank-{self.rank}/{device}", counter, float(most), "B", "self")
+            self._append("telemetry", row)
 
     def _stop(self) -> None:
         self.active = False

@@ -9,7 +9,7 @@ ORDER: Final = (
     "speedup", "efficiency", "step_time", "step_time_p50", "step_time_p95", "step_time_p99", "step_autocorrelation",
     "throughput", "wall_time", "speedup_wall", "serial_fraction", "amdahl_ceiling",
     "usl_contention", "usl_coherency", "usl_peak", "scaled_speedup", "held_out_error", "karp_flatt",
-    "data_time", "forward_time", "backward_time", "optimizer_time", "unknown_time",
+    "data_time", "forward_time", "backward_time", "optimizer_time", "unknown_time", "memory_peak", "host_memory_peak",
     "cost", "cost_per_item", "items_per_dollar", "cost_per_step", "cost_per_effective_work", "cost_total", "energy",
     "energy_per_item", "recovery_time", "time_to_detect", "time_to_restart", "time_to_reload", "time_to_recompute",
     "steps_lost", "training_goodput", "training_goodput_fault",

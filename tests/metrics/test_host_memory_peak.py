@@ -1,0 +1,28 @@
+"""host_memory_peak: the largest rank's, of every launch."""
+
+from __future__ import annotations
+
+import pytest
+
+from assay.metrics.estimate import Absent, Estimate
+from assay.metrics.host_memory_peak import METRIC
+from tests.handmade import Handmade
+
+
+def test_the_rank_that_needed_most_counts() -> None:
+    made = Handmade(levels=(2,), blocks=2)
+    for most in (3e9, 4e9):
+        number = made.launch(workers=2)
+        for rank, peak in enumerate((1e9, most)):
+            made.reading(number, f"rank-{rank}", "memory_peak", peak, unit="B", method="self")
+    value = METRIC.compute(made.measured(), {})["workers=2"]
+    assert isinstance(value, Estimate)
+    assert value.launch_values == (3e9, 4e9)
+    assert value.value == pytest.approx((3e9 * 4e9) ** 0.5)
+    assert value.unit == "B"
+
+
+def test_what_nobody_told_is_absent() -> None:
+    made = Handmade(levels=(1,), blocks=1)
+    made.launch(workers=1)
+    assert isinstance(METRIC.compute(made.measured(), {})["workers=1"], Absent)
