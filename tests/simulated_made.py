@@ -1,21 +1,23 @@
-"""Records of simulated clusters, for tests of everything that reads them: made by the runner, loaded, and gone from the disk.
+"""Records of simulated clusters, for tests of everything that reads them: made by the runner, without a disk between.
 
 record(levels=(1, 2, 4), serial=0.05)      a Measured; the same one for the same words
 """
 
 from __future__ import annotations
 
-import tempfile
 from functools import cache
-from pathlib import Path
 from typing import Any
 
-from assay.metrics.measured import Measured, from_record
-from assay.record.reader import open_record
-from assay.runners.base import run
+import polars as pl
+import pyarrow as pa
+
+from assay.metrics.measured import Measured
+from assay.record.tables import TABLES, arrow_schema
 from assay.runners.cluster import Cluster
-from assay.runners.simulated import SCRIPT, arguments
+from assay.runners.simulated import SCRIPT, arguments, batches, cluster_of, row_of, rows_of
 from assay.spec.experiment import Experiment, Factor, Gates, Launches, Noise, Scaling, Workload
+from assay.spec.plan import plan
+from tests.builders import frame
 
 LEVELS = (1, 2, 4, 8, 16)
 TRUTH: dict[str, Any] = {
@@ -41,6 +43,22 @@ def experiment(
 
 @cache
 def record(**words: Any) -> Measured:
-    """What the runner makes of it."""
-    with tempfile.TemporaryDirectory() as folder:
-        return from_record(open_record(run(experiment(**words), root=Path(folder))))
+    """What the runner makes of it, without a disk between."""
+    asked = experiment(**words)
+    made, steps = cluster_of(asked)
+    parts: dict[str, list[pa.RecordBatch]] = {name: [] for name in TABLES}
+    launches, begin = [], 0
+    for number, planned in enumerate(plan(asked)):
+        sweeps = planned.workers == min((level for level in asked.factor.levels if level > 1), default=0)
+        own, end = rows_of(made, steps, planned, number, begin, sweeps=sweeps)
+        for table, columns in own:
+            parts[table] += batches(table, columns)
+        launches.append(tuple(row_of(planned, number, begin, end).values()))
+        begin = end + 1_000_000_000
+    tables = {
+        name: pl.DataFrame(pl.from_arrow(pa.Table.from_batches(several, arrow_schema(name))))
+        for name, several in parts.items()
+    }
+    tables["launches"] = frame("launches", launches)
+    manifest = {"environment": {"before": {}, "after": {}}, "reason": "", "simulated": {}}
+    return Measured(experiment=asked, manifest=manifest, state="complete", sealed=True, tables=tables)

@@ -24,6 +24,10 @@ SURFACE = {
         "--seed --confidence --precision --name --price --price-date --price-source --watts --no-stream --no-verify-tls --search "
         "--goodput --root --dry-run --toml --quiet --json"
     ),
+    "profile": (
+        "EXPERIMENT --workers --seed --name --env --launcher --threads --pin --nodes --node-rank --rendezvous-endpoint "
+        "--rendezvous-id --timeout --wait --warm-up --active --no-memory --tool --root --quiet --json"
+    ),
     "report": "RECORD --format --output --root",  # and one flag for each report
     "reproduce": "RECORD --against --folder --root --force --dry-run --json --quiet",
     "resume": "RECORD --root --force --quiet --json",
@@ -38,6 +42,10 @@ SURFACE = {
         "--quiet --json"
     ),
     "schema": "--keys --claim",
+    "simulate": (
+        "--workers --step-time --serial --alpha --gbps --beta-gbps --gradient --buckets --overlap --jitter --noise --stragglers "
+        "--slowdown --weak --steps --launches --seed --name --root --json"
+    ),
     "time": (
         "--launches --round --trials --warm-up --precision --confidence --timeout --shell --ignore-failure --show-output "
         "--name --root --quiet --json"

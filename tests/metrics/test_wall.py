@@ -99,7 +99,7 @@ def test_a_record_without_collectives_has_no_model() -> None:
     made = Handmade(levels=(1, 2), blocks=1)
     told = wall(made.measured())
     assert isinstance(told, Absent)
-    assert "assay comm" in told.detail
+    assert "workload.attach" in told.detail
 
 
 def test_one_worker_count_is_too_few() -> None:

@@ -45,12 +45,6 @@ def test_it_says_everywhere_that_it_is_simulated(tmp_path: Path) -> None:
         assert found.table(table)["method"].unique().to_list() == ["simulated"]
 
 
-def test_its_verdict_can_never_be_quoted() -> None:
-    verdict = judge(record()).verdict
-    assert verdict.status == "INVALID"
-    assert "simulated, not measured" in verdict.sentence
-
-
 def test_a_replay_of_it_stays_invalid(tmp_path: Path) -> None:
     source = run(experiment(levels=(1, 2), launches=1, steps=3), root=tmp_path)
     again = run(replayed(open_record(source).experiment, source), root=tmp_path)

@@ -134,7 +134,10 @@ def links(found: pl.DataFrame, levels: Sequence[int], wanted: str) -> Links | Ab
             f"the collectives that were seen have too few different sizes to tell latency from bandwidth ({LEAST_SIZES} are needed)"
         )
     )
-    return Absent(reason="not_measured", detail=f"{why}; measure them with: assay comm")
+    return Absent(
+        reason="not_measured",
+        detail=f"{why}; train with at least {LEAST_SIZES} worker counts above one, or with buckets of several sizes",
+    )
 
 
 def _fit(own: pl.DataFrame) -> Affine | None:

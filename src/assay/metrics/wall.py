@@ -208,7 +208,7 @@ def _refusal(measured: Measured, levels: Sequence[int]) -> Absent | None:
     if measured.table("collectives").height == 0:
         return Absent(
             reason="not_measured",
-            detail="no collective was timed, so communication cannot be told from serial work; measure it with: assay comm",
+            detail="no collective was timed, so communication cannot be told from serial work; let assay see the script's collectives (workload.attach)",
         )
     if len(levels) < LEAST_POINTS:
         return Absent(

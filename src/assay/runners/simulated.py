@@ -23,15 +23,13 @@ from assay.record.tables import arrow_schema
 from assay.runners import policy
 from assay.runners.base import LaunchRow, Outcome, RunContext, Runner
 from assay.runners.cluster import Cluster, Simulated, simulate
-from assay.runners.rows import check_written, launch_row, write_launch
+from assay.runners.rows import launch_row, write_launch
 from assay.spec.experiment import Experiment
 from assay.spec.plan import PlannedLaunch
 from assay.units import NS_PER_S
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-    from assay.record.writer import StreamWriter
 
 SCRIPT: Final = "simulated"
 WORDS: Final = "computed by a simulator, not measured"
@@ -145,29 +143,57 @@ def run(context: RunContext) -> Outcome:
 def _launch(
     context: RunContext, cluster: Cluster, steps: int, planned: PlannedLaunch, number: int, begin: int
 ) -> LaunchRow:
-    """One launch from its own stream of random numbers: the same in any order."""
+    """One launch, written."""
+    writer = context.record.writer(number)
+    sweeps = planned.workers == min((level for level in context.experiment.factor.levels if level > 1), default=0)
+    tables, end = rows_of(cluster, steps, planned, number, begin, sweeps=sweeps)
+    for table, columns in tables:
+        for batch in batches(table, columns):
+            writer.append_batch(table, batch)
+    utc = context.clock.utc() + timedelta(seconds=(begin - context.begun_ns) / NS_PER_S)
+    row = row_of(
+        planned,
+        number,
+        begin,
+        end,
+        attempt=policy.attempt_of(planned.slot, context.rows),
+        utc=utc.isoformat(timespec="milliseconds"),
+    )
+    write_launch(writer, row, context.record.path)
+    return row
+
+
+def row_of(planned: PlannedLaunch, number: int, begin: int, end: int, *, attempt: int = 0, utc: str = "") -> LaunchRow:
+    """The row of a simulated launch."""
+    return launch_row(
+        planned, launch=number, attempt=attempt, begin_ns=begin, end_ns=end, begin_utc=utc, status="ok", reason="", exit_code=0,
+        restarts=0, placement=json.dumps({"simulated": WORDS}),
+    )  # fmt: skip
+
+
+def rows_of(
+    cluster: Cluster, steps: int, planned: PlannedLaunch, number: int, begin: int, *, sweeps: bool
+) -> tuple[list[tuple[str, Columns]], int]:
+    """What a launch holds, as columns of tables, and when it ended.
+
+    From its own stream of random numbers, so that it is the same in any order.
+    """
     rng = np.random.default_rng([planned.seed, planned.block, planned.workers])
     made = simulate(cluster, planned.workers, steps, rng)
     ends = begin + np.rint(np.cumsum(made.step) * NS_PER_S).astype(np.int64)
     starts = np.concatenate([[begin], ends[:-1]])
-    writer = context.record.writer(number)
-    _write(writer, "steps", _steps(made, number, planned.workers, starts, ends, weak=cluster.weak))
     end = int(ends[-1])
-    if planned.workers > 1:
-        _write(writer, "communication", _communication(cluster, made, number))
-        _write_calls(writer, cluster, made, number, starts)
-        levels = [level for level in context.experiment.factor.levels if level > 1]
-        if planned.workers == min(levels):
-            end = _write_sweep(writer, cluster, number, planned.workers, end, rng)
-    utc = context.clock.utc() + timedelta(seconds=(begin - context.begun_ns) / NS_PER_S)
-    row = launch_row(
-        planned, launch=number, attempt=policy.attempt_of(planned.slot, context.rows), begin_ns=begin, end_ns=end,
-        begin_utc=utc.isoformat(timespec="milliseconds"), status="ok", reason="", exit_code=0, restarts=0,
-        placement=json.dumps({"simulated": WORDS}),
-    )  # fmt: skip
-    write_launch(writer, row, context.record.path)
-    check_written(writer, context.record.path)
-    return row
+    found = [("steps", _steps(made, number, planned.workers, starts, ends, weak=cluster.weak))]
+    if planned.workers == 1:
+        return found, end
+    found.append(("communication", _communication(cluster, made, number)))
+    kept = min(steps, MOST_CALLS // (planned.workers * cluster.buckets))
+    if kept:
+        found.append(("collectives", _calls(cluster, made, number, starts, kept)))
+    if sweeps:
+        swept = _sweep(cluster, number, planned.workers, end, rng)
+        return [*found, ("collectives", swept)], int(swept["end_ns"].max())
+    return found, end
 
 
 def _by_rank(values: Array) -> NDArray[np.int64]:
@@ -199,48 +225,45 @@ def _communication(cluster: Cluster, made: Simulated, number: int) -> Columns:
     }  # fmt: skip
 
 
-def _write_calls(writer: StreamWriter, cluster: Cluster, made: Simulated, number: int, starts: Any) -> None:
-    """The all-reduces of the last steps: the buckets of a step one after the other, each waiting for the slowest."""
+def _calls(cluster: Cluster, made: Simulated, number: int, starts: NDArray[np.int64], kept: int) -> Columns:
+    """The all-reduces of the last `kept` steps: the buckets of a step one after the other, each waiting for the slowest."""
     (steps, workers), buckets = made.compute.shape, cluster.buckets
+    step, bucket, rank = (axis.ravel() for axis in np.mgrid[steps - kept : steps, :buckets, :workers])
+    entered = np.rint(made.entered[step, rank] * NS_PER_S).astype(np.int64)
     took = (made.sent - made.entered.max(axis=1)) / buckets
-    for step in range(max(0, steps - MOST_CALLS // (workers * buckets)), steps):
-        for bucket in range(buckets):
-            ready = made.entered[step]
-            end = starts[step] + round(float(made.sent[step] - (buckets - 1 - bucket) * took[step]) * NS_PER_S)
-            _write(writer, "collectives", {
-                **_call(number, workers, step * buckets + bucket, round(cluster.gradient / buckets)), "group": "default", "step": step,
-                "phase": "backward", "begin_ns": starts[step] + np.rint(ready * NS_PER_S).astype(np.int64), "end_ns": end,
-            })  # fmt: skip
-
-
-def _write_sweep(
-    writer: StreamWriter, cluster: Cluster, number: int, workers: int, begin: int, rng: np.random.Generator
-) -> int:
-    """All-reduces of many sizes after the last step, as `assay comm` would time them. Gives the end of the last."""
-    now = begin
-    for place, nbytes in enumerate(SWEEP_BYTES * SWEEP_CALLS):
-        alone = replace(cluster, gradient=float(nbytes), buckets=1).transfer_s(workers)
-        luck = np.exp((cluster.jitter + cluster.noise) * rng.standard_normal())
-        end = now + max(1, round(float(alone * luck) * NS_PER_S))
-        _write(writer, "collectives", {
-            **_call(number, workers, place, nbytes), "group": "sweep", "step": None, "phase": "timed", "begin_ns": now, "end_ns": end,
-        })  # fmt: skip
-        now = end
-    return now
-
-
-def _call(number: int, workers: int, call: int, nbytes: int) -> Columns:
+    end = np.rint((made.sent[step] - (buckets - 1 - bucket) * took[step]) * NS_PER_S).astype(np.int64)
     return {
-        "launch": number, "incarnation": 0, "rank": np.arange(workers), "call": call, "op": "all_reduce", "size": workers, "bytes": nbytes,
-        "dtype": "float32", "in_place": 1, "blocked_ns": None, "wrong": None, "fault": None, "method": "simulated",
+        **_call(number, workers, round(cluster.gradient / buckets)), "rank": rank, "call": step * buckets + bucket, "step": step,
+        "group": "default", "phase": "backward", "begin_ns": starts[step] + entered, "end_ns": starts[step] + end,
     }  # fmt: skip
 
 
-def _write(writer: StreamWriter, table: str, columns: Columns) -> None:
-    """Columns as record batches, a piece at a time."""
+def _sweep(cluster: Cluster, number: int, workers: int, begin: int, rng: np.random.Generator) -> Columns:
+    """All-reduces of many sizes after the last step, one after the other, outside of a training."""
+    sizes = np.array(SWEEP_BYTES * SWEEP_CALLS)
+    seconds = [replace(cluster, gradient=float(size), buckets=1).transfer_s(workers) for size in sizes]
+    luck = np.exp((cluster.jitter + cluster.noise) * rng.standard_normal(len(sizes)))
+    ends = begin + np.cumsum(np.maximum(1, np.rint(seconds * luck * NS_PER_S).astype(np.int64)))
+    call, rank = (axis.ravel() for axis in np.mgrid[: len(sizes), :workers])
+    return {
+        **_call(number, workers, 0), "rank": rank, "call": call, "step": None, "group": "sweep", "phase": "timed", "bytes": sizes[call],
+        "begin_ns": np.concatenate([[begin], ends[:-1]])[call], "end_ns": ends[call],
+    }  # fmt: skip
+
+
+def _call(number: int, workers: int, nbytes: int) -> Columns:
+    """What all rows of collectives share."""
+    return {
+        "launch": number, "incarnation": 0, "op": "all_reduce", "size": workers, "bytes": nbytes, "dtype": "float32", "in_place": 1,
+        "blocked_ns": None, "wrong": None, "fault": None, "method": "simulated",
+    }  # fmt: skip
+
+
+def batches(table: str, columns: Columns) -> Iterator[pa.RecordBatch]:
+    """Columns as record batches of the table, a piece at a time."""
     rows = max(len(column) for column in columns.values() if isinstance(column, np.ndarray))
     for begin in range(0, rows, AT_ONCE):
-        writer.append_batch(table, _batch(table, columns, begin, min(AT_ONCE, rows - begin)))
+        yield _batch(table, columns, begin, min(AT_ONCE, rows - begin))
 
 
 def _batch(table: str, columns: Columns, begin: int, rows: int) -> pa.RecordBatch:
