@@ -78,6 +78,13 @@ def firsts(measured: Measured) -> tuple[First, ...]:
 
 def compared(measured: Measured) -> tuple[Compared, ...]:
     """Every launch of several workers, with its difference or the reason why there is none."""
+    if "first_gradients" not in measured.kept:
+        measured.kept["first_gradients"] = _every(measured)
+    found: tuple[Compared, ...] = measured.kept["first_gradients"]
+    return found
+
+
+def _every(measured: Measured) -> tuple[Compared, ...]:
     every = firsts(measured)
     alone = {first.block: first for first in every if first.workers == 1}
     starts, batches = _starts(measured), _batches(measured)

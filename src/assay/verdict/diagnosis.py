@@ -23,11 +23,11 @@ denominators as they should be; what a script tells wrongly.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-import numpy as np
 import polars as pl
 
 from assay.metrics.first_gradients import Compared, First, compared, firsts
@@ -180,7 +180,7 @@ def _unsynchronised(evidence: Evidence, name: str) -> Diagnosis | None:
     apart = _apart(evidence, name)
     for first in evidence.first:
         names = first.apart() if first.configuration == name else ()
-        if names and not averaged_later(evidence, first):
+        if names and not averaged_later(evidence.hashed, first):
             return _unreduced(first, names)
     if apart.height == 0:
         return None
@@ -191,9 +191,9 @@ def _unsynchronised(evidence: Evidence, name: str) -> Diagnosis | None:
     )  # fmt: skip
 
 
-def averaged_later(evidence: Evidence, first: First) -> bool:
+def averaged_later(hashed: pl.DataFrame, first: First) -> bool:
     """Whether the parameters are the same on all ranks after the step: then the optimizer averaged the gradients itself."""
-    after = evidence.hashed.filter((pl.col("launch") == first.launch) & (pl.col("step") > first.step))
+    after = hashed.filter((pl.col("launch") == first.launch) & (pl.col("step") > first.step))
     return after.height > 0 and bool(after.sort("step")["agree"][0])
 
 
@@ -258,6 +258,7 @@ def _same_numbers(rows: pl.DataFrame, severity: Severity, why: str) -> Diagnosis
 def _worst(evidence: Evidence, name: str) -> Compared | None:
     """The launch that is farthest off, if that is more than rounding."""
     known = [one for one in evidence.compared if one.first.configuration == name and one.difference is not None]
+    known = [one for one in known if not (one.first.apart() and averaged_later(evidence.hashed, one.first))]
     if not known:
         return None
     found = max(known, key=lambda one: one.difference.error if one.difference else 0.0)
@@ -266,14 +267,10 @@ def _worst(evidence: Evidence, name: str) -> Compared | None:
 
 def _scaled(evidence: Evidence, name: str) -> Diagnosis | None:
     found = _worst(evidence, name)
-    if found is None or found.difference is None:
+    if found is None or found.difference is None or not is_scaled(found):
         return None
-    least = tolerance(found.precision)
-    near = least.error if least.certain == np.inf else least.certain
     scale = found.difference.scale
-    if not (found.difference.rest <= near and abs(scale - 1.0) > near):
-        return None
-    called = ratio_name(scale, _factors(found), near)
+    called = ratio_name(scale, _factors(found), _near(found))
     return Diagnosis(
         fault="gradient_scaled", layer="gradient", severity="fail",
         evidence=f"the gradient of step {found.first.step} of launch {found.first.launch} is {given(scale, digits=6)} times one worker's"
@@ -281,6 +278,18 @@ def _scaled(evidence: Evidence, name: str) -> Diagnosis | None:
         remedy="average over ranks and batches exactly once: DDP divides by the worker count by itself, and a loss divided by the "
         "number of accumulated batches is not to be averaged again",
     )  # fmt: skip
+
+
+def is_scaled(found: Compared) -> bool:
+    """Whether the gradient is a multiple of the right one, and not it."""
+    difference, near = found.difference, _near(found)
+    return difference is not None and difference.rest <= near and abs(difference.scale - 1.0) > near
+
+
+def _near(found: Compared) -> float:
+    """What a factor, and what it leaves unexplained, may be off by rounding."""
+    known = tolerance(found.precision)
+    return known.error if math.isinf(known.certain) else known.certain
 
 
 def _factors(found: Compared) -> dict[str, float]:

@@ -21,6 +21,7 @@ from assay.verdict.audits.base import Audit
 from assay.verdict.dimensions import dimensions
 from assay.verdict.foreign import unexamined
 from assay.verdict.gates.base import Gate
+from assay.verdict.layers import layers
 from assay.verdict.recommend import admissible, recommend, standing
 from assay.verdict.sentence import sentence
 from assay.verdict.types import Finding, GateResult, Recommendation, Status, Verdict
@@ -47,6 +48,8 @@ def judge(measured: Measured) -> Judgement:
         return Judgement(
             results=results, verdict=collectives.verdict(measured, results, findings, gates), metrics=metrics
         )
+    if measured.subject == "network":
+        return Judgement(results=results, verdict=network.verdict(measured, results, findings, gates), metrics=metrics)
     vector = dimensions(measured, results, findings, gates)
     recommendations = recommend(measured, results, findings, gates)
     status = overall(measured, results, findings, gates, recommendations)
@@ -54,6 +57,7 @@ def judge(measured: Measured) -> Judgement:
         status=status, findings=findings, gates=gates, dimensions=vector, recommendations=recommendations,
         sentence=timing.sentence(measured, results, status, findings) if timing.is_timing(measured)
         else sentence(measured, results, status, findings, gates, recommendations, vector),
+        layers=layers(measured, results, findings),
     )  # fmt: skip
     return Judgement(results=results, verdict=verdict, metrics=metrics)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 # invalid: the record or configuration is inadmissible. fail: the run is admissible and its result is wrong.
@@ -42,6 +42,19 @@ class DimensionResult:
     sentence: str
 
 
+LayerState = Literal["pass", "fail", "not run", "advice"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LayerResult:
+    """One layer of the correctness of a distributed training, on one configuration."""
+
+    layer: str  # ledger, gradient, hashes, trajectory
+    title: str
+    state: LayerState  # advice: what was seen decides nothing
+    sentence: str
+
+
 @dataclass(frozen=True, kw_only=True)
 class Recommendation:
     """A configuration picked for a reason."""
@@ -61,3 +74,4 @@ class Verdict:
     dimensions: Mapping[str, Mapping[str, DimensionResult]]  # configuration -> dimension -> result
     recommendations: tuple[Recommendation, ...]
     sentence: str  # the one that may be quoted
+    layers: Mapping[str, tuple[LayerResult, ...]] = field(default_factory=dict)  # of a training on several workers

@@ -1,0 +1,154 @@
+"""Does a training on several workers still compute what one worker computes?  Four layers, each passed, failed or not run.
+
+    A ledger      every sample used once per epoch, every one with the same weight; exact
+    B gradient    the first gradient against one worker's from the same samples; float64 decides, float32 nearly, less is advice
+    C hashes      parameters, optimizer and random states of the ranks, from step 0 on; exact
+    D trajectory  the last losses against the base's; advice, since equal curves hide wrong gradients (house research, quality, fact 8)
+
+A layer that was not run says what it would have needed.  The named fault is `assay.verdict.diagnosis`'s.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import polars as pl
+
+from assay.metrics.base import Results
+from assay.metrics.estimate import Absent, Estimate, Value
+from assay.metrics.first_gradients import Compared, compared, worst
+from assay.metrics.format import count, given, show
+from assay.metrics.measured import Measured
+from assay.metrics.replicas_agree import hashes
+from assay.stats.gradient_difference import tolerance
+from assay.verdict.diagnosis import averaged_later, is_scaled, legitimate
+from assay.verdict.types import Finding, LayerResult, LayerState
+
+TITLES: Final[Mapping[str, str]] = {
+    "ledger": "A, samples and weights", "gradient": "B, gradient of one step", "hashes": "C, replicas",
+    "trajectory": "D, losses",
+}  # fmt: skip
+OF_LEDGER: Final = (
+    "samples_lost", "samples_duplicated", "samples_duplicated_by_padding", "shard_read_twice", "unequal_shards",
+)  # fmt: skip
+OF_HASHES: Final = (
+    "replica_seed_mismatch", "gradients_not_synchronised", "parameter_not_reduced", "replicas_differ_after_restart",
+    "same_random_numbers", "random_numbers_differ",
+)  # fmt: skip
+Said = tuple[LayerState, str]
+
+
+def layers(measured: Measured, results: Results, findings: Sequence[Finding]) -> Mapping[str, tuple[LayerResult, ...]]:
+    """configuration of several workers -> its four layers; nothing for records that are about no training."""
+    if measured.subject != "training":
+        return {}
+    several = [name for name, level in zip(measured.configurations, measured.levels, strict=True) if level > 1]
+    return {name: _four(measured, results, findings, name) for name in several}
+
+
+def _four(measured: Measured, results: Results, findings: Sequence[Finding], name: str) -> tuple[LayerResult, ...]:
+    own = [finding for finding in findings if finding.configuration == name]
+    said: dict[str, Said] = {
+        "ledger": _ledger(results, own, name), "gradient": _gradient(measured, name),
+        "hashes": _hashes(measured, results, own, name), "trajectory": _trajectory(results, name),
+    }  # fmt: skip
+    return tuple(
+        LayerResult(layer=layer, title=TITLES[layer], state=state, sentence=sentence)
+        for layer, (state, sentence) in said.items()
+    )
+
+
+def _failed(findings: Sequence[Finding], rules: Sequence[str]) -> Said | None:
+    wrong = [f for f in findings if f.rule in rules and f.severity in ("fail", "warning")]
+    if not wrong:
+        return None
+    state: LayerState = "fail" if any(f.severity == "fail" for f in wrong) else "advice"
+    return state, "; ".join(f"{f.rule}: {f.evidence}" for f in wrong)
+
+
+def _value(results: Results, metric: str, name: str) -> Value:
+    missing = Absent(reason="not_measured", detail="it was not computed")
+    return results.get(metric, {}).get(name, missing)
+
+
+def _ledger(results: Results, findings: Sequence[Finding], name: str) -> Said:
+    if (wrong := _failed(findings, OF_LEDGER)) is not None:
+        return wrong
+    lost, twice, weight = (
+        _value(results, one, name) for one in ("samples_lost", "samples_duplicated", "sample_weight_error")
+    )
+    if isinstance(twice, Absent):
+        return "not run", twice.detail
+    told = (
+        "every sample weighs the same"
+        if isinstance(weight, Estimate)
+        else "what their losses are divided by was not told"
+    )
+    uses = "every sample used once per epoch" if isinstance(lost, Estimate) else f"no sample used twice; {lost.detail}"
+    return "pass", f"{uses}; {told}"
+
+
+def _gradient(measured: Measured, name: str) -> Said:
+    found = worst(measured, name)
+    if isinstance(found, Absent):
+        return "not run", found.detail
+    hashed = hashes(measured)
+    if any(one.first.apart() and averaged_later(hashed, one.first) for one in _of(measured, name)):
+        return "not run", "the optimizer averages the ranks' gradients itself; tell them with probe.gradients"
+    return _judged(measured, found, name)
+
+
+def _of(measured: Measured, name: str) -> list[Compared]:
+    return [one for one in compared(measured) if one.first.configuration == name]
+
+
+def _judged(measured: Measured, found: Compared, name: str) -> Said:
+    difference, known = found.difference, tolerance(found.precision)
+    assert difference is not None
+    numbers = (
+        f"error {difference.error:.1e} ({difference.worst}, of {count(len(difference.errors), 'parameters')}), k = {given(difference.scale, digits=6)}, "
+        f"1 - cos = {difference.turn:.1e}, in {found.precision}"
+    )
+    if difference.error <= known.error:
+        if math.isinf(known.certain):
+            return "advice", f"{numbers}: as far as {found.precision} can tell, which hides real faults"
+        return "pass", f"{numbers}: rounding"
+    scaled = is_scaled(found)
+    if not scaled and (why := legitimate(measured, name)):
+        return "not run", f"{why}, so that its gradient is not one worker's; {numbers}"
+    if scaled or difference.error > known.certain:
+        return "fail", numbers
+    return "advice", f"{numbers}: more than {known.error:.0e}, less than what no rounding does; float64 would decide"
+
+
+def _hashes(measured: Measured, results: Results, findings: Sequence[Finding], name: str) -> Said:
+    if (wrong := _failed(findings, OF_HASHES)) is not None:
+        return wrong
+    agree = _value(results, "replicas_agree", name)
+    if isinstance(agree, Absent):
+        return "not run", agree.detail
+    if agree.value < 1.0:
+        return "fail", f"parameters equal at {show(agree).text} of the hashed steps"
+    more = [
+        f"{words} {_states(measured, name, what)}"
+        for what, words in (("optimizer_hash", "optimizer states"), ("random_hash", "random states"))
+        if _states(measured, name, what)
+    ]
+    return "pass", "; ".join([f"parameters equal at all hashed steps ({agree.method})", *more])
+
+
+def _states(measured: Measured, name: str, what: str) -> str:
+    own = hashes(measured, what=what).filter(pl.col("configuration") == name)
+    if own.height == 0:
+        return ""
+    equal = int(own["agree"].sum())
+    return "equal" if equal == own.height else "different" if equal == 0 else f"equal at {equal} of {own.height} steps"
+
+
+def _trajectory(results: Results, name: str) -> Said:
+    value = _value(results, "final_loss_difference", name)
+    if isinstance(value, Absent):
+        return "not run", value.detail
+    return "advice", f"last losses differ by {show(value).full} from the base's; equal losses prove nothing"

@@ -1,0 +1,103 @@
+"""The four layers: each passes, fails or is not run with its reason."""
+
+from __future__ import annotations
+
+import pytest
+
+from assay.verdict.judge import judge
+from assay.verdict.layers import layers
+from assay.verdict.types import LayerResult
+from tests.handmade import Handmade
+from tests.metrics.gradients_made import add
+from tests.metrics.trials_made import timing
+from tests.verdict.making import add_hashes, good, judged
+
+
+def of(made: Handmade, workers: int = 2) -> dict[str, LayerResult]:
+    return {one.layer: one for one in judged(made).verdict.layers[f"workers={workers}"]}
+
+
+def with_gradients(
+    two: dict[str, list[float]], *, precision: str = "float32", **words: object
+) -> dict[str, LayerResult]:
+    made = Handmade(levels=(1, 2), blocks=1)
+    add(made, [{"w": [3.0, 4.0]}], precision=precision)
+    add(made, [two, two], precision=precision, **words)  # type: ignore[arg-type]
+    return of(made)
+
+
+def test_a_good_record_passes_what_was_run_and_says_what_was_not() -> None:
+    found = of(good())
+    assert {name: one.state for name, one in found.items()} == {
+        "ledger": "pass", "gradient": "not run", "hashes": "pass", "trajectory": "advice",
+    }  # fmt: skip
+    assert "probe.watch" in found["gradient"].sentence
+    assert found["ledger"].sentence == "every sample used once per epoch; what their losses are divided by was not told"
+
+
+def test_only_configurations_of_several_workers_have_layers() -> None:
+    assert list(judged(good(levels=(1, 2, 4))).verdict.layers) == ["workers=2", "workers=4"]
+    assert layers(timing([1.0, 1.0]).measured(), {}, ()) == {}
+
+
+def test_a_record_without_anything_has_four_reasons() -> None:
+    made = Handmade(levels=(1, 2), blocks=1)
+    made.launch(workers=1)
+    made.launch(workers=2)
+    found = of(made)
+    assert {one.state for one in found.values()} == {"not run"}
+    assert all(one.sentence for one in found.values())
+
+
+@pytest.mark.parametrize(
+    ("two", "precision", "state", "words"),
+    [
+        ([3.0, 4.0], "float32", "pass", "rounding"),
+        ([3.0, 4.0 + 1e-6], "float32", "pass", "k = 1"),
+        ([3.0, 4.001], "float32", "advice", "float64 would decide"),
+        ([3.0, 4.5], "float32", "fail", "error 1.0e-01 (w, of 1 parameter)"),
+        ([1.5, 2.0], "float64", "fail", "k = 0.5"),
+        ([3.0, 4.01], "bfloat16", "advice", "hides real faults"),
+    ],
+)
+def test_the_gradient_is_judged_by_its_precision(two: list[float], precision: str, state: str, words: str) -> None:
+    found = with_gradients({"w": two}, precision=precision)["gradient"]
+    assert found.state == state, found
+    assert words in found.sentence
+
+
+def test_a_failure_of_a_layer_is_that_of_its_finding() -> None:
+    made = good()
+    made.rows["samples"] = [row for row in made.rows["samples"] if row[1] == 0]  # rank 1's samples are nobody's
+    found = of(made)
+    assert found["ledger"].state == "fail"
+    assert found["ledger"].sentence.startswith("samples_lost: ")
+
+
+def test_states_that_were_hashed_are_said() -> None:
+    made = good(blocks=1)
+    for rank in range(2):
+        made.fingerprint(1, "random_hash", f"own-{rank}", rank=rank)
+        made.fingerprint(1, "optimizer_hash", "same", rank=rank, step=1)
+    assert of(made)["hashes"].sentence.endswith("optimizer states equal; random states different")
+
+
+def test_a_model_with_dropout_is_not_judged_by_its_gradient() -> None:
+    made = Handmade(levels=(1, 2), blocks=1)
+    add(made, [{"w": [3.0, 4.0]}])
+    number = add(made, [{"w": [3.0, 5.0]}] * 2)
+    made.fingerprint(number, "random_layers", 2)
+    found = {one.layer: one for one in judge(made.measured()).verdict.layers["workers=2"]}
+    assert found["gradient"].state == "not run"
+    assert "2 layers draw random numbers" in found["gradient"].sentence
+
+
+def test_an_optimizer_that_averages_by_itself_is_not_judged() -> None:
+    made = Handmade(levels=(1, 2), blocks=1)
+    add(made, [{"w": [3.0, 4.0]}])
+    number = add(made, [{"w": [3.0, 5.0]}, {"w": [3.0, 3.0]}])
+    add_hashes(made, number, 2)
+    made.rows["fingerprints"] = [row for row in made.rows["fingerprints"] if row[6] != "hash-0"]
+    found = of(made)["gradient"]
+    assert found.state == "not run"
+    assert "the optimizer averages" in found.sentence
