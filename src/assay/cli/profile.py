@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 
 NOTHING_KEPT = 4  # exit code: no step was kept
 SHOWN = 8  # rows of a list
+FLAGS = (  # of an experiment's, those that change what a profiled launch is
+    "--workers", "--seed", "--name", "--env", "--launcher", "--threads", "--pin", "--nodes", "--node-rank", "--rendezvous-endpoint",
+    "--rendezvous-id", "--timeout",
+)  # fmt: skip
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -23,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     from assay.cli.run import add_display_flags
     from assay.spec.flags import add_flags
 
-    add_flags(parser)
+    add_flags(parser, FLAGS)
     parser.add_argument("--wait", type=int, default=5, metavar="N", help="steps before anything is profiled (5)")
     parser.add_argument("--warm-up", type=int, default=2, metavar="N", help="steps then that warm the profiler up (2)")
     parser.add_argument("--active", type=int, default=3, metavar="N", help="steps then that are kept, at most 3 (3)")

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import shutil
 import subprocess
 import zlib
@@ -31,6 +32,9 @@ LARGEST: Final = (
     1024 * MIB
 )  # of a trace, uncompressed, that is summarised here: reading it takes some times as much memory
 REPORTS: Final = ("cuda_gpu_kern_sum", "cuda_gpu_mem_time_sum", "cuda_api_sum", "nvtx_sum")
+_LIST: Final = re.compile(
+    r"^\s*(\[)\s*(?:[{\]]|$)", re.MULTILINE
+)  # where a report begins, after what nsys says that it does
 NSYS_S: Final = 300.0  # for one report of `nsys stats`
 GET_NSYS: Final = (
     "Nsight Systems (`nsys`) is not installed, or not on the PATH. It comes with the CUDA toolkit, or by itself: "
@@ -131,7 +135,7 @@ def _of_rank(file: Path, summarise: Callable[[Mapping[str, Any]], dict[str, Any]
                 "absent": f"the trace is larger than {LARGEST // MIB} MiB: open it, or profile fewer steps (--active 1)",
             }
         told |= summarise(json.loads(content))
-    except (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError) as error:
+    except (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError, AttributeError) as error:
         return {**told, "absent": f"the trace cannot be read: {type(error).__name__}: {error}"}
     told["rank"] = int(file.name.removeprefix("rank=").partition(".")[0])
     memory = file.with_name(f"rank={told['rank']}.memory.json")
@@ -179,11 +183,11 @@ def _stats(capture: Path, report: str) -> str:
 
 def report_rows(text: str) -> list[dict[str, Any]]:
     """The rows of a report: name, calls, nanoseconds; the largest first. A report without data is no list, and has no rows."""
-    begin, end = text.find("["), text.rfind("]")
-    if begin < 0 or end < begin:
+    begin = _LIST.search(text)
+    if begin is None:
         return []
     rows: list[dict[str, Any]] = []
-    for row in json.loads(text[begin : end + 1]):
+    for row in json.JSONDecoder().raw_decode(text, begin.start(1))[0]:
         name = row.get("Name") or row.get("Operation") or row.get("Range")
         total = row.get("Total Time (ns)", row.get("Total Time"))
         calls = row.get("Instances", row.get("Count", row.get("Num Calls")))

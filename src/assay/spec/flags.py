@@ -93,16 +93,19 @@ FLAGS: tuple[Flag, ...] = (
 )
 
 
-def add_flags(parser: argparse.ArgumentParser) -> None:
-    """Declare the experiment's file, every flag, and the command after `--` (`after_dashes` of the namespace).
+def add_flags(parser: argparse.ArgumentParser, only: Iterable[str] | None = None) -> None:
+    """Declare the experiment's file, every flag (or those named), and the command after `--` (`after_dashes` of the namespace).
 
     Values stay text: they are checked by `experiment_from`.
     """
+    named = None if only is None else frozenset(only)
     keep_command(parser)
     parser.usage = "%(prog)s [options] [FILE] [-- SCRIPT ARGUMENT ...]"
     parser.add_argument("experiment", nargs="?", metavar="FILE", help="an experiment's TOML file")
     group = parser.add_argument_group("keys of the experiment", "Each overrides the key of the file, if one is given.")
     for flag in FLAGS:
+        if named is not None and flag.name not in named:
+            continue
         group.add_argument(
             flag.name, dest=_attribute(flag), metavar=flag.metavar, help=f"{flag.help}  [{flag.path}]",
             action="append" if flag.many else "store",

@@ -1,0 +1,208 @@
+"""A profiled launch: what is asked of it, and what is kept of the traces and captures that it leaves."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from assay.clock import FakeClock
+from assay.errors import EnvironmentLacks, SpecError
+from assay.metrics.profile_summary import summary
+from assay.record.reader import open_record
+from assay.runners import profiled
+from assay.runners.base import Advice, Job, RunContext
+from assay.runners.launch import request_for
+from assay.runners.rows import launch_row
+from assay.spec.plan import plan
+from tests.metrics.test_kineto import GEMM, NEW, host, kernel, trace
+from tests.runners.making import context, experiment, planned
+
+CONTENT = trace([host("ProfilerStep#5", 0, 100), kernel(GEMM, 10, 50), kernel(NEW, 40, 60, stream=20)])
+STATS = """Processing [x.sqlite] with [cuda_gpu_kern_sum.py]...
+[
+  {"Time (%)": 75.0, "Total Time (ns)": 300, "Instances": 3, "Avg (ns)": 100.0, "Name": "void gemm<float>(int)"},
+  {"Time (%)": 25.0, "Total Time (ns)": 1000, "Instances": 1, "Avg (ns)": 1000.0, "Name": "ncclDevKernel_AllReduce"}
+]
+"""
+
+
+def made(folder: Path, *, advised: bool = True, **profile: Any) -> tuple[RunContext, Job]:
+    """A record with a profiled launch under way."""
+    asked = experiment(profile={"wait": 0, **profile})
+    advice = Advice(looks=lambda _: iter(()), look=lambda *_: None, disturbed=lambda *_: "", profiled=summary)  # type: ignore[arg-type]
+    found = context(folder, asked, FakeClock(), **({"advice": advice} if advised else {}))
+    return found, Job(planned=planned(role="profile", workers=2), number=0, attempt=0)
+
+
+def traced(found: RunContext, content: bytes, rank: int = 0) -> Path:
+    file = profiled.folder_of(found.record.path, 0) / f"rank={rank}.pt.trace.json.gz"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(content)
+    return file
+
+
+def told(found: RunContext) -> dict[str, Any]:
+    return dict(json.loads((profiled.folder_of(found.record.path, 0) / "summary.json").read_text()))
+
+
+def test_profiled_launches_come_after_the_timed_ones_one_for_each_worker_count() -> None:
+    roles = [(one.role, one.workers) for one in plan(experiment(profile={}, faults=[{"kind": "kill"}]))]
+    assert sorted(roles[:4]) == [("timed", 1), ("timed", 1), ("timed", 2), ("timed", 2)]
+    assert roles[4:] == [("profile", 1), ("profile", 2), ("fault", 2)]
+    assert [one.role for one in plan(experiment(profile={"only": True, "levels": [2]}))] == ["profile"]
+
+
+def test_the_other_launches_are_planned_as_without_it() -> None:
+    alone, beside = plan(experiment()), plan(experiment(profile={}))
+    assert beside[: len(alone)] == alone
+
+
+@pytest.mark.parametrize(("key", "value"), [("active", 4), ("active", 0), ("wait", -1), ("tool", "perf")])
+def test_a_window_is_of_at_most_three_steps(key: str, value: Any) -> None:
+    with pytest.raises(SpecError, match=f"profile.{key}"):
+        experiment(profile={key: value})
+
+
+def test_only_the_profiled_launch_is_told_to_profile(tmp_path: Path) -> None:
+    found, job = made(tmp_path)
+    asked = json.loads(request_for(found, job, {}).environment["ASSAY_PROFILE"])
+    assert asked == {
+        "wait": 0, "warm_up": 2, "active": 3, "memory": True, "tool": "torch",
+        "folder": str(found.record.path.resolve() / "traces" / "launch=0000"),
+    }  # fmt: skip
+    timed = request_for(found, Job(planned=planned(), number=1, attempt=0), {})
+    assert "ASSAY_PROFILE" not in timed.environment
+    assert timed.prefix == ()
+
+
+def test_the_step_that_is_counted_is_never_one_that_is_profiled(tmp_path: Path) -> None:
+    found, job = made(tmp_path, warm_up=0)
+    assert "ASSAY_FLOPS" not in request_for(found, job, {}).environment
+    assert request_for(found, Job(planned=planned(), number=1, attempt=0), {}).environment["ASSAY_FLOPS"] == "1"
+
+
+def test_a_trace_is_summarised_sealed_and_its_communication_is_in_the_record(tmp_path: Path) -> None:
+    """Products 10-50, a collective 40-60: 20 in all, 10 of it exposed, 40 of computing (microseconds)."""
+    found, job = made(tmp_path)
+    traced(found, gzip.compress(json.dumps(CONTENT).encode()), rank=1)
+    (profiled.folder_of(found.record.path, 0) / "rank=1.memory.json").write_text('{"reserved_bytes": 7}')
+    profiled.finish(found, job)
+    (rank,) = told(found)["ranks"]
+    assert (rank["rank"], rank["absent"], rank["allocator"]) == (1, "", {"reserved_bytes": 7})
+    assert rank["kernels"][0]["name"] == GEMM
+    writer = found.record.writer(0)
+    row = launch_row(
+        job.planned, launch=0, attempt=0, begin_ns=0, end_ns=1, begin_utc="", status="ok", reason="", exit_code=0, restarts=0,
+        placement="{}",
+    )  # fmt: skip
+    writer.append("launches", tuple(row.values()))
+    found.record.finish("complete")
+    record = open_record(found.record.path)
+    (seen,) = record.table("communication").to_dicts()
+    assert (seen["rank"], seen["step"], seen["method"]) == (1, 5, "kineto")
+    assert (seen["total_ns"], seen["exposed_ns"], seen["compute_ns"]) == (20_000, 10_000, 40_000)
+    sealed = record.manifest["sealed"]["files"]
+    assert {name for name in sealed if name.startswith("traces/")} == {
+        "traces/launch=0000/rank=1.pt.trace.json.gz", "traces/launch=0000/rank=1.memory.json", "traces/launch=0000/summary.json",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"no gzip", gzip.compress(b"{no json"), gzip.compress(json.dumps(CONTENT).encode())[:-20], gzip.compress(b'{"traceEvents": 3}'),
+     gzip.compress(b"[1, 2]")],
+)  # fmt: skip
+def test_a_trace_that_cannot_be_read_is_kept_with_the_reason(tmp_path: Path, content: bytes) -> None:
+    found, job = made(tmp_path)
+    file = traced(found, content)
+    profiled.finish(found, job)
+    (rank,) = told(found)["ranks"]
+    assert "cannot be read" in rank["absent"]
+    assert file.read_bytes() == content
+
+
+def test_a_trace_that_is_too_large_is_kept_and_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(profiled, "LARGEST", 100)
+    found, job = made(tmp_path)
+    traced(found, gzip.compress(json.dumps(CONTENT).encode()))
+    profiled.finish(found, job)
+    assert "larger than" in told(found)["ranks"][0]["absent"]
+
+
+def test_a_launch_that_left_nothing_has_an_empty_summary(tmp_path: Path) -> None:
+    found, job = made(tmp_path)
+    profiled.finish(found, job)
+    assert told(found) == {"configuration": "workers=2", "ranks": [], "nsys": []}
+
+
+def test_without_anybody_to_read_it_a_trace_is_kept_all_the_same(tmp_path: Path) -> None:
+    found, job = made(tmp_path, advised=False)
+    traced(found, gzip.compress(json.dumps(CONTENT).encode()))
+    profiled.finish(found, job)
+    assert "assay profile" in told(found)["ranks"][0]["absent"]
+
+
+# ---- Nsight Systems ----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def nsys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A program of that name: it prints a kernel report, fails in the report on NVTX, and has no data for the others."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    (folder / "stats.txt").write_text(STATS)
+    program = folder / "nsys"
+    program.write_text(
+        f'#!/bin/sh\ncase "$5" in\ncuda_gpu_kern_sum) cat "{folder}/stats.txt";;\n'
+        'nvtx_sum) echo "no such report" >&2; exit 1;;\n*) echo "SKIPPED: x.sqlite does not contain CUDA kernel data.";;\nesac\n'
+    )
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+    return program
+
+
+def test_nsight_systems_starts_the_engine_and_its_reports_are_read(tmp_path: Path, nsys: Path) -> None:
+    found, job = made(tmp_path, tool="nsys")
+    profiled.check(found.experiment)
+    folder = profiled.folder_of(found.record.path, 0)
+    prefix = request_for(found, job, dict(os.environ)).prefix
+    assert prefix[:4] == ("nsys", "profile", "--output", str(folder / "nsys"))
+    (folder / "nsys.nsys-rep").write_bytes(b"capture")
+    profiled.finish(found, job)
+    (capture,) = told(found)["nsys"]
+    assert capture["file"] == "nsys.nsys-rep"
+    assert capture["reports"]["cuda_gpu_kern_sum"] == [
+        {"name": "ncclDevKernel_AllReduce", "calls": 1, "ns": 1000},
+        {"name": "void gemm<float>(int)", "calls": 3, "ns": 300},
+    ]
+    assert capture["reports"]["cuda_api_sum"] == []
+    assert capture["absent"] == "nsys stats nvtx_sum: no such report"
+
+
+def test_a_capture_that_is_not_there_is_said(tmp_path: Path, nsys: Path) -> None:
+    found, job = made(tmp_path, tool="nsys")
+    profiled.finish(found, job)
+    assert "left no capture" in told(found)["nsys"][0]["absent"]
+
+
+def test_where_it_is_not_installed_it_is_said_how_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(EnvironmentLacks, match="developer.nvidia.com/nsight-systems"):
+        profiled.check(experiment(profile={"tool": "nsys"}))
+
+
+def test_reports_of_other_columns_are_read_too() -> None:
+    """cuda_api_sum names calls "Num Calls" in older releases, cuda_gpu_mem_time_sum names rows "Operation", nvtx_sum "Range"."""
+    rows = '[{"Total Time (ns)": 5, "Num Calls": 2, "Name": "cudaLaunchKernel"}]'
+    assert profiled.report_rows(rows) == [{"name": "cudaLaunchKernel", "calls": 2, "ns": 5}]
+    rows = '[{"Total Time (ns)": 5, "Count": 2, "Operation": "[CUDA memcpy Host-to-Device]"}]'
+    assert profiled.report_rows(rows)[0]["name"] == "[CUDA memcpy Host-to-Device]"
+    rows = '[{"Total Time (ns)": 5.4, "Instances": 2, "Range": ":step"}, {"Note": "nothing"}]'
+    assert profiled.report_rows(rows) == [{"name": ":step", "calls": 2, "ns": 5}]
+    assert profiled.report_rows("SKIPPED: no data") == []
