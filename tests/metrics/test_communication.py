@@ -8,9 +8,11 @@ import polars as pl
 import pytest
 
 from assay.metrics.comm_exposed import METRIC
+from assay.metrics.comm_total import METRIC as TOTAL
 from assay.metrics.communicated import METHODS
 from assay.metrics.communication import anatomy, by_method
 from assay.metrics.estimate import Absent, Estimate
+from assay.metrics.overlap import METRIC as OVERLAP
 from tests.handmade import Handmade
 from tests.metrics.communication_made import calls, ms, told
 
@@ -114,6 +116,36 @@ def test_kernels_of_profiled_steps_go_before_what_the_hooks_saw() -> None:
     assert ms(found) == pytest.approx(6.5)
     assert found.n_trials == 2
     assert "ddp_logging 9 ms" in found.method
+
+
+def test_where_a_gpu_computes_ddps_log_is_told_until_somebody_profiles() -> None:
+    """The hooks see neither when its collectives end nor what it waits for: what they write down has no exposed time."""
+    made, (number,) = timed()
+    for step in range(3):
+        for rank in RANKS:
+            calls(made, number, rank, step, [(40, None)])
+            told(made, number, rank, step, "group", None)
+            told(made, number, rank, step, "ddp_logging", 7.0, total_ms=28.0)
+    found = exposed(made)
+    assert (ms(found), "by:ddp_logging" in found.signature) == (pytest.approx(7.0), True)
+    share = OVERLAP.compute(made.measured(), {})["workers=2"]
+    assert isinstance(share, Estimate)
+    assert share.value == pytest.approx(0.75)
+    assert isinstance(TOTAL.compute(made.measured(), {})["workers=2"], Absent)
+    profiled = made.launch(workers=2, role="profile")
+    for rank in RANKS:
+        told(made, profiled, rank, 1, "kineto", 6.0, total_ms=24.0, compute_ms=50.0)
+    assert "by:kineto" in exposed(made).signature
+    assert ms(TOTAL.compute(made.measured(), {})["workers=2"]) == pytest.approx(24.0)
+
+
+def test_where_the_processor_computes_waiting_is_told_before_a_profile() -> None:
+    made, (number,) = timed()
+    profiled = made.launch(workers=2, role="profile")
+    for rank in RANKS:
+        told(made, number, rank, 1, "group", 9.0)
+        told(made, profiled, rank, 1, "kineto", 60.0, total_ms=70.0)
+    assert ms(exposed(made)) == pytest.approx(9.0)
 
 
 # ---- steps with and without synchronising ------------------------------------------------------------------------------

@@ -1,7 +1,8 @@
 """In how much of a step is some collective under way?
 
 comm_total = |union of the collectives' intervals| per rank and step, mean over ranks; a launch's value is the median over its steps after
-warm-up.  Source: METRICS.md, "Time inside a training step", with the union for its sum (`assay.metrics.communicated` says why).
+warm-up.  Source: METRICS.md, "Time inside a training step", with the union for its sum (`assay.metrics.communicated` says why).  Where
+a GPU computes, the ends of calls are not seen, and the kernels of profiled steps are taken.
 It cannot tell transferring from waiting for slower ranks, nor what of it computing hides.
 """
 
@@ -10,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from assay.metrics.base import Metric, Results
-from assay.metrics.communication import step_numbers
+from assay.metrics.communication import by_kernels, step_numbers
 from assay.metrics.estimate import Value
 from assay.metrics.measured import Measured
 from assay.units import SECONDS
@@ -18,7 +19,9 @@ from assay.units import SECONDS
 
 def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     """Union of the collectives, median per launch, then over launches."""
-    return step_numbers(measured, "total_ns", "the time in which collectives were under way", "comm_total")
+    return by_kernels(
+        measured, step_numbers(measured, "total_ns", "the time in which collectives were under way", "comm_total")
+    )
 
 
 METRIC = Metric(

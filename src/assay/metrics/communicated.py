@@ -32,13 +32,15 @@ import polars as pl
 
 from assay.units import NS_PER_S
 
-# ways to see exposed communication, the best first -> in words
+# ways to see exposed communication, the best first -> in words.  What a rank's thread waited for is known only where the processor
+# computes; there it is better than a profile, which slows steps down and takes Python between two operators for waiting.  Where a GPU
+# computes, the kernels tell it, and DDP's log if nobody profiled.
 METHODS: Final = {
     "unsynchronised": "steps with and without synchronising, in turn, in launches of their own",
-    "kineto": "kernels of profiled steps: communication without computing",
     "group": "the time after the last gradient and the time that the rank's own thread stood still",
     "engine": "the time after the last gradient",
-    "ddp_logging": "DistributedDataParallel's own log: the time after its last gradient",
+    "kineto": "kernels of profiled steps: communication without computing",
+    "ddp_logging": "DistributedDataParallel's own log: the time after its last gradient, of a span from its first bucket to its last",
     "simulated": "computed by a simulator, not measured",
 }
 IN_TRAINING: Final = ("group", "engine", "ddp_logging", "simulated")
@@ -146,9 +148,10 @@ def _in_training(
         .sort("incarnation")
         .unique([*_RANK_STEP, "method"], keep="last")
     )
-    both = rows.select(*_RANK_STEP, "method", pl.col("exposed_ns").clip(lower_bound=0)).join(
-        calls.select(*_RANK_STEP, "total_ns"), on=_RANK_STEP, how="left"
-    )
+    both = rows.select(
+        *_RANK_STEP, "method", pl.col("exposed_ns").clip(lower_bound=0), pl.col("total_ns").alias("_told")
+    ).join(calls.select(*_RANK_STEP, "total_ns"), on=_RANK_STEP, how="left")
+    both = both.with_columns(total_ns=pl.coalesce("total_ns", "_told"))  # where the ends of calls were not seen
     work = _work(steps.join(steady, on=["launch", "step"], how="semi"))
     kept = pl.when(pl.col("exposed_ns").is_not_null()).then(pl.min_horizontal("exposed_ns", "total_ns"))
     joined = both.join(work, on=_RANK_STEP, how="left").with_columns(

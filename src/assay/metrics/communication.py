@@ -56,6 +56,22 @@ def _number(measured: Measured, joined: pl.DataFrame, configuration: str, words:
     )  # fmt: skip
 
 
+def by_kernels(measured: Measured, values: Mapping[str, Value]) -> Mapping[str, Value]:
+    """Total communication, of profiled kernels where the calls' ends were not seen."""
+    found = dict(values)
+    for configuration, value in values.items():
+        ways = measured.communicated.ways.filter(
+            (pl.col("configuration") == configuration) & (pl.col("method") == "kineto")
+        )
+        if isinstance(value, Absent) and value.reason == "not_measured" and ways["total_s"].count():
+            found[configuration] = average(
+                ways["total_s"].drop_nulls().to_list(), measured.confidence, unit=SECONDS, name="comm_total|by:kineto",
+                n_trials=int(ways["steps"].sum()), aggregate="median over profiled steps of the mean over ranks of the time in which a "
+                "collective's kernel ran",
+            )  # fmt: skip
+    return found
+
+
 def exposed(measured: Measured) -> Mapping[str, Value]:
     """Exposed communication per configuration, by the best way there is; the others stand in its method."""
     return {one.name: ONE if one.workers == 1 else _exposed(measured, one.name) for one in measured.varied}
