@@ -16,6 +16,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
     add_flags(parser)
     parser.add_argument(
+        "--net",
+        nargs="+",
+        metavar="HOST",
+        help="look at the network instead: echoes, transfers there and back, interfaces; HOST or HOST:PORT of iperf3",
+    )
+    parser.add_argument(
         "--root", type=Path, default=Path("records"), metavar="DIR", help="where the record is made (default: records)"
     )
     parser.add_argument("--dry-run", action="store_true", help="show the plan and its time; start nothing")
@@ -29,6 +35,10 @@ def _run(arguments: argparse.Namespace) -> int:
     from assay.cli.run import dry_run, dry_run_json, show_notes
     from assay.spec.comm_flags import experiment_from
 
+    if arguments.net:
+        from assay.cli.networking import look
+
+        return look(arguments)
     experiment = experiment_from(arguments)
     if arguments.toml:
         from assay.spec.load import to_toml
@@ -58,12 +68,15 @@ VERB = Verb(
 
     assay comm --workers 2,4 --ops all_reduce,all_gather --sizes 1K:256M
     assay comm --workers 8 --backend nccl --ops all --sizes 8:1G --factor 2
+    assay comm --workers 8 --matrix                   messages between every pair of ranks, and who is near whom
+    assay comm --net node1 node2                      round trip, bandwidth there and back, interfaces' counters
     assay comm --workers 2 --interface eth0 --nodes 2 --node-rank 0 --rendezvous-endpoint host0:29400
 
 Sizes, algbw and busbw are those of nccl-tests; the time is that of the slowest rank over calls back to back. Latency
 (alpha) and time per byte (beta) of a link are fitted over the sizes, and stand with their intervals over launches.
 A wrong result fails the record and is named: operation, size, ranks, and what happened to the data.
 The operations: all_reduce, all_gather, reduce_scatter, all_to_all, gather, scatter, broadcast, reduce, send_recv.
+--net needs ping and iperf3 here, and `iperf3 -s` on the other hosts; what is missing is told with the line that mends it.
 What the backend does not offer is told as such. As a file: runner = "collectives" and [collectives] (--toml prints one).
 Ctrl-C ends the launch cleanly and keeps what was measured; `assay resume RECORD` goes on.""",
     add_arguments=add_arguments,

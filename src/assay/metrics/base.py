@@ -19,7 +19,7 @@ Better = Literal["higher", "lower", "neither"]
 Results = Mapping[str, Mapping[str, Value]]  # metric name -> configuration (or ALL) -> value
 
 LAUNCHED: tuple[Subject, ...] = ("training", "calls")
-EVERYTHING: tuple[Subject, ...] = ("training", "calls", "serving", "collectives")
+EVERYTHING: tuple[Subject, ...] = ("training", "calls", "serving", "collectives", "network")
 WORKLOADS: tuple[Subject, ...] = ("training", "calls", "serving")  # whose result can be good or bad
 
 ALL = "all"  # the key of a value that belongs to the whole experiment

@@ -17,6 +17,7 @@ from typing import Any, Final, Literal, TypeVar
 
 import polars as pl
 
+from assay.metrics import worked
 from assay.metrics.answers import scored
 from assay.metrics.communicated import Communicated, fold
 from assay.metrics.peer_numbers import numbers
@@ -26,7 +27,7 @@ from assay.spec.experiment import Experiment
 from assay.spec.plan import Configuration, configuration_name, configurations
 from assay.stats.steady import SteadyState, steady_state
 
-Subject = Literal["training", "calls", "serving", "collectives"]
+Subject = Literal["training", "calls", "serving", "collectives", "network"]
 T = TypeVar("T")
 CALLS: Final = ("command", "function")  # runners whose launches time calls
 
@@ -40,6 +41,7 @@ class Measured:
     state: str  # complete | interrupted | failed
     sealed: bool
     tables: Mapping[str, pl.DataFrame] = field(repr=False)
+    profiles: tuple[Mapping[str, Any], ...] = field(default=(), repr=False)  # what the traces of profiled launches say
     # What others worked out of this record once, as `cached_property` keeps what is worked out here.
     kept: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
@@ -105,6 +107,8 @@ class Measured:
             return "serving"
         if self.experiment.workload.runner == "collectives":
             return "collectives"
+        if self.experiment.workload.runner == "network":
+            return "network"
         return "calls" if self.experiment.workload.runner in CALLS else "training"
 
     @cached_property
@@ -128,6 +132,14 @@ class Measured:
         if self.experiment.serving is not None:
             return self.varied[0].name
         return configuration_name(self.experiment.base_level)
+
+    @cached_property
+    def mode(self) -> worked.Mode:
+        """Strong or weak scaling: as declared, else as the recorded work says."""
+        declared = self.experiment.scaling.mode
+        if declared != "auto":
+            return declared
+        return worked.nearest(worked.items_per_step(self), self.experiment.base_level)
 
     @cached_property
     def timed(self) -> pl.DataFrame:
@@ -236,6 +248,7 @@ def from_record(record: Record) -> Measured:
         state=record.state,
         sealed=record.sealed,
         tables={name: record.table(name) for name in TABLES},
+        profiles=record.profiles,
     )
 
 

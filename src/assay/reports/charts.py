@@ -30,7 +30,9 @@ from assay.reports.pictures import (
     load_timeline,
     phases,
     quality,
+    ranks,
     speedup,
+    step_timeline,
     topology,
     wall,
 )  # fmt: skip
@@ -43,6 +45,8 @@ PICTURES: Final[tuple[tuple[str, Draw], ...]] = (
     ("wall", wall.draw),
     ("efficiency", efficiency.draw),
     ("phases", phases.draw),
+    ("ranks", ranks.draw),
+    ("step-timeline", step_timeline.draw),
     ("quality", quality.draw),
     ("cost-time", cost_time.draw),
     ("goodput", goodput.draw),
@@ -114,7 +118,7 @@ def begun(view: View) -> Callable[[], tuple[Picture, ...]]:
 
 
 def _pictures(view: View) -> tuple[tuple[str, Draw], ...]:
-    if view.collectives:
+    if view.of_links:
         return COLLECTIVE_PICTURES
     return LOAD_PICTURES if view.serving is not None else PICTURES
 

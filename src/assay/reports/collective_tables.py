@@ -11,7 +11,7 @@ from typing import Final
 
 from assay.metrics.estimate import Absent, Estimate, Value
 from assay.metrics.format import Scale, count, show
-from assay.reports import load_tables, pair_tables
+from assay.reports import load_tables, network_tables, pair_tables
 from assay.reports.load_tables import Cell as TableCell
 from assay.reports.load_tables import Head, LoadTable
 from assay.reports.view import View
@@ -29,7 +29,10 @@ PLACES: Final = {"in": "in place", "out": "out of place"}
 
 
 def numbers(view: View) -> tuple[LoadTable, ...]:
-    """A table for each operation, then that of the links."""
+    """A table for each operation, then that of the links; of a look at the network its hosts and interfaces."""
+    if view.network is not None:
+        values = {row.name: {key: shown.value for key, shown in row.cells.items()} for row in view.metrics}
+        return network_tables.tables(view.network, values)
     operations = tuple(dict.fromkeys(cell.op for cell in view.collectives))
     made = [_of_operation(view, op, place) for place, op in enumerate(operations, 1)]
     return (*(table for table in made if table is not None), *_links(view, operations), *pair_tables.tables(view.pairs))

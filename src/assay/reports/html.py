@@ -18,7 +18,7 @@ import jinja2
 from assay.metrics.base import ALL
 from assay.metrics.format import Shown, count
 from assay.printable import printable
-from assay.reports import collective_tables, grouping, load_tables
+from assay.reports import collective_tables, grouping, load_tables, profiled
 from assay.reports.base import Report
 from assay.reports.view import (
     DIMENSION_TITLES,
@@ -51,12 +51,13 @@ def render(view: View) -> str:
         absent_everywhere=absent_everywhere, count=count, findings=grouping.findings, gates=grouping.gates,
         absences=grouping.absences, loads=_load_tables(view),
         details=load_tables.details(view) if view.serving else (), capacity=load_tables.capacity(view), pictures=pictures(),
+        profile=[(one["configuration"], list(profiled.launch_lines(one))) for one in view.profiles],
     )  # fmt: skip
     return printable(page)
 
 
 def _load_tables(view: View) -> tuple[load_tables.LoadTable, ...]:
-    if view.collectives:
+    if view.of_links:
         return collective_tables.numbers(view)
     return load_tables.numbers(view) if view.serving else ()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from assay.metrics.format import Shown
+from assay.reports import profiled
 from assay.reports.base import Report
 from assay.reports.markup import plain, table
 from assay.reports.view import DIMENSION_QUESTIONS, DIMENSION_TITLES, MetricRow, View
@@ -16,10 +17,10 @@ def render(view: View) -> str:
         return "\n\n".join(part(view) for part in parts) + "\n"
     if view.serving is not None:
         return _of_load(view)
-    if view.collectives:
+    if view.of_links:
         return _of_collectives(view)
     sections = (
-        _headline(view), _vector(view), _numbers(view), _gates(view), _findings(view), _recommendations(view),
+        _headline(view), _vector(view), _layers(view), _numbers(view), _gates(view), _profiles(view), _findings(view), _recommendations(view),
         *(_dimension(view, dimension) for dimension in DIMENSIONS),
         _launches(view), _environment(view), _conditions(view),
     )  # fmt: skip
@@ -60,8 +61,20 @@ def _vector(view: View) -> str:
     return "## Four dimensions\n\n" + table(("Configuration", *titles), rows)
 
 
+def _layers(view: View) -> str:
+    """The four layers of a training on several workers."""
+    rows = [(row.label, row.title, row.state, row.sentence) for row in view.layers]
+    return "## Correctness by layer\n\n" + table(("Configuration", "Layer", "State", "Evidence"), rows) if rows else ""
+
+
 def _facts(view: View) -> str:
     return "## What they rest on\n\n" + table(("What", "Value"), [(fact.name, fact.text) for fact in view.timing])
+
+
+def _profiles(view: View) -> str:
+    """What profiled launches say, as the lines that `assay profile` prints."""
+    lines = [line.replace("`", "'") for one in view.profiles for line in profiled.launch_lines(one)]
+    return "## Profile\n\n```text\n" + "\n".join(lines) + "\n```" if lines else ""
 
 
 def _imported(view: View) -> str:
@@ -146,7 +159,7 @@ def _conditions(view: View) -> str:
     rows = [(fact.name, fact.text) for fact in view.conditions]
     rows += (
         []
-        if view.timing or view.collectives
+        if view.timing or view.of_links
         else [("Instrument's own cost" if view.serving is None else "Client", overhead)]
     )
     return "## Conditions\n\n" + table(("What", "Value"), rows)

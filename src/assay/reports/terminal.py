@@ -20,7 +20,7 @@ from rich.text import Text
 from assay.metrics.base import ALL
 from assay.metrics.format import Shown, count
 from assay.printable import printable
-from assay.reports import grouping, load_terminal
+from assay.reports import grouping, load_terminal, profiled
 from assay.reports.base import Report
 from assay.reports.hanging import hanging
 from assay.reports.view import DIMENSION_TITLES, STATUS_WORDS, Cell, Column, Fact, MetricRow, View
@@ -30,10 +30,12 @@ WIDTH: Final = 100
 LABEL_WIDTH: Final = 20
 CELL_WIDTH: Final = 18
 STATUS_WIDTH: Final = 15  # the longest status word and the space beside it
+PROFILE_ROWS: Final = 5  # of each list of kernels and operators
 NARROW: Final = 78  # columns; below that the four dimensions stand under one another
 STYLES: Final = {
     "PASS": "green", "FAIL": "bold red", "INVALID": "bold red", "INCONCLUSIVE": "yellow", "NOT_MEASURED": "dim",
     "invalid": "bold red", "fail": "bold red", "warning": "yellow", "note": "dim",
+    "pass": "green", "not run": "dim", "advice": "",
 }  # fmt: skip
 PLAIN: Final = str.maketrans({
     "µ": "u", "−": "-", "–": "-", "—": "-", "≥": ">=", "≤": "<=", "×": "x", "·": "-", "…": "...", "’": "'",
@@ -68,12 +70,16 @@ def _sections(view: View, width: int) -> list[RenderableType]:
         ]  # fmt: skip
     if view.serving is not None:
         return _of_load(view, width)
-    if view.collectives:
+    if view.of_links:
         return _of_collectives(view, width)
     parts: list[RenderableType] = [*_headline(view), *_vector(view, width)]
+    if view.layers:
+        parts += [title("Correctness by layer"), *_layers(view)]
     parts += [title("Numbers"), *_numbers(view, width)]
     if view.gates:
         parts += [title("Gates"), _gates(view)]
+    if view.profiles:
+        parts += [title("Profile"), *(Text(line) for one in view.profiles for line in profiled.launch_lines(one, most=PROFILE_ROWS))]
     parts += [title("Findings"), _findings(view)]
     parts += [title("Recommendation"), _recommendations(view)]
     return [*parts, Text(), *_footer(view)]
@@ -164,6 +170,17 @@ def _reasons(view: View) -> list[Text]:
         )
         for (dimension, cell), labels in shared.items()
     ]  # fmt: skip
+
+
+def _layers(view: View) -> list[RenderableType]:
+    """One line for each layer; configurations that share one are named together."""
+    shared: dict[tuple[str, str, str], list[str]] = {}
+    for row in view.layers:
+        shared.setdefault((row.title, row.state, row.sentence), []).append(row.label)
+    return [
+        hanging(Text.assemble(f"{name}: ", (state, STYLES[state]), f", {', '.join(labels)}: {sentence}"))
+        for (name, state, sentence), labels in shared.items()
+    ]
 
 
 def _status(status: str, word: str) -> Text:
@@ -277,7 +294,7 @@ def _footer(view: View) -> list[RenderableType]:
     cost = "; ".join(f"{label} {shown.full}" for label, shown in view.overhead)
     seal = "sealed" if view.sealed else "not sealed"
     name = "Instrument's own cost" if view.serving is None else "Client"
-    own = "" if view.timing or view.collectives else f" {name}: {cost}."  # of a timing the floor tells it
+    own = "" if view.timing or view.of_links else f" {name}: {cost}."  # of a timing the floor tells it
     return [
         Text(f"Intervals: {view.confidence} confidence, the launch is the unit.{own}", style="dim"),
         Text(f"Record {view.record}: {view.state}, {seal}.", style="dim"),

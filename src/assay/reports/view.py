@@ -19,6 +19,8 @@ from assay.metrics.base import ALL, Metric
 from assay.metrics.collective_calls import asked_cells
 from assay.metrics.estimate import Absent, Estimate, Value
 from assay.metrics.format import Shown, count, given, percent, reading, scale_for, show
+from assay.metrics.hosts import Network
+from assay.metrics.hosts import network as network_of
 from assay.metrics.measured import Measured
 from assay.metrics.pairs import Pairs
 from assay.metrics.pairs import of_record as pairs_of
@@ -34,7 +36,7 @@ from assay.units import NS_PER_S
 from assay.verdict.methods import ArtifactField, Rule, artifact, checklist
 from assay.verdict.sentence import launch_words
 from assay.verdict.timing import is_timing, own
-from assay.verdict.types import DIMENSIONS, Finding, GateResult, Recommendation, Status
+from assay.verdict.types import DIMENSIONS, Finding, GateResult, LayerResult, LayerState, Recommendation, Status
 
 if TYPE_CHECKING:
     from assay.verdict.judge import Judgement
@@ -82,6 +84,19 @@ COLLECTIVE_QUESTIONS: Final[Mapping[str, str]] = {
     "correctness": "Were the data of the timed calls right?",
     "performance": "How fast are the collectives?",
     "cost": "What did measuring cost?",
+}
+NETWORK_QUESTIONS: Final[Mapping[str, str]] = {
+    **DIMENSION_QUESTIONS,
+    "correctness": "Was the result right?",
+    "performance": "How fast is the way to the other hosts?",
+    "cost": "What did looking cost?",
+    "reliability": "Does everything arrive?",
+}
+NETWORK_MEANINGS: Final[Mapping[str, str]] = {
+    **STATUS_MEANINGS,
+    "PASS": "every host answered, and every number has an interval over rounds",
+    "FAIL": "a host never answered",
+    "INCONCLUSIVE": "something that was asked for has no number that can be relied on",
 }
 QUALITY: Final = ("quality", "quality_difference")
 WHOLE: Final = "whole experiment"
@@ -148,6 +163,18 @@ class GateRow:
     label: str
     status: Status
     word: str
+    sentence: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class LayerRow:
+    """One layer of the correctness of a training on several workers."""
+
+    configuration: str
+    label: str
+    layer: str
+    title: str
+    state: LayerState
     sentence: str
 
 
@@ -284,8 +311,16 @@ class View:
     load_word: str = ""  # of a load: what `Column.load` counts, "concurrency" or "rate"
     foreign: tuple[Fact, ...] = ()  # of an imported record: its origin, its meanings, what its tool reported
     collectives: tuple[CollectiveCell, ...] = ()  # of a record that times collectives: what was asked for
+    network: Network | None = None  # of a look at the network
     pairs: tuple[Pairs, ...] = ()  # of a record that times messages between pairs of ranks
+    layers: tuple[LayerRow, ...] = ()  # of a training on several workers: does it compute what one worker computes?
+    profiles: tuple[Mapping[str, Any], ...] = ()  # profiled launches: see `assay.reports.profiled`
     timing: tuple[Fact, ...] = ()  # of a record that times a command or a function: what the time rests on
+
+    @property
+    def of_links(self) -> bool:
+        """Whether it is about what lies between workers or hosts, and not about a workload."""
+        return bool(self.collectives) or self.network is not None
 
     @cached_property
     def rules(self) -> tuple[Rule, ...]:
@@ -297,6 +332,8 @@ class View:
         """What each dimension asks."""
         if self.collectives:
             return COLLECTIVE_QUESTIONS
+        if self.network is not None:
+            return NETWORK_QUESTIONS
         return DIMENSION_QUESTIONS if self.serving is None else LOAD_QUESTIONS
 
     @property
@@ -369,7 +406,8 @@ def build(measured: Measured, judgement: Judgement) -> View:
         metrics=metrics,
         gates=_gate_rows(verdict.gates, labels),
         findings=_findings(verdict.findings, labels),
-        recommendations=() if is_timing(measured) or measured.subject == "collectives" else _recommendation_rows(verdict.recommendations, labels),
+        layers=_layers(verdict.layers, labels),
+        recommendations=() if is_timing(measured) or measured.subject in ("collectives", "network") else _recommendation_rows(verdict.recommendations, labels),
         launches=_launches(measured, labels, served),
         environment=_environment(manifest.get("environment")),
         conditions=_conditions(experiment, manifest, measured, labels[measured.base]),
@@ -383,6 +421,8 @@ def build(measured: Measured, judgement: Judgement) -> View:
         timing=_timing(measured, judgement) if is_timing(measured) else (),
         collectives=asked_cells(measured) if measured.subject == "collectives" else (),
         pairs=pairs_of(measured) if measured.subject == "collectives" else (),
+        network=network_of(measured) if measured.subject == "network" else None,
+        profiles=profiled.of_record(measured),
         foreign=tuple(Fact(name=name, text=words) for name, words in foreign.facts(measured, judgement.results)),
         serving=served,
         load_word="" if experiment.serving is None else "concurrency" if experiment.serving.concurrency else "rate",
@@ -392,6 +432,8 @@ def build(measured: Measured, judgement: Judgement) -> View:
 def _meanings(measured: Measured) -> Mapping[str, str]:
     if measured.subject == "collectives":
         return COLLECTIVE_MEANINGS
+    if measured.subject == "network":
+        return NETWORK_MEANINGS
     return TIMING_MEANINGS if is_timing(measured) else STATUS_MEANINGS
 
 
@@ -399,9 +441,14 @@ def _columns(measured: Measured) -> tuple[Column, ...]:
     if (serving := measured.experiment.serving) is not None:
         return tuple(_load_column(serving, one) for one in measured.varied)
     return tuple(
-        Column(key=one.name, label="a call" if is_timing(measured) else _workers(one.workers), workers=one.workers)
-        for one in measured.varied
+        Column(key=one.name, label=_label(measured, one.workers), workers=one.workers) for one in measured.varied
     )
+
+
+def _label(measured: Measured, workers: int) -> str:
+    if measured.subject == "network":
+        return "the network"
+    return "a call" if is_timing(measured) else _workers(workers)
 
 
 def _load_column(serving: Serving, one: Configuration) -> Column:
@@ -490,6 +537,16 @@ def _recommendation_rows(picks: tuple[Recommendation, ...], labels: Mapping[str,
             label="none" if pick.configuration is None else labels.get(pick.configuration, pick.configuration),
         )
         for pick in picks
+    )  # fmt: skip
+
+
+def _layers(layers: Mapping[str, tuple[LayerResult, ...]], labels: Mapping[str, str]) -> tuple[LayerRow, ...]:
+    return tuple(
+        LayerRow(
+            configuration=name, label=labels.get(name, name), layer=one.layer, title=one.title, state=one.state,
+            sentence=one.sentence,
+        )
+        for name, results in layers.items() for one in results
     )  # fmt: skip
 
 
@@ -589,7 +646,7 @@ def _conditions(experiment: Experiment, manifest: Mapping[str, Any], measured: M
     facts = {
         "Workload": " ".join((experiment.workload.script, *experiment.workload.arguments)),
         "Configurations": ", ".join(str(level) for level in measured.levels) + " workers",
-        "Scaling": f"{experiment.scaling.mode}; relative to {base}",
+        "Scaling": f"{measured.mode}{' by the recorded work' if experiment.scaling.mode == 'auto' else ''}; relative to {base}",
         "Launches": f"{launch_words(measured)}, seed {launches.seed}",
         "Intervals": f"{percent(launches.confidence, 4)} confidence; the launch is the unit of analysis",
         "Quality": "not asked for" if quality is None else (
@@ -612,6 +669,8 @@ def _conditions(experiment: Experiment, manifest: Mapping[str, Any], measured: M
             **{name: text for name, text in facts.items() if name not in left_out},
             **_of_collectives(experiment, measured),
         }
+    if measured.subject == "network":
+        facts = {name: facts[name] for name in ("Workload", "Launches", "Intervals", "Record", "Made")}
     shown = TIMING_FACTS if is_timing(measured) else tuple(facts)
     return tuple(Fact(name=name, text=facts[name]) for name in shown)
 

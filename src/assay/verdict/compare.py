@@ -51,12 +51,14 @@ AUTO: Final[Mapping[Subject, tuple[str, ...]]] = {
     # Goodput where objectives were asked for; of answers without tokens (embeddings) the requests.
     "serving": ("goodput", "output_throughput", "request_throughput", "ttft_p95", "e2e_p95"),
     "collectives": ("collective_time",),
+    "network": ("link_rate",),
 }  # fmt: skip
 OTHERWISE: Final[Mapping[Subject, str]] = {
     "training": "wall_time",
     "calls": "wall_time",
     "serving": "output_throughput",
     "collectives": "collective_time",
+    "network": "link_rate",
 }
 MOST_FLAGS: Final = 5  # of a refusal that are spelled out in its sentence
 TESTED: Final = ("performance", "cost")  # dimensions; quality has its own test, and faults are made once

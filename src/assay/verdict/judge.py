@@ -16,7 +16,7 @@ from assay.metrics.estimate import Value
 from assay.metrics.foreign import reworded, unknowable
 from assay.metrics.measured import Measured
 from assay.spec.plan import configuration_name
-from assay.verdict import collectives, serving, timing
+from assay.verdict import collectives, network, serving, timing
 from assay.verdict.audits.base import Audit
 from assay.verdict.dimensions import dimensions
 from assay.verdict.foreign import unexamined

@@ -1,0 +1,247 @@
+"""How is the way to other hosts looked at?  Rounds of echoes and transfers to each, while the interfaces' counters are metered.
+
+`workload.arguments` are the hosts, as HOST or HOST:PORT (of its iperf3 server), and `seconds=S` of a transfer.  A launch is a round;
+its numbers are rows of `telemetry` with the device `to HOST`, what could not be measured an event `network_lack`, the settings of the
+interface that leads there an event `network_way`.  A round to which nobody answered has failed.
+Nothing runs on the other host but what its owner has started there (`iperf3 -s`).
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Final
+
+from assay.errors import Problem, SpecError
+from assay.instruments import network
+from assay.instruments.interfaces import settings
+from assay.instruments.meter import Meter, Row
+from assay.instruments.network import Echo, Lack, Stream, Target
+from assay.record.environment import Machine
+from assay.runners import course
+from assay.runners.base import Job, Made, Outcome, RunContext, Runner
+from assay.runners.rows import check_written, launch_row, write_event
+from assay.spec.experiment import Experiment
+
+SCRIPT: Final = "network"
+SECONDS: Final = "seconds="
+MOST_SECONDS: Final = 3600.0
+LACK, WAY = "network_lack", "network_way"
+
+
+def asked(experiment: Experiment) -> tuple[tuple[Target, ...], float]:
+    """The hosts, and the seconds of a transfer.
+
+    Raises:
+        SpecError: a word is neither, or there is no host.
+    """
+    seconds, targets, problems = network.SECONDS, [], []
+    for word in experiment.workload.arguments:
+        try:
+            if word.startswith(SECONDS):
+                seconds = _seconds(word.removeprefix(SECONDS))
+            else:
+                targets.append(network.target(word))
+        except ValueError as error:
+            problems.append(Problem(where="--net", found=repr(word), allowed=str(error)))
+    if not targets and not problems:
+        problems.append(
+            Problem(
+                where="--net",
+                found="no host",
+                allowed="at least one host",
+                mend="For example: assay comm --net node1 node2",
+            )
+        )
+    if len(set(targets)) < len(targets):
+        problems.append(Problem(where="--net", found="a host twice", allowed="every host once"))
+    if problems:
+        raise SpecError(tuple(problems), "the hosts")
+    return tuple(targets), seconds
+
+
+def _seconds(text: str) -> float:
+    allowed = f"{SECONDS}S, with S from 1 to {MOST_SECONDS:g}"
+    try:
+        found = float(text)
+    except ValueError:
+        raise ValueError(allowed) from None
+    if not 1.0 <= found <= MOST_SECONDS:
+        raise ValueError(allowed)
+    return found
+
+
+def check(experiment: Experiment, folder: Path) -> None:
+    """Whether the hosts are known here.
+
+    Raises:
+        SpecError: a word is no host, or nobody knows its address.
+    """
+    problems = []
+    for target in asked(experiment)[0]:
+        try:
+            network.resolve(target.host)
+        except (OSError, UnicodeError) as error:
+            why = getattr(error, "strerror", None) or str(error)
+            problems.append(Problem(
+                where="--net", found=f"{target.host!r}, whose address nobody knows ({why})", allowed="a name that this machine can look up, or an address",
+                mend=f"See: getent hosts {target.host}",
+            ))  # fmt: skip
+    if problems:
+        raise SpecError(tuple(problems), "the hosts")
+
+
+class Looks:
+    """Makes the rounds, with one meter for all of them."""
+
+    def __init__(self, context: RunContext) -> None:
+        self.context = context
+        self.targets, self.seconds = asked(context.experiment)
+        self.meter = Meter(context.experiment.energy, self._emit, context.clock)
+
+    def make(self, job: Job) -> Made:
+        """One round: every host, one after the other."""
+        begin_utc = self.context.clock.utc().isoformat(timespec="milliseconds")
+        writer = self.context.record.writer(job.number)
+        begin = self.context.clock.now_ns()
+        write_event(writer, job.number, "launch_begin", begin, {"slot": job.planned.slot, "begin_utc": begin_utc})
+        self.meter.start(job.number, tuple, workers=job.planned.workers)
+        try:
+            answered = [target.name for target in self.targets if not self.stopped() and Look(self, job, target).make()]
+        finally:
+            self.meter.stop()
+        check_written(writer, self.context.record.path)
+        status, reason = self._judged(answered)
+        return Made(row=launch_row(
+            job.planned, launch=job.number, attempt=job.attempt, begin_ns=begin, end_ns=self.context.clock.now_ns(), begin_utc=begin_utc,
+            status=status, reason=reason, exit_code=0 if status == "ok" else None, restarts=0,
+            placement=json.dumps({"launcher": "none", "host": platform.node(), "to": [target.name for target in self.targets]}),
+        ))  # fmt: skip
+
+    def _judged(self, answered: list[str]) -> tuple[str, str]:
+        if self.stopped():
+            return "aborted", f"stopped by {self.context.stop.reason}"
+        if not answered:
+            return (
+                "failed",
+                f"none of {', '.join(target.name for target in self.targets)} answered: the record holds what was tried",
+            )
+        return "ok", ""
+
+    def absences(self) -> Mapping[str, str]:
+        """What the meter cannot read."""
+        return self.meter.absences()
+
+    def stopped(self) -> bool:
+        """Whether somebody asked to stop."""
+        return bool(self.context.stop.count)
+
+    def _emit(self, row: Row) -> None:
+        self.context.record.writer(row[0]).append("telemetry", row)
+
+
+class Look:
+    """One round to one host."""
+
+    def __init__(self, looks: Looks, job: Job, target: Target) -> None:
+        self.looks, self.job, self.target = looks, job, target
+        self.writer = looks.context.record.writer(job.number)
+
+    def make(self) -> bool:
+        """Measure everything that can be; whether the host answered at all."""
+        try:
+            address = network.resolve(self.target.host)
+            own, interface = network.way(address)
+        except OSError as error:
+            self._lack(
+                Lack(
+                    what="way",
+                    why=f"there is no way to {self.target.host}: {error.strerror or error}",
+                    mend=f"ip route get {self.target.host}",
+                )
+            )
+            return False
+        set_to = dict(settings(Machine(), interface)) if interface else {}
+        self._event(WAY, {"address": address, "own_address": own, "interface": interface, **set_to})
+        answered = self._echoes(address)
+        if mtu := set_to.get("mtu"):
+            self._path(address, int(mtu), answered=answered)
+        for reverse in (False, True):
+            if not self.looks.stopped():
+                answered = self._stream(address, reverse=reverse) or answered
+        return answered
+
+    def _echoes(self, address: str) -> bool:
+        answered = False
+        for found in network.echo(self.target, address, stopped=self.looks.stopped):
+            if isinstance(found, Lack):
+                self._lack(found)
+                continue
+            self._echo(found)
+            answered = answered or bool(found.seconds)
+        return answered
+
+    def _echo(self, found: Echo) -> None:
+        for seconds in found.seconds:
+            self._row(f"{found.by}_rtt", seconds, "s")
+        self._row(f"{found.by}_sent", float(found.sent), "count")
+        self._row(f"{found.by}_answered", float(len(found.seconds)), "count")
+        if found.why:
+            self._lack(Lack(what=found.by, why=found.why))
+
+    def _path(self, address: str, mtu: int, *, answered: bool) -> None:
+        if not answered or mtu > 65_535 or self.looks.stopped():  # the loopback's packets are larger than IPv4 allows
+            return
+        found = network.unbroken(address, mtu, stopped=self.looks.stopped)
+        if isinstance(found, Lack):
+            self._lack(found)
+        else:
+            self._row("path_unbroken", float(found), "flag")
+
+    def _stream(self, address: str, *, reverse: bool) -> bool:
+        found = network.stream(
+            self.target, address, reverse=reverse, seconds=self.looks.seconds, stopped=self.looks.stopped
+        )
+        if isinstance(found, Lack):
+            self._lack(found)
+            return False
+        for name, value, unit in _rows(found):
+            self._row(f"{'back' if reverse else 'there'}_{name}", value, unit)
+        return True
+
+    def _lack(self, lack: Lack) -> None:
+        self._event(LACK, asdict(lack))
+
+    def _event(self, kind: str, detail: Mapping[str, Any]) -> None:
+        write_event(
+            self.writer, self.job.number, kind, self.looks.context.clock.now_ns(), {"to": self.target.name, **detail}
+        )
+
+    def _row(self, counter: str, value: float, unit: str) -> None:
+        now = self.looks.context.clock.now_ns()
+        self.writer.append(
+            "telemetry",
+            (self.job.number, now, platform.node(), f"to {self.target.name}", counter, value, unit, "sampled"),
+        )
+
+
+def _rows(found: Stream) -> Iterator[tuple[str, float, str]]:
+    yield "sent", found.sent, "B/s"
+    yield "received", found.received, "B/s"
+    if found.again is not None:
+        yield "sent_again", float(found.again), "count"
+    if found.rtt_s is not None:
+        yield "rtt", found.rtt_s, "s"
+    if found.host_busy is not None:
+        yield "host_busy", found.host_busy, "fraction"
+
+
+def run(context: RunContext) -> Outcome:
+    """Make the rounds that are still to be made."""
+    return course.run(context, Looks(context))
+
+
+RUNNER = Runner(name="network", check=check, run=run, maker=Looks)

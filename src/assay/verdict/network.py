@@ -1,0 +1,117 @@
+"""What is the verdict on a look at the network?
+
+FAIL: a host that was asked for never answered.  INVALID: an audit found the record inadmissible.  INCONCLUSIVE: something that was asked
+for has no number, or fewer than 3 rounds carry it.  PASS: every host answered and every number stands with its interval; warnings say
+what is wrong with the way all the same.  Nothing is recommended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from assay.metrics.base import Results
+from assay.metrics.estimate import Absent, Estimate, Value
+from assay.metrics.format import count, show
+from assay.metrics.hosts import BACK, hosts
+from assay.metrics.measured import Measured
+from assay.verdict.gates.base import FEWEST_LAUNCHES, too_few
+from assay.verdict.sentence import launch_words, machine_words
+from assay.verdict.types import DimensionResult, Finding, GateResult, Recommendation, Status, Verdict
+
+NOTHING_TO_PICK: Final = "a look at the network compares no configurations of a workload"
+
+
+def verdict(measured: Measured, results: Results, findings: Sequence[Finding], gates: Sequence[GateResult]) -> Verdict:
+    """The whole judgement."""
+    status = overall(measured, results, findings)
+    return Verdict(
+        status=status, findings=tuple(findings), gates=tuple(gates), dimensions=_dimensions(measured, results, findings),
+        recommendations=(Recommendation(goal="recommended", configuration=None, sentence=NOTHING_TO_PICK),),
+        sentence=_sentence(measured, results, status, findings),
+    )  # fmt: skip
+
+
+def overall(measured: Measured, results: Results, findings: Sequence[Finding]) -> Status:
+    """One status for the record."""
+    severities = {finding.severity for finding in findings}
+    if "invalid" in severities:
+        return "INVALID"
+    if "fail" in severities:
+        return "FAIL"
+    return "INCONCLUSIVE" if gaps(measured, results) else "PASS"
+
+
+def gaps(measured: Measured, results: Results) -> list[str]:
+    """What was asked for and has no number that can be relied on."""
+    found = []
+    for host in hosts(measured):
+        for metric, key, words in (
+            ("round_trip", host, "the round trip"),
+            ("link_rate", host, "the rate there"),
+            ("link_rate", f"{host}{BACK}", "the rate back"),
+        ):
+            value = results.get(metric, {}).get(key)
+            if isinstance(value, Estimate):
+                found += (
+                    [f"{words} of {host}: {too_few(value.n_launches)}"] if value.n_launches < FEWEST_LAUNCHES else []
+                )
+            else:
+                found.append(f"{words} of {host}: {value.detail if isinstance(value, Absent) else 'not measured'}")
+    return list(dict.fromkeys(found))
+
+
+def _dimensions(
+    measured: Measured, results: Results, findings: Sequence[Finding]
+) -> Mapping[str, Mapping[str, DimensionResult]]:
+    worst: Status = overall(measured, results, findings)
+    missing, bad = gaps(measured, results), [finding for finding in findings if finding.severity in ("fail", "warning")]
+    told = {
+        "FAIL": next((one.evidence for one in findings if one.severity == "fail"), ""),
+        "INCONCLUSIVE": missing[0] if missing else "",
+    }
+    performance = DimensionResult(status=worst, sentence=told.get(worst) or _hosts_words(measured, results))
+    lost = [
+        value for host in hosts(measured) if isinstance(value := results.get("echoes_lost", {}).get(host), Estimate)
+    ]
+    reliability = DimensionResult(
+        status="NOT_MEASURED" if not lost else "FAIL" if worst == "FAIL" else "PASS",
+        sentence="nobody answered"
+        if not lost
+        else f"{count(sum(one.n_trials for one in lost), 'echoes')}, {count(len(bad), 'warnings')}",
+    )
+    nothing = DimensionResult(status="NOT_MEASURED", sentence="a look at the network computes nothing")
+    return {
+        name: {
+            "correctness": nothing, "performance": performance, "reliability": reliability,
+            "cost": DimensionResult(status="NOT_MEASURED", sentence="no price was given"),
+        }
+        for name in measured.configurations
+    }  # fmt: skip
+
+
+def _sentence(measured: Measured, results: Results, status: Status, findings: Sequence[Finding]) -> str:
+    name = measured.experiment.name
+    if status in ("INVALID", "FAIL"):
+        worst = next(finding for finding in findings if finding.severity == status.lower())
+        return f"{name}: {status}: {worst.evidence}."
+    if status == "INCONCLUSIVE":
+        missing = gaps(measured, results)
+        more = f", and {count(len(missing) - 1, 'others')}" if len(missing) > 1 else ""
+        return f"{name}: INCONCLUSIVE: {missing[0]}{more}."
+    return f"{name}: {_hosts_words(measured, results)}. Conditions: one TCP connection, payload; {launch_words(measured)}{machine_words(measured.before)}."
+
+
+def _hosts_words(measured: Measured, results: Results) -> str:
+    return "; ".join(_host_words(results, host) for host in hosts(measured))
+
+
+def _host_words(results: Results, host: str) -> str:
+    def text(value: Value | None) -> str:
+        return show(value).full if isinstance(value, Estimate) else "not measured"
+
+    rates = results.get("link_rate", {})
+    return (
+        f"{host}: round trip {text(results.get('round_trip', {}).get(host))}, there {text(rates.get(host))}, "
+        f"back {text(rates.get(f'{host}{BACK}'))}"
+    )
