@@ -36,7 +36,24 @@ FIELDS: Final[Mapping[str, tuple[Row, ...]]] = {
         ("conditions", "list of objects", "what was asked for, in words"),
         ("serving", "object", "only if the record is about serving: curves, timelines, failures, replicas, agreement"),
         ("collectives", "list of objects", "only if the record times collectives: what the keys of its metrics mean"),
+        ("profiles", "list of objects", "only if launches were profiled: what their traces say"),
+        ("layers", "list of objects", "only of a training on several workers: the four layers of its correctness, for each worker count"),
         ("pairs", "list of objects", "only if messages between pairs of ranks were timed: latency and bandwidth of each, and who is near whom"),
+    ),
+    "layers[]": (
+        ("configuration", "string", "key of the configuration"),
+        ("layer", "string", "`ledger`, `gradient`, `hashes` or `trajectory`"),
+        ("state", "string", "`pass`, `fail`, `not run`, or `advice` where what was seen decides nothing"),
+        ("sentence", "string", "what was seen, or what it would have needed"),
+    ),
+    "profiles[]": (
+        ("launch", "integer", "number of the launch, whose role is `profile`"),
+        ("configuration", "string", "key of the configuration"),
+        ("status", "string", "as in `launches`"),
+        ("reason", "string", "as in `launches`"),
+        ("windows", "list of objects", "for each rank: `kept` steps, steps `seen`, what was `asked`, the `file`, and what went wrong (`trouble`)"),
+        ("ranks", "list of objects", "for each trace: `steps`, `operators`, `kernels`, `classes`, `memory`; times in nanoseconds; `absent` says why not"),
+        ("nsys", "list of objects", "for each capture of Nsight Systems: its `reports`"),
     ),
     "pairs[]": pair_tables.KEYS,
     "collectives[]": (
@@ -193,9 +210,18 @@ def document(view: View) -> dict[str, Any]:
         ],
         "conditions": [{"name": fact.name, "text": fact.text} for fact in view.conditions],
         **({} if view.serving is None else {"serving": json_serving.serving(view, view.serving)}),
+        **({"layers": _layers(view)} if view.layers else {}),
         **({"collectives": _collectives(view)} if view.collectives else {}),
+        **({"profiles": [dict(one) for one in view.profiles]} if view.profiles else {}),
         **({"pairs": pair_tables.as_json(view.pairs, value_object)} if view.pairs else {}),
     }  # fmt: skip
+
+
+def _layers(view: View) -> list[dict[str, Any]]:
+    return [
+        {"configuration": row.configuration, "layer": row.layer, "state": row.state, "sentence": row.sentence}
+        for row in view.layers
+    ]
 
 
 def _collectives(view: View) -> list[dict[str, Any]]:

@@ -79,7 +79,10 @@ def _sections(view: View, width: int) -> list[RenderableType]:
     if view.gates:
         parts += [title("Gates"), _gates(view)]
     if view.profiles:
-        parts += [title("Profile"), *(Text(line) for one in view.profiles for line in profiled.launch_lines(one, most=PROFILE_ROWS))]
+        parts += [
+            title("Profile"),
+            *(Text(line) for one in view.profiles for line in profiled.launch_lines(one, most=PROFILE_ROWS)),
+        ]
     parts += [title("Findings"), _findings(view)]
     parts += [title("Recommendation"), _recommendations(view)]
     return [*parts, Text(), *_footer(view)]

@@ -1,0 +1,42 @@
+"""The four layers of a training's correctness are in every report that a person or a program reads."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from assay import catalog
+from assay.metrics.measured import from_record
+from assay.record.reader import open_record
+from assay.reports.json import FIELDS
+from assay.reports.view import View, build
+from assay.verdict.judge import judge
+from tests.records.make import HERE
+
+
+@pytest.fixture(scope="module")
+def view() -> View:
+    measured = from_record(open_record(HERE / "seed_mismatch"))
+    return build(measured, judge(measured))
+
+
+def test_the_view_has_four_layers_for_each_count_of_several_workers(view: View) -> None:
+    assert [(row.label, row.layer, row.state) for row in view.layers] == [
+        ("2 workers", "ledger", "pass"), ("2 workers", "gradient", "not run"), ("2 workers", "hashes", "fail"),
+        ("2 workers", "trajectory", "advice"),
+    ]  # fmt: skip
+
+
+def test_json_has_them_as_its_reference_says(view: View) -> None:
+    rows = json.loads(catalog.load("reports", "json").render(view))["layers"]
+    assert [row["state"] for row in rows] == ["pass", "not run", "fail", "advice"]
+    assert all(list(row) == [name for name, _, _ in FIELDS["layers[]"]] for row in rows)
+
+
+@pytest.mark.parametrize("name", ["markdown", "html", "terminal"])
+def test_people_read_them_too(name: str, view: View) -> None:
+    text = catalog.load("reports", name).render(view)
+    assert "Correctness by layer" in text
+    assert "replica_seed_mismatch" in text.split("Correctness by layer")[1]
+    assert "B, gradient of one step" in text
