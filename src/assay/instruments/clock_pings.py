@@ -32,14 +32,18 @@ FIND_S, FIND_EVERY_S = 300.0, 0.2  # how long, and how often, rank 0 is looked f
 PATIENCE_S: Final = 5.0  # for an answer, or for a thread to end
 QUESTION, ANSWER = struct.Struct("!q"), struct.Struct("!qqq")
 BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
+SHIFTS: Final = Path("/proc/self/timens_offsets")
 
 
 def boot_id() -> str:
-    """Names the running kernel: hosts that share it (containers, namespaces) share its monotonic clock. Empty: unknown."""
+    """Names the monotonic clock of this process: the running kernel, which containers and network namespaces of a host share, and how
+    far a time namespace shifts it (time_namespaces(7)). Empty: unknown."""
     try:
-        return BOOT_ID.read_text().strip()
+        kernel, shifts = BOOT_ID.read_text().strip(), SHIFTS.read_text() if SHIFTS.exists() else ""
     except OSError:
         return ""
+    shift = next((line.split()[1:] for line in shifts.splitlines() if line.startswith("monotonic")), ["0", "0"])
+    return kernel if shift == ["0", "0"] else f"{kernel}+{'.'.join(shift)}"
 
 
 def needed(environ: Mapping[str, str]) -> bool:

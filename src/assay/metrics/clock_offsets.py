@@ -14,20 +14,22 @@ Source: RFC 5905; DESIGN.md, clock rule.  Cannot tell: a clock that was set, or 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
 import polars as pl
 
 from assay.metrics.estimate import Absent
 from assay.metrics.measured import Measured
-from assay.stats.clocks import LEAST_PINGS, Drift, Offset, Ping, linear_drift, offset, too_short
+from assay.stats.clocks import LEAST_PINGS, Drift, Offset, Ping, linear_drift, too_short
 from assay.units import NS_PER_S
 
 Way = Literal["same", "pings", "collectives", "none"]
 # nobody is done with them before everybody has begun
 JOINT: Final = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "barrier")
-MOST_LOOKS: Final = 4000  # collectives of a launch that are looked at: the shortest ones bound best
+NOUNS: Final = {"pings": "looks at rank 0's clock", "collectives": "collectives with rank 0's host"}
+CALL: Final = ["incarnation", "group", "call"]
+STRETCHES, LOOKS = 10, 50  # of a launch, and collectives of each that are looked at: the shortest ones bound best
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,9 +69,8 @@ class HostClock:
 
 def clock_offsets(measured: Measured) -> Mapping[tuple[int, str], HostClock]:
     """(launch, host) -> its clock, of every host on which a worker began."""
-    return {
-        (clock.launch, clock.host): clock for launch in _launches(measured) for clock in _of_launch(measured, launch)
-    }
+    begun = hosts_of(measured).sort("launch").partition_by("launch", maintain_order=True)
+    return {(clock.launch, clock.host): clock for own in begun for clock in _of_launch(measured, own)}
 
 
 def hosts_of(measured: Measured) -> pl.DataFrame:
@@ -110,32 +111,34 @@ def aligned(measured: Measured, launch: int) -> Aligned:
     whole = Aligned(events=events, steps=steps)
     if events["host"].n_unique() <= 1:
         return whole
-    clocks = {clock.host: clock for clock in _of_launch(measured, launch)}
+    placed = hosts_of(measured).filter(pl.col("launch") == launch)
+    clocks = {clock.host: clock for clock in _of_launch(measured, placed)}
     clocks |= {
-        host: _coordinators(measured, launch, host, clocks) for host in events["host"].unique().to_list() if host not in clocks
+        host: _coordinators(measured, placed, host, clocks) for host in events["host"].unique().to_list() if host not in clocks
     }  # fmt: skip
     if all(clock.way == "same" for clock in clocks.values()):
         return whole
     unknown = [clock for clock in clocks.values() if not clock.known]
     if unknown:
         return Aligned(events=events, steps=steps, trouble=f"the clock of {unknown[0].host}: {unknown[0].trouble}")
-    placed = hosts_of(measured).filter(pl.col("launch") == launch).select("rank", "incarnation", "host")
-    stepped = steps.join(placed, on=["rank", "incarnation"], how="left")
+    stepped = steps.join(placed.select("rank", "incarnation", "host"), on=["rank", "incarnation"], how="left")
+    if stepped["host"].null_count():
+        return Aligned(events=events, steps=steps, trouble="a worker did not say on which host it began")
     bounds: list[float] = [0.0]
     moved_events = _moved(events, clocks, ("ns",), bounds)
     moved_steps = _moved(stepped, clocks, ("begin_ns", "end_ns"), bounds).select(steps.columns)
     return Aligned(events=moved_events, steps=moved_steps, bound_ns=2.0 * max(bounds))
 
 
-def _coordinators(measured: Measured, launch: int, host: str, clocks: Mapping[str, HostClock]) -> HostClock:
+def _coordinators(measured: Measured, placed: pl.DataFrame, host: str, clocks: Mapping[str, HostClock]) -> HostClock:
     """The clock of a host on which no worker began: the coordinator's, known if its kernel is also some worker's."""
     coordinator = measured.manifest.get("coordinator")
     boot = coordinator.get("boot_id") if isinstance(coordinator, Mapping) else None
-    placed = hosts_of(measured).filter((pl.col("launch") == launch) & (pl.col("boot") == boot))
-    if boot and placed.height:
-        return HostClock(**{**clocks[str(placed["host"][0])].__dict__, "host": host})
+    beside = placed.filter(pl.col("boot") == pl.lit(boot, dtype=pl.String))
+    if beside.height:
+        return replace(clocks[str(beside["host"][0])], host=host)
     trouble = "no worker ran on the coordinator's host, so that its clock was not compared with theirs"
-    return HostClock(launch=launch, host=host, way="none", trouble=trouble)
+    return HostClock(launch=int(placed["launch"][0]) if placed.height else 0, host=host, way="none", trouble=trouble)
 
 
 def _moved(
@@ -152,40 +155,42 @@ def _moved(
     return rows.with_columns(pl.Series(name, values, dtype=pl.Int64) for name, values in moved.items())
 
 
-def _launches(measured: Measured) -> list[int]:
-    return sorted(hosts_of(measured)["launch"].unique().to_list())
-
-
-def _of_launch(measured: Measured, launch: int) -> Iterator[HostClock]:
-    placed = hosts_of(measured).filter(pl.col("launch") == launch).sort("incarnation", "rank")
-    if placed.height == 0:
+def _of_launch(measured: Measured, begun: pl.DataFrame) -> Iterator[HostClock]:
+    """The clocks of the hosts on which a launch's workers began, rank 0's first."""
+    if begun.height == 0:
         return
+    launch, placed = int(begun["launch"][0]), begun.sort("incarnation", "rank")
     boots = dict(placed.select("host", "boot").unique("host", keep="first", maintain_order=True).iter_rows())
     reference = str(placed["host"][0])  # rank 0's
-    yield HostClock(launch=launch, host=reference, way="same")
-    looks = measured.table("clocks").filter(pl.col("launch") == launch)
-    calls = measured.table("collectives").filter(pl.col("launch") == launch)
-    for host, boot in boots.items():
-        if host == reference:
-            continue
-        if boot is not None and boot == boots[reference]:
-            yield HostClock(launch=launch, host=host, way="same")
-            continue
-        pings = _pings(looks.filter((pl.col("host") == host) & (pl.col("peer") == reference)))
-        joint = _joint(calls, placed, host, reference)
+    same = [
+        host for host, boot in boots.items() if host == reference or (boot is not None and boot == boots[reference])
+    ]
+    yield from (HostClock(launch=launch, host=host, way="same") for host in same)
+    others = [host for host in boots if host not in same]
+    if not others:
+        return
+    looks = measured.table("clocks").filter((pl.col("launch") == launch) & (pl.col("peer") == reference))
+    spans = _spans(measured.table("collectives").filter(pl.col("launch") == launch), placed)
+    for host in others:
+        joint = _joint(spans.get(host), spans.get(reference))
+        pings = _pings(looks.filter(pl.col("host") == host))
         yield checked(_line(launch, host, "pings", pings), _line(launch, host, "collectives", joint))
 
 
 def checked(pings: HostClock, collectives: HostClock) -> HostClock:
     """The better known of the two, with their disagreement, if any."""
     if not (pings.known and collectives.known):
-        return pings if pings.known or pings.looks >= LEAST_PINGS else collectives
+        return (
+            pings
+            if pings.known or pings.looks >= max(LEAST_PINGS, collectives.looks) or not collectives.looks
+            else collectives
+        )
     apart, allowed = abs(pings.offset - _at(collectives, pings)), pings.bound + collectives.bound + 1.0
     best = pings if pings.bound <= collectives.bound else collectives
     if apart <= allowed:
         return best
     trouble = f"looks at its clock and the ends of collectives disagree by {apart / 1e6:.3f} ms, more than both bounds ({allowed / 1e6:.3f} ms)"
-    return HostClock(**{**best.__dict__, "way": "none", "line": None, "trouble": trouble})
+    return replace(best, way="none", line=None, trouble=trouble)
 
 
 def _at(clock: HostClock, other: HostClock) -> float:
@@ -197,7 +202,7 @@ def _at(clock: HostClock, other: HostClock) -> float:
 
 def _line(launch: int, host: str, way: Way, pings: list[Ping]) -> HostClock:
     if len(pings) < LEAST_PINGS:
-        missing = f"{len(pings)} looks at rank 0's clock, and no collective with it; {LEAST_PINGS} are needed"
+        missing = f"{len(pings)} {NOUNS[way]}; {LEAST_PINGS} are needed"
         return HostClock(launch=launch, host=host, way="none", looks=len(pings), trouble=missing)
     try:
         line = linear_drift(pings)
@@ -215,20 +220,24 @@ def _pings(looks: pl.DataFrame) -> list[Ping]:
     return [Ping(t0=a, t1=b, t2=c, t3=d) for a, b, c, d in times.iter_rows()]
 
 
-def _joint(calls: pl.DataFrame, placed: pl.DataFrame, host: str, reference: str) -> list[Ping]:
-    """Calls that both hosts had a part in: asked last and done first on each; what cannot be, since a clock jumped, is left out."""
-    call = ["incarnation", "group", "call"]
+def _spans(calls: pl.DataFrame, placed: pl.DataFrame) -> dict[str, pl.DataFrame]:
+    """Host -> of every collective when it was asked last and done first on the host."""
     joint = calls.filter(pl.col("op").is_in(JOINT) & pl.col("end_ns").is_not_null())
-    where = placed.filter(pl.col("host").is_in([host, reference])).select("rank", "incarnation", "host")
     spans = (
-        joint.join(where, on=["rank", "incarnation"])
-        .group_by(*call, "host")
+        joint.join(placed.select("rank", "incarnation", "host"), on=["rank", "incarnation"])
+        .group_by(*CALL, "host")
         .agg(pl.col("begin_ns").max(), pl.col("end_ns").min())
     )
-    own, other = (spans.filter(pl.col("host") == name).drop("host") for name in (host, reference))
-    both = own.join(other, on=call, suffix="_there")
+    return {str(own["host"][0]): own.drop("host") for own in spans.partition_by("host")}
+
+
+def _joint(own: pl.DataFrame | None, other: pl.DataFrame | None) -> list[Ping]:
+    """Calls that both hosts had a part in, the shortest of every stretch of time; what cannot be, since a clock jumped, is left out."""
+    if own is None or other is None:
+        return []
+    both = own.join(other, on=CALL, suffix="_there").sort("begin_ns")
     length = (pl.col("end_ns") - pl.col("begin_ns")) + (pl.col("end_ns_there") - pl.col("begin_ns_there"))
-    best = both.with_columns(_length=length).filter(pl.col("_length") >= 0).sort("_length").head(MOST_LOOKS)
-    times = best.sort("begin_ns").select("begin_ns", "end_ns_there", "begin_ns_there", "end_ns")
-    pings = [Ping(t0=a, t1=b, t2=c, t3=d) for a, b, c, d in times.iter_rows()]
-    return [ping for ping in pings if offset(ping).bound >= 0]
+    cut = both.with_columns(_length=length, _stretch=pl.int_range(pl.len()) * STRETCHES // pl.len())
+    best = cut.filter(pl.col("_length") >= 0).sort("_length").group_by("_stretch").head(LOOKS).sort("begin_ns")
+    times = best.select("begin_ns", "end_ns_there", "begin_ns_there", "end_ns")
+    return [Ping(t0=a, t1=b, t2=c, t3=d) for a, b, c, d in times.iter_rows()]
