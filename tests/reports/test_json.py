@@ -68,8 +68,9 @@ GOLDEN = {
     "(top)": [
         "schema", "record", "verdict", "configurations", "dimensions", "metrics", "gates", "findings",
         "recommendations", "launches", "environment", "conditions", "serving", "collectives",
-        "pairs",
+        "layers", "pairs",
     ],
+    "layers[]": ["configuration", "layer", "state", "sentence"],
     "pairs[]": ["configuration", "hosts", "at_once", "classes", "refused", "sentences", "links"],
     "collectives[]": ["configuration", "group", "op", "place", "workers", "size", "bytes"],
     "record": ["id", "name", "created_utc", "assay_version", "state", "sealed"],

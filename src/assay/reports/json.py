@@ -37,7 +37,7 @@ FIELDS: Final[Mapping[str, tuple[Row, ...]]] = {
         ("serving", "object", "only if the record is about serving: curves, timelines, failures, replicas, agreement"),
         ("collectives", "list of objects", "only if the record times collectives: what the keys of its metrics mean"),
         ("profiles", "list of objects", "only if launches were profiled: what their traces say"),
-        ("layers", "list of objects", "only of a training on several workers: the four layers of its correctness, for each worker count"),
+        ("layers", "list of objects", "only if it is a training on several workers: the four layers of its correctness, for each worker count"),
         ("pairs", "list of objects", "only if messages between pairs of ranks were timed: latency and bandwidth of each, and who is near whom"),
     ),
     "layers[]": (
