@@ -37,6 +37,16 @@ def test_a_call_inside_of_another_adds_nothing_and_one_after_both_does() -> None
     assert ms(METRIC.compute(made.measured(), {})["workers=2"]) == pytest.approx(55.0)
 
 
+def test_times_that_no_step_has_do_not_run_over() -> None:
+    """A call of a century in one step, and 30 ms in the others: the median is 30."""
+    made, number = launched()
+    for rank in (0, 1):
+        calls(made, number, rank, 0, [(0, 3.15e12), (0, 10)])
+        calls(made, number, rank, 1, [(0, 30), (10, 20)])
+        calls(made, number, rank, 2, [(0, 20), (10, 30)])
+    assert ms(METRIC.compute(made.measured(), {})["workers=2"]) == pytest.approx(30.0)
+
+
 def test_a_step_without_a_collective_communicates_for_no_time() -> None:
     """30, 0 and 20 ms: the median is 20."""
     made, number = launched()

@@ -75,13 +75,20 @@ def fold(tables: Mapping[str, pl.DataFrame], steps: pl.DataFrame, steady: pl.Dat
     return Communicated(calls=calls, ways=pl.concat(ways))
 
 
+_OF_CALLS: Final = (*_RANK_STEP, "incarnation", "group", "call", "op", "size", "bytes", "phase", "begin_ns", "end_ns")
+
+
 # ---- collectives -------------------------------------------------------------------------------------------------------
 
 
 def _of_steps(tables: Mapping[str, pl.DataFrame], steps: pl.DataFrame, wanted: pl.DataFrame) -> pl.DataFrame:
     """`Communicated.calls` of the wanted steps (launch, step): every rank of them that was seen to communicate at all."""
     counted = steps.join(wanted, on=["launch", "step"], how="semi").select(*_RANK_STEP, "incarnation")
-    table = tables["collectives"].filter(pl.col("step").is_not_null() & ~pl.col("phase").is_in(["replay", "warm_up"]))
+    table = (
+        tables["collectives"]
+        .select(_OF_CALLS)
+        .filter(pl.col("step").is_not_null() & ~pl.col("phase").is_in(["replay", "warm_up"]))
+    )
     calls = _with_transfer(table.join(counted, on=[*_RANK_STEP, "incarnation"], how="semi"))
     folded = (
         _union(calls, pl.col("begin_ns"), "total_ns")
@@ -116,18 +123,42 @@ def _of_steps(tables: Mapping[str, pl.DataFrame], steps: pl.DataFrame, wanted: p
 def _with_transfer(calls: pl.DataFrame) -> pl.DataFrame:
     """Every call with its duration and the least of all its ranks'; null where not all of them are seen."""
     same = ["launch", "incarnation", "group", "call"]
-    whole = (pl.col("end_ns").count().over(same) == pl.col("size")) & (pl.col("op").n_unique().over(same) == 1)
     own = calls.with_columns(_own=pl.col("end_ns") - pl.col("begin_ns"))
-    return own.with_columns(_least=pl.when(whole).then(pl.col("_own").min().over(same)))
+    seen = own.group_by(same).agg(
+        pl.col("_own").min().alias("_least"), pl.col("_own").count().alias("_ends"),
+        pl.col("op").min().alias("_op"), pl.col("op").max().alias("_other"), pl.col("size").max().alias("_size"),
+    )  # fmt: skip
+    whole = (pl.col("_ends") == pl.col("_size")) & (pl.col("_op") == pl.col("_other"))
+    return own.join(seen.filter(whole).select(*same, "_least"), on=same, how="left")
+
+
+_LARGEST: Final = 2**62
 
 
 def _union(calls: pl.DataFrame, begin: pl.Expr, name: str) -> pl.DataFrame:
-    """(launch, rank, step, `name`): how long at least one call lasts, from `begin` on."""
-    spans = calls.select(*_RANK_STEP, begin.alias("_begin"), "end_ns").drop_nulls(["_begin", "end_ns"])
+    """(launch, rank, step, `name`): how long at least one call lasts, from `begin` on.
+
+    The rank-steps are laid end to end on one line of time, so that one running maximum serves all of them: ten thousand ranks
+    have a million of them.
+    """
+    spans = calls.select(*_RANK_STEP, begin.alias("_begin"), pl.col("end_ns").alias("_end")).drop_nulls()
     ordered = spans.sort(*_RANK_STEP, "_begin")
-    reach = pl.col("end_ns").cum_max().shift(1).over(_RANK_STEP)
-    new = (pl.col("end_ns") - pl.max_horizontal("_begin", reach)).clip(lower_bound=0)
-    return ordered.with_columns(new.alias(name)).group_by(_RANK_STEP, maintain_order=True).agg(pl.col(name).sum())
+    new = pl.any_horizontal(pl.col(key) != pl.col(key).shift(1) for key in _RANK_STEP).fill_null(value=True)
+    placed = ordered.with_columns(_new=new).with_columns(
+        _place=pl.col("_new").cum_sum().cast(pl.Int64), _zero=pl.when("_new").then("_begin").forward_fill()
+    )
+    placed = placed.with_columns(pl.col("_begin", "_end") - pl.col("_zero"))
+    highest = placed["_end"].max()
+    longest = 1 + (highest if isinstance(highest, int) and highest > 0 else 0)
+    if (
+        placed.height and longest * (placed["_place"][-1] + 1) > _LARGEST
+    ):  # times that no step has: one line does not hold them
+        running = pl.col("_end").cum_max().shift(1).over(_RANK_STEP)
+    else:
+        placed = placed.with_columns(pl.col("_begin", "_end") + longest * pl.col("_place"))
+        running = pl.col("_end").cum_max().shift(1)
+    more = (pl.col("_end") - pl.max_horizontal("_begin", running)).clip(lower_bound=0)
+    return placed.with_columns(more.alias(name)).group_by(_RANK_STEP, maintain_order=True).agg(pl.col(name).sum())
 
 
 # ---- ways to see what is exposed ---------------------------------------------------------------------------------------
