@@ -202,7 +202,7 @@ def test_a_target_is_a_host_and_perhaps_a_port(text: str, host: str, port: int) 
 
 
 @pytest.mark.parametrize(
-    "text", ["", ":", "a b", "node1:", "node1:0", "node1:70000", "node1:x", "http://node1", "[::1"]
+    "text", ["", ":", "a b", "node1:", "node1:0", "node1:70000", "node1:x", "a:0", "http://node1", "[::1"]
 )
 def test_what_is_no_target_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"node1, 10\.0\.0\.2:5202"):

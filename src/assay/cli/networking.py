@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from assay.spec.experiment import Experiment
 
 ROUNDS: Final = 5
@@ -40,23 +42,25 @@ def experiment_from(arguments: argparse.Namespace) -> Experiment:
     if problems:
         raise SpecError(tuple(problems), "the flags")
     words = [*arguments.net, *([f"seconds={given['--seconds']}"] if "--seconds" in given else [])]
-    launches = {"per_configuration": _whole(given.get("--launches"), ROUNDS)}
+    launches = {
+        "per_configuration": _number("--launches", given, int, ROUNDS),
+        "confidence": _number("--confidence", given, float, 0.95),
+    }
     return Experiment.model_validate({
         "name": given.get("--name", "network"), "workload": {"runner": "network", "script": "network", "arguments": words, "work": "looks"},
         "factor": {"levels": [1]}, "gates": {"efficiency": "none"}, "noise": {"sentinel_s": 0.0},
-        "launches": launches | ({"confidence": float(given["--confidence"])} if "--confidence" in given else {}),
+        "launches": launches,
     })  # fmt: skip
 
 
-def _whole(text: str | None, default: int) -> int:
+def _number(name: str, given: Mapping[str, str], read: Callable[[str], float], default: float) -> float:
     from assay.errors import Problem, SpecError
 
     try:
-        return default if text is None else int(text)
+        return read(given[name]) if name in given else default
     except ValueError:
-        raise SpecError(
-            (Problem(where="--launches", found=repr(text), allowed="a whole number"),), "the flags"
-        ) from None
+        allowed = "a whole number" if read is int else "a number"
+        raise SpecError((Problem(where=name, found=repr(given[name]), allowed=allowed),), "the flags") from None
 
 
 def look(arguments: argparse.Namespace) -> int:

@@ -92,7 +92,7 @@ class Answer:
 def target(text: str) -> Target:
     """HOST, HOST:PORT or [ADDRESS]:PORT. Raises ValueError with what is allowed."""
     found = re.fullmatch(r"\[([0-9a-fA-F:.]+)\](?::(\d+))?", text) or re.fullmatch(r"([^:\s/]+)(?::(\d+))?", text)
-    bare = re.fullmatch(r"[0-9a-fA-F]*:[0-9a-fA-F:.]+", text)
+    bare = re.fullmatch(r"[0-9a-fA-F]*:[0-9a-fA-F]*:[0-9a-fA-F:.]*", text)
     host, port = (text, None) if bare else (found[1], found[2]) if found else ("", None)
     if not host or (port is not None and not 1 <= int(port) <= 65535):
         raise ValueError(

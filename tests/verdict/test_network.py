@@ -1,0 +1,42 @@
+"""What is the verdict on a look at the network, and what may be quoted of it?"""
+
+from __future__ import annotations
+
+import pytest
+
+from assay.reports import json as json_report
+from assay.reports import view
+from assay.verdict.judge import judge
+from tests.looked import Seen, look
+
+SILENT = Seen(
+    rtt_s=None, answered=0, there=None, back=None, lacks=({"what": "ping", "why": "No route to host", "mend": ""},)
+)
+
+
+@pytest.mark.parametrize(("seen", "rounds", "status"), [
+    ({"a": Seen()}, 3, "PASS"), ({"a": Seen()}, 2, "INCONCLUSIVE"), ({"a": Seen(), "b": SILENT}, 3, "FAIL"),
+    ({"a": Seen(back=None)}, 3, "INCONCLUSIVE"), ({"a": Seen(unbroken=0.0)}, 3, "PASS"),
+])  # fmt: skip
+def test_the_status_follows_from_what_answered(seen: dict[str, Seen], rounds: int, status: str) -> None:
+    assert judge(look(seen, rounds=rounds)).verdict.status == status
+
+
+def test_the_sentence_names_each_host_with_its_numbers_and_conditions() -> None:
+    sentence = judge(look({"a": Seen(scatter=0.01)})).verdict.sentence
+    assert sentence.startswith("network: a: round trip 100 µs")
+    assert "there 100" in sentence
+    assert "one TCP connection, payload" in sentence
+
+
+def test_the_reports_have_a_row_for_every_host_and_interface() -> None:
+    record = look({"a": Seen(scatter=0.01), "b": SILENT}, grew={"errors": 4.0})
+    tree = view.build(record, judge(record))
+    from assay.reports.collective_tables import numbers
+
+    hosts, interfaces = numbers(tree)
+    assert [row[0].text for row in hosts.rows] == ["a", "b"]
+    assert [cell.text for cell in hosts.rows[0]][2:] == ["800", "800", "0 %"]  # 100 MB/s in Mbit/s
+    assert hosts.rows[1][2].absent
+    assert [cell.text for cell in interfaces.rows[0]] == ["eth0", "a, b", "1500", "–", "full", "0", "0", "12", "0"]
+    assert '"round_trip"' in json_report.render(tree)
