@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -94,52 +93,26 @@ def test_what_cannot_be_run_is_said_before_anything_starts(
     assert not Path("records").exists()
 
 
-def told_of(**rank: Any) -> dict[str, Any]:
-    """What a launch on a GPU left, made up: 2 steps of 10 ms, half of each computing, 2 ms exposed."""
-    step = {
-        "step": 5,
-        "window_ns": 10_000_000,
-        "compute_ns": 5_000_000,
-        "exposed_ns": 2_000_000,
-        "copy_ns": 0,
-        "idle_ns": 3_000_000,
-    }
-    kernel = {"name": "x" * 100, "class": "matmul", "calls": 3, "ns": 6_000_000, "total_ns": 6_000_000}
-    whole = {
-        "rank": 0, "file": "rank=0.pt.trace.json.gz", "absent": "", "steps": [step, step], "on_device": True, "kernels": [kernel],
-        "operators": [], "classes": {"matmul": 6_000_000, "communication": 2_000_000, "copy": 0}, "memory": [],
-        "allocator": {"reserved_bytes": 2_000_000, "in_use_bytes": 1_000_000, "largest_free_bytes": 500_000}, **rank,
-    }  # fmt: skip
-    return {
-        "configuration": "workers=1",
-        "launch": 2,
-        "status": "ok",
-        "reason": "",
-        "windows": [{"rank": 0}],
-        "ranks": [whole],
-        "nsys": [],
-    }
-
-
-def test_a_step_divides_and_a_long_name_is_cut() -> None:
-    from assay.reports.profiled import rank_lines
-
-    lines = list(rank_lines(told_of()["ranks"][0], most=5))
-    assert (
-        lines[0]
-        == "rank 0: 2 steps of 10 ms on average: computing 50 %, exposed communication 20 %, copies 0 %, idle 30 %"
-    )
-    assert lines[1] == "  kernels by kind: matmul 75 %, communication 25 %"
-    assert lines[3].endswith(f"3 ×  {'x' * 59}…")
-    assert "2 MB reserved, 1 MB in use, largest free block 500 kB" in lines[-1]
-
-
 def test_too_few_steps_are_told_with_what_would_be_enough() -> None:
     from assay.cli.profile import kept, lines
 
     asked = {"wait": 5, "warm_up": 2, "active": 3, "tool": "torch"}
     window = {"rank": 0, "kept": 0, "seen": 4, "asked": asked, "trouble": "", "file": ""}
-    told = {"record": "records/x", "launches": [{**told_of(), "folder": "f", "ranks": [], "windows": [window]}]}
+    told = {
+        "record": "records/x",
+        "launches": [
+            {
+                "configuration": "workers=1",
+                "launch": 2,
+                "status": "ok",
+                "reason": "",
+                "folder": "f",
+                "ranks": [],
+                "nsys": [],
+                "windows": [window],
+            }
+        ],
+    }
     assert not kept(told)
     (said,) = [line for line in lines(told) if "rank 0" in line]
     assert "made 4 steps and 10 are needed" in said

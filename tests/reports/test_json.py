@@ -68,8 +68,9 @@ GOLDEN = {
     "(top)": [
         "schema", "record", "verdict", "configurations", "dimensions", "metrics", "gates", "findings",
         "recommendations", "launches", "environment", "conditions", "serving", "collectives",
-        "layers", "pairs",
+        "profiles", "layers", "pairs",
     ],
+    "profiles[]": ["launch", "configuration", "status", "reason", "windows", "ranks", "nsys"],
     "layers[]": ["configuration", "layer", "state", "sentence"],
     "pairs[]": ["configuration", "hosts", "at_once", "classes", "refused", "sentences", "links"],
     "collectives[]": ["configuration", "group", "op", "place", "workers", "size", "bytes"],

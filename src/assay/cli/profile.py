@@ -73,28 +73,15 @@ def _asked(arguments: argparse.Namespace) -> tuple[Experiment, Path]:
 
 def profile_of(path: Path) -> dict[str, Any]:
     """What a record's profiled launches left: their summaries, and what each rank said of its window."""
-    import polars as pl
-
+    from assay.metrics.measured import from_record
     from assay.record.reader import launch_name, open_record
+    from assay.reports.profiled import of_record
 
-    record = open_record(path)
-    launches = record.table("launches").filter(pl.col("role") == "profile").sort("launch")
-    events = record.table("events").filter(pl.col("kind") == "profile").sort("launch", "rank")
-    found = []
-    for row in launches.iter_rows(named=True):
-        folder = path / "traces" / launch_name(row["launch"])
-        summary = folder / "summary.json"
-        said = events.filter(pl.col("launch") == row["launch"])
-        windows = [
-            {"rank": rank, "kept": int(value or 0), **json.loads(detail)}
-            for rank, value, detail in said.select("rank", "value", "detail").iter_rows()
-        ]
-        told = json.loads(summary.read_text()) if summary.is_file() else {"ranks": [], "nsys": []}
-        found.append({
-            "launch": row["launch"], "configuration": row["configuration"], "status": row["status"], "reason": row["reason"],
-            "folder": str(folder), "windows": windows, **told,
-        })  # fmt: skip
-    return {"record": str(path), "launches": found}
+    found = of_record(from_record(open_record(path)))
+    return {
+        "record": str(path),
+        "launches": [{**one, "folder": str(path / "traces" / launch_name(one["launch"]))} for one in found],
+    }
 
 
 def kept(told: dict[str, Any]) -> bool:

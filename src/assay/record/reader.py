@@ -65,6 +65,19 @@ class Record:
         return found.cast(schema) if found.schema != schema else found
 
     @cached_property
+    def profiles(self) -> tuple[dict[str, Any], ...]:
+        """What the traces of profiled launches say, with the number of their launch; of one that is damaged, that it is."""
+        return tuple(
+            {
+                "launch": launch,
+                "ranks": [],
+                "nsys": [],
+                **_summary(self.path / "traces" / launch_name(launch) / "summary.json"),
+            }
+            for launch in _traced(self.path)
+        )
+
+    @cached_property
     def salvaged(self) -> tuple[str, ...]:
         """What could not be read of the streams: one sentence per damaged or cut-off stream."""
         if self.sealed:
@@ -94,6 +107,20 @@ class Record:
         if (self.path / "SEAL").exists():
             raise RecordError(f"{self.path} was sealed while it was being read. Read it again.")
         return pa.concat_tables(parts) if parts else None
+
+
+def _traced(path: Path) -> list[int]:
+    """The launches that left a summary of their traces."""
+    names = [entry.parent.name for entry in (path / "traces").glob("launch=*/summary.json")]
+    return sorted(int(name.removeprefix("launch=")) for name in names if name.removeprefix("launch=").isdecimal())
+
+
+def _summary(file: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(file.read_bytes())
+    except (OSError, ValueError) as error:
+        return {"absent": f"summary.json cannot be read: {error}"}
+    return found if isinstance(found, dict) else {"absent": "summary.json holds no object"}
 
 
 def open_record(path: Path) -> Record:

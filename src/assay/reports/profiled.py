@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+import polars as pl
+
 from assay.metrics.format import percent, reading
+from assay.metrics.measured import Measured
 from assay.units import BYTES, SECONDS
 
 PARTS: Final = (
@@ -15,6 +19,28 @@ PARTS: Final = (
     ("idle_ns", "idle"),
 )
 WIDEST: Final = 60  # characters of a kernel's name
+
+
+def of_record(measured: Measured) -> tuple[dict[str, Any], ...]:
+    """Each profiled launch: what became of it, what each rank said of its window, and what the traces say."""
+    launches = measured.table("launches").filter(pl.col("role") == "profile").sort("launch")
+    if launches.height == 0:
+        return ()
+    events = measured.table("events").filter(pl.col("kind") == "profile").sort("launch", "rank")
+    summaries = {one["launch"]: one for one in measured.profiles}
+    return tuple(
+        {
+            "launch": row["launch"], "configuration": row["configuration"], "status": row["status"], "reason": row["reason"],
+            "windows": _windows(events.filter(pl.col("launch") == row["launch"])),
+            **{key: summaries.get(row["launch"], {}).get(key) or [] for key in ("ranks", "nsys")},
+        }
+        for row in launches.iter_rows(named=True)
+    )  # fmt: skip
+
+
+def _windows(events: pl.DataFrame) -> list[dict[str, Any]]:
+    rows = events.select("rank", "value", "detail").iter_rows()
+    return [{"rank": rank, "kept": int(value or 0), **json.loads(detail)} for rank, value, detail in rows]
 
 
 def launch_lines(told: Mapping[str, Any], *, most: int = 8) -> Iterator[str]:

@@ -24,7 +24,7 @@ from assay.metrics.hosts import network as network_of
 from assay.metrics.measured import Measured
 from assay.metrics.pairs import Pairs
 from assay.metrics.pairs import of_record as pairs_of
-from assay.reports import foreign, load_words, series, serving_series
+from assay.reports import foreign, load_words, profiled, series, serving_series
 from assay.reports.reading import ORDER, tool_of
 from assay.reports.serving_series import ServingSeries
 from assay.spec.collectives import Cell as CollectiveCell

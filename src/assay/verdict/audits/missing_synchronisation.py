@@ -85,8 +85,13 @@ def _spans(measured: Measured) -> pl.DataFrame:
 
 
 def _paused(measured: Measured) -> pl.DataFrame:
-    """(launch, seconds of evaluations and checkpoints): those that the slowest rank sees, inside or outside of steps."""
-    kinds = ("evaluation", "checkpoint_save", "checkpoint_load")
+    """(launch, seconds of evaluations, checkpoints and measured peaks): those that the slowest rank sees, inside or outside of steps."""
+    kinds = (
+        "evaluation",
+        "checkpoint_save",
+        "checkpoint_load",
+        "flops",
+    )  # flops: a peak that assay measures between two steps
     pauses = measured.table("events").filter(pl.col("kind").is_in(kinds) & pl.col("duration_ns").is_not_null())
     by_rank = pauses.group_by("launch", "rank").agg(pl.col("duration_ns").sum() / 1e9)
     return by_rank.group_by("launch").agg(pl.col("duration_ns").max().alias("paused"))

@@ -1,0 +1,107 @@
+"""Profiled steps in the reports: what people read, and what other programs do."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+from assay import catalog
+from assay.metrics.measured import Measured
+from assay.reports.profiled import launch_lines, of_record, rank_lines
+from assay.reports.view import View, build
+from assay.verdict.judge import judge
+from tests.verdict.making import good
+
+US = 1000
+
+
+def rank(**changes: Any) -> dict[str, Any]:
+    """2 steps of 10 ms on a GPU, half of each computing, 2 ms exposed."""
+    step = {
+        "step": 5,
+        "window_ns": 10_000 * US,
+        "compute_ns": 5000 * US,
+        "exposed_ns": 2000 * US,
+        "copy_ns": 0,
+        "idle_ns": 3000 * US,
+    }
+    kernel = {"name": "x" * 100, "class": "matmul", "calls": 3, "ns": 6000 * US, "total_ns": 6000 * US}
+    return {
+        "rank": 0, "file": "rank=0.pt.trace.json.gz", "absent": "", "steps": [step, step], "on_device": True, "kernels": [kernel],
+        "operators": [], "classes": {"matmul": 6000 * US, "communication": 2000 * US, "copy": 0}, "memory": [],
+        "allocator": {"reserved_bytes": 2_000_000, "in_use_bytes": 1_000_000, "largest_free_bytes": 500_000}, **changes,
+    }  # fmt: skip
+
+
+def measured(ranks: list[dict[str, Any]], **window: Any) -> Measured:
+    """A good record with one profiled launch."""
+    made = good(levels=(1,))
+    number = made.launch(workers=1, role="profile", block=5)
+    asked = {"wait": 5, "warm_up": 2, "active": 3, "tool": "torch"}
+    made.event(number, "profile", 1.0, rank=0, incarnation=0, step=0, value=3.0,
+               detail={"asked": asked, "seen": 10, "first": 0, "file": "f", "trouble": "", **window})  # fmt: skip
+    return replace(made.measured(), profiles=({"launch": number, "ranks": ranks, "nsys": []},))
+
+
+def view(one: Measured) -> View:
+    return build(one, judge(one))
+
+
+def test_a_step_divides_and_a_long_name_is_cut() -> None:
+    lines = list(rank_lines(rank(), most=5))
+    assert (
+        lines[0]
+        == "rank 0: 2 steps of 10 ms on average: computing 50 %, exposed communication 20 %, copies 0 %, idle 30 %"
+    )
+    assert lines[1] == "  kernels by kind: matmul 75 %, communication 25 %"
+    assert lines[3].endswith(f"3 ×  {'x' * 59}…")
+    assert lines[-1] == "  allocator at the end: 2 MB reserved, 1 MB in use, largest free block 500 kB"
+
+
+def test_every_report_shows_it() -> None:
+    shown = view(measured([rank()]))
+    sentence = "computing 50 %, exposed communication 20 %"
+    for name in ("terminal", "markdown", "html"):
+        text = catalog.load("reports", name).render(shown)
+        assert "profiled (launch 5" in " ".join(text.split()), name
+        assert sentence in " ".join(text.split()), name
+    (told,) = json.loads(catalog.load("reports", "json").render(shown))["profiles"]
+    assert (told["launch"], told["configuration"], told["windows"][0]["kept"]) == (5, "workers=1", 3)
+    assert told["ranks"][0]["classes"]["matmul"] == 6000 * US
+
+
+def test_a_record_without_profiled_launches_says_nothing_of_them() -> None:
+    plain = view(good(levels=(1,)).measured())
+    assert plain.profiles == ()
+    assert "profiles" not in json.loads(catalog.load("reports", "json").render(plain))
+    assert "Profile" not in catalog.load("reports", "markdown").render(plain)
+
+
+def test_a_name_out_of_a_trace_cannot_leave_its_place() -> None:
+    evil = rank(kernels=[{"name": "<script>`|", "class": "other", "calls": 1, "ns": 1, "total_ns": 1}])
+    shown = view(measured([evil]))
+    assert "<script>" not in catalog.load("reports", "html").render(shown)
+    body = catalog.load("reports", "markdown").render(shown).partition("## Profile")[2].partition("## ")[0]
+    assert body.count("`") == 6  # the fence alone
+
+
+def test_what_went_wrong_is_said() -> None:
+    lines = "\n".join(launch_lines(of_record(measured([rank(absent="the trace cannot be read: x")], seen=8))[0]))
+    assert "made 8 steps and 10 are needed" in lines
+    assert "the trace cannot be read" in lines
+    (told,) = of_record(measured([], trouble="RuntimeError: CUPTI is in use"))
+    assert "the profiler stopped: RuntimeError: CUPTI is in use" in "\n".join(launch_lines(told))
+    failed = {**told, "status": "failed", "reason": "exit code 3", "windows": []}
+    assert "failed: exit code 3" in "\n".join(launch_lines(failed))
+
+
+def test_captures_of_nsight_systems_are_listed() -> None:
+    (told,) = of_record(measured([]))
+    capture = {
+        "file": "nsys.nsys-rep",
+        "absent": "",
+        "reports": {"cuda_gpu_kern_sum": [{"name": "gemm", "calls": 3, "ns": 2000}]},
+    }
+    lines = list(launch_lines({**told, "nsys": [capture]}))
+    assert lines[-2:] == ["    nsys cuda_gpu_kern_sum:", f"      {'2 µs':>10}  {3:>6} ×  gemm"]
