@@ -23,6 +23,8 @@ from assay.metrics.recovery import noticed_ns, recoveries
 from assay.metrics.scaling import chosen, throughputs
 from assay.metrics.wall import POINTS as LEAST_COUNTS
 from assay.metrics.wall import held_out, model
+from assay.reports import rank_series
+from assay.reports.rank_series import RankPhases, StepTimeline
 from assay.stats.communication_wall import Curve
 from assay.stats.communication_wall import predict as predict_wall
 from assay.stats.scaling import amdahl_speedup
@@ -174,14 +176,17 @@ class Series:
     faults: tuple[FaultTimeline, ...]
     scaling: ScalingCurve | None = None  # None where no law can be checked
     spent: tuple[Spent, ...] = ()  # empty where no rank marks its steps
+    ranks: tuple[RankPhases, ...] = ()  # empty where there is one rank alone
+    step: StepTimeline | None = None  # None where no collective was seen
     wall: WallSeries | None = None  # None where the links were not measured
 
 
 def build(measured: Measured, results: Mapping[str, Mapping[str, Value]]) -> Series:
     """All series of a record."""
+    ranks = rank_series.phases(measured)
     return Series(
         timelines=_timelines(measured), order=_order(measured), faults=_faults(measured, results), scaling=_scaling(measured),
-        spent=_spent(measured), wall=_wall(measured, results),
+        spent=_spent(measured), ranks=ranks, step=rank_series.timeline(measured, ranks), wall=_wall(measured, results),
     )  # fmt: skip
 
 
@@ -197,7 +202,9 @@ def _wall(measured: Measured, results: Mapping[str, Mapping[str, Value]]) -> Wal
     points = []
     for i in range(CURVE_POINTS):
         p = least * (end / least) ** (i / (CURVE_POINTS - 1))
-        at = predict_wall(found.fitted, p, measured.confidence, launches=found.fitted.blocks, others=found.others, what=Curve.speedup)
+        at = predict_wall(
+            found.fitted, p, measured.confidence, launches=found.fitted.blocks, others=found.others, what=Curve.speedup
+        )
         bare = replace(curve, hideable_s=0.0).speedup(p)
         amdahl = None if isinstance(serial, Absent) or curve.weak else amdahl_speedup(serial.value, p)
         bounded = math.isfinite(at.high)

@@ -1,0 +1,90 @@
+"""Which rank is slow and where its communication lies: folds worked out by hand, and their pictures."""
+
+from __future__ import annotations
+
+import pytest
+
+from assay.reports import rank_series, series
+from assay.reports.pictures import goodput, ranks, step_timeline
+from assay.reports.pictures.base import Drawing, Missing
+from assay.reports.view import View, build
+from assay.verdict.judge import judge
+from tests.handmade import Handmade, S
+from tests.reports.schema import checked
+
+
+def two_ranks(workers: int = 2) -> Handmade:
+    """Rank 1 computes .3 s longer in forward; rank 0 waits for it in its collective; 30 steps of 1 s."""
+    made = Handmade(levels=(1, workers), blocks=1)
+    made.steps(made.launch(workers=1), seconds=[1.0] * 30)
+    number = made.launch(workers=workers)
+    for rank in range(workers):
+        forward = 0.2 + (0.3 if rank == 1 else 0.0)
+        made.steps(number, rank=rank, seconds=[1.0 + 0.001 * rank] * 30, phases_s={"forward": forward, "backward": 0.4})
+        for step in range(30):
+            begin = made.begin[number] + round((step + forward + 0.1) * S)
+            end = made.begin[number] + round((step + 0.9) * S)
+            made.rows["collectives"].append((
+                number, rank, 0, "default", step, step, "all_reduce", workers, 8, "float32", "backward", None, begin, end, None, None,
+                None, "host",
+            ))  # fmt: skip
+    return made
+
+
+def view(made: Handmade) -> View:
+    measured = made.measured()
+    return build(measured, judge(measured))
+
+
+def test_ranks_are_told_apart_by_their_medians() -> None:
+    one, other = rank_series.phases(two_ranks().measured())
+    assert (one.rank, one.place, one.step_s) == (0, "fastest", pytest.approx(1.0))
+    assert (other.rank, other.place) == (1, "slowest")
+    assert one.parts_s == (None, pytest.approx(0.2), pytest.approx(0.4), None)
+    assert other.parts_s[1] == pytest.approx(0.5)
+
+
+def test_of_many_ranks_the_slowest_and_the_fastest_are_among_those_shown() -> None:
+    shown = rank_series.phases(two_ranks(workers=100).measured())
+    assert len(shown) == rank_series.MOST_RANKS
+    assert {one.place for one in shown} == {"fastest", "slowest", ""}
+    assert {0, 99} <= {one.rank for one in shown}
+
+
+def test_the_timeline_holds_a_steps_phases_and_its_collectives() -> None:
+    found = series.build(two_ranks().measured(), {}).step
+    assert found is not None
+    spans = {(span.rank, span.what): (span.begin_s, span.end_s) for span in found.spans}
+    assert spans[0, "forward"] == (pytest.approx(0.0, abs=0.05), pytest.approx(0.2, abs=0.05))
+    assert spans[0, "communication"][1] - spans[0, "communication"][0] == pytest.approx(0.6)
+    assert spans[1, "communication"][1] - spans[1, "communication"][0] == pytest.approx(0.3)
+    assert found.collectives == 2
+
+
+def test_one_rank_alone_has_neither() -> None:
+    made = Handmade(levels=(1,), blocks=1)
+    made.steps(made.launch(workers=1), seconds=[1.0] * 30)
+    found = series.build(made.measured(), {})
+    assert (found.ranks, found.step) == ((), None)
+    assert ranks.draw(view(made)) == []
+    assert step_timeline.draw(view(made)) == []
+
+
+def test_the_pictures_say_their_numbers_in_words() -> None:
+    shown = view(two_ranks())
+    (by_rank,), (timeline,), spent = ranks.draw(shown), step_timeline.draw(shown), goodput.draw(shown)
+    for drawing in (by_rank, timeline, spent):
+        assert isinstance(drawing, Drawing)
+        checked(drawing.chart)
+    assert isinstance(by_rank, Drawing)
+    assert isinstance(timeline, Drawing)
+    assert isinstance(spent, Drawing)
+    assert "rank 1, slowest: 1.00 s: forward 500 ms" in by_rank.description
+    assert "2 collectives" in timeline.description
+    assert "productive" in spent.description
+
+
+def test_without_marked_steps_the_paid_time_is_said_to_be_unknown() -> None:
+    made = Handmade(levels=(1,), blocks=1)
+    made.launch(workers=1)
+    assert isinstance(goodput.draw(view(made)), Missing)
