@@ -209,7 +209,7 @@ class RunContext:
         """Tell the progress to whoever listens."""
         if self.on_progress is not None:
             blocks = self.looked_for
-            needed = [planned for planned in self.plan if planned.role == "fault" or planned.block < blocks]
+            needed = [planned for planned in self.plan if planned.role != "timed" or planned.block < blocks]
             self.on_progress(RunProgress(
                 record=self.record.path, plan=self.plan, rows=tuple(self.rows), running=running,
                 seconds_left=seconds_left(needed, self.rows, running, planned_seconds(self.experiment)), label=self.label, looks=tuple(self.looks),
