@@ -171,7 +171,7 @@ def test_no_data_whatever_get_past_a_sentence_in_our_own_words(data: Any) -> Non
 
 
 def test_a_python_object_is_refused_in_the_same_words() -> None:
-    with pytest.raises(SpecError, match=r"scaling.mode: found \"weird\"; allowed: one of strong, weak"):
+    with pytest.raises(SpecError, match=r"scaling.mode: found \"weird\"; allowed: one of auto, strong, weak"):
         Experiment.model_validate({**smallest(), "scaling": {"mode": "weird"}})
     with pytest.raises(SpecError, match="every worker count once"):
         Experiment(name="x", workload=Workload(script="a.py"), factor=Factor(levels=(1, 1)))

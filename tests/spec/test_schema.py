@@ -75,7 +75,7 @@ def test_every_key_in_the_table_has_a_type_and_a_meaning() -> None:
     assert rows["launches.per_configuration"] == ("whole number", "5")
     assert rows["gates.deadline_s"] == ("number", "not set")
     assert rows["prices.date"] == ("date", "required")
-    assert rows["scaling.mode"] == ("strong | weak", '"strong"')
+    assert rows["scaling.mode"] == ("auto | strong | weak", '"auto"')
     assert rows["faults[].kind"] == ("text", '"kill"')
 
 

@@ -7,6 +7,7 @@ import pytest
 from assay import catalog
 from assay.metrics.measured import from_record
 from assay.record.reader import open_record
+from assay.spec.experiment import Scaling
 from assay.verdict.judge import judge
 from assay.verdict.pitfalls import OF_TIMINGS, Pitfall, of_record
 from tests.handmade import Handmade
@@ -33,7 +34,7 @@ def test_what_a_record_cannot_fall_into_is_not_listed() -> None:
 
 
 def test_the_gravest_stand_first_and_the_clear_ones_last() -> None:
-    made = good(blocks=4)
+    made = good(blocks=4, scaling=Scaling(mode="strong"))
     made.rows["steps"] = [(*row[:12], 8.0, *row[13:]) for row in made.rows["steps"]]  # the batch grows with the workers
     made.rows["samples"] = []
     found = of_record(made.measured(), judged(made).results)

@@ -24,7 +24,7 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     found = model(measured)
     if isinstance(found, Absent):
         return {ALL: found}
-    if measured.experiment.scaling.mode == "weak":
+    if measured.mode == "weak":
         return {ALL: Absent(reason="not_applicable", detail="where work grows with the workers, no step gets shorter")}
     middle = found.fitted.middle.fastest()
     every = [curve.fastest() for one in (found.fitted, *found.others) for curve in one.curves]

@@ -180,7 +180,7 @@ def _incomparable(
     if first.launch in batches and alone.launch in batches:
         same = batches[first.launch] == batches[alone.launch]
         return "" if same else "one worker's first step used other samples"
-    if measured.experiment.scaling.mode != "strong":
+    if measured.mode != "strong":
         return "whether one worker's first step used the same samples is not known; call probe.samples(ids)"
     return _other_amount(measured, first, alone)
 

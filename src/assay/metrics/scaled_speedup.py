@@ -20,7 +20,7 @@ from assay.units import RATIO
 
 def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     """One scaled speedup for the whole experiment, at its largest worker count."""
-    if measured.experiment.scaling.mode != "weak":
+    if measured.mode != "weak":
         return {ALL: Absent(reason="not_applicable", detail="Gustafson's law describes weak scaling")}
     if measured.experiment.base_level != 1:
         return {ALL: Absent(reason="not_applicable", detail="Gustafson's law needs a base of one worker")}

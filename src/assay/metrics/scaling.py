@@ -32,7 +32,7 @@ from assay.stats.scaling_fits import (
 
 def laws_of(measured: Measured) -> tuple[Law, ...]:
     """The laws that may describe this experiment, simplest first."""
-    return WEAK if measured.experiment.scaling.mode == "weak" else STRONG
+    return WEAK if measured.mode == "weak" else STRONG
 
 
 def throughputs(measured: Measured) -> Points | Absent:

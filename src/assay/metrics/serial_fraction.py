@@ -42,7 +42,7 @@ def compute(measured: Measured, results: Results) -> Mapping[str, Value]:
 def _refusal(measured: Measured) -> Absent | None:
     if measured.experiment.base_level != 1:
         return Absent(reason="not_applicable", detail="Amdahl's law needs speedups over one worker")
-    if measured.experiment.scaling.mode == "weak":
+    if measured.mode == "weak":
         return Absent(reason="not_applicable", detail="Amdahl's law describes strong scaling")
     if len(measured.levels) < 2:
         return Absent(reason="insufficient", detail="a fit needs at least one worker count besides the base")

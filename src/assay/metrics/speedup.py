@@ -56,7 +56,7 @@ def wall_per_work(measured: Measured) -> pl.DataFrame:
 
 def declared_work(measured: Measured) -> pl.Expr:
     """The work that the declared mode implies: the same everywhere (strong), in proportion to the workers (weak)."""
-    return pl.col("workers").cast(pl.Float64) if measured.experiment.scaling.mode == "weak" else pl.lit(1.0)
+    return pl.col("workers").cast(pl.Float64) if measured.mode == "weak" else pl.lit(1.0)
 
 
 def paired_speedup(measured: Measured, values: pl.DataFrame, configuration: str, basis: str, name: str) -> Value:

@@ -13,12 +13,13 @@ from assay.metrics.estimate import Absent, Value
 from assay.metrics.measured import Measured
 from assay.metrics.speedup import paired_speedup
 from assay.metrics.wall_time import wall_seconds
+from assay.metrics.worked import same_total
 from assay.units import RATIO
 
 
 def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
-    """Wall-time speedup per configuration, for strong scaling only."""
-    if measured.experiment.scaling.mode == "weak":
+    """Wall-time speedup per configuration, of runs that do the same work: strong scaling, or epochs of the same data."""
+    if measured.mode == "weak" and not (measured.experiment.scaling.mode == "auto" and same_total(measured)):
         why = Absent(reason="not_applicable", detail="under weak scaling the runs do different amounts of work")
         return dict.fromkeys(measured.configurations, why)
     values = wall_seconds(measured)

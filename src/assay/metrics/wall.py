@@ -124,7 +124,7 @@ def wall(measured: Measured, levels: Sequence[int] | None = None) -> Wall | Abse
     if not blocks:
         return Absent(reason="insufficient", detail="no block holds a launch of every configuration")
     seen = _seen(measured, chosen)
-    weak = measured.experiment.scaling.mode == "weak"
+    weak = measured.mode == "weak"
     hidden = max((one.hidden_s * (1 if weak else level) for level, one in seen.items()), default=0.0)
     slowest = [seen[level].slowest if level in seen else 1.0 for level in chosen]
     spreads = [spread_of(level, one.slowest) for level, one in seen.items()]
@@ -228,7 +228,7 @@ def _mixed(measured: Measured, levels: Sequence[int]) -> Absent | None:
     rows = rows.filter(pl.col("workers").is_in(levels))
     if rows["items"].null_count():
         return None
-    weak = measured.experiment.scaling.mode == "weak"
+    weak = measured.mode == "weak"
     work = rows.group_by("workers").agg((pl.col("items") / (pl.col("workers") if weak else 1)).median().alias("work"))[
         "work"
     ]

@@ -98,10 +98,10 @@ class Factor(Model):
 class Scaling(Model):
     """How the work depends on the number of workers."""
 
-    mode: Literal["strong", "weak"] = Field(
-        "strong",
-        description="strong: the total work is fixed. weak: the work per worker is fixed. "
-        "Checked against the recorded work.",
+    mode: Literal["auto", "strong", "weak"] = Field(
+        "auto",
+        description="strong: the total work is fixed. weak: the work per worker is fixed. Checked against the recorded work. "
+        "auto: whichever the recorded items per step are nearer to; strong where none were counted.",
     )
     base: int | None = Field(
         None, ge=1, description="The level that speedups are relative to. Default: the smallest level."

@@ -605,7 +605,7 @@ CONDITIONS: Final[tuple[Condition, ...]] = (
         "factor.levels", _levels,
         "only configurations that both sides have can be compared", _SPEC, same=_overlap, how="at least one in common",
     ),
-    _identity("scaling.mode", _asked("scaling", "mode"), "strong scaling fixes the whole work, weak scaling that of a worker", _SPEC),
+    _identity("scaling.mode", lambda m, _: m.mode, "strong scaling fixes the whole work, weak scaling that of a worker", _SPEC),
     _identity("scaling.base", _base, "speedups are relative to this configuration", _SPEC),
     _identity("scaling.time", _asked("scaling", "time"), "a speedup of steps is not one of whole runs", _SPEC),
     _identity("quality.metric", _asked("quality", "metric"), "quality is held or lost in this score", _SPEC),

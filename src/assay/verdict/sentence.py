@@ -141,7 +141,7 @@ def _fault(results: Results, configuration: str) -> str:
 
 def _conditions(measured: Measured) -> str:
     launches = measured.experiment.launches
-    scaling = measured.experiment.scaling.mode
+    scaling = measured.mode
     machine = machine_words(measured.before)
     confidence = f"{number(launches.confidence * 100, 0)} % intervals"
     return f"Conditions: {scaling} scaling, {launch_words(measured)}, {confidence}{machine}."

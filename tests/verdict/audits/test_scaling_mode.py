@@ -10,7 +10,7 @@ from tests.verdict.claiming import NOTHING, claim, found, the_finding
 from tests.verdict.making import change, good, judged, rules, wrong
 
 ITEMS = 12  # column of steps
-WEAK = Scaling(mode="weak")
+STRONG, WEAK = Scaling(mode="strong"), Scaling(mode="weak")
 
 
 def with_items(per_rank: float, **asked: object) -> Handmade:
@@ -25,7 +25,7 @@ def test_a_fixed_global_batch_is_strong_scaling() -> None:
 
 
 def test_a_batch_that_grows_with_the_workers_is_not_strong_scaling() -> None:
-    judgement = judged(with_items(8.0))
+    judgement = judged(with_items(8.0, scaling=STRONG))
     assert rules(judgement) == {"scaling_mode_mismatch": ["workers=2"]}
     assert judgement.verdict.status == "INVALID"
     assert judgement.verdict.findings[0].evidence == "strong scaling needs 8 items per step at 2 workers; recorded: 16"
@@ -34,6 +34,23 @@ def test_a_batch_that_grows_with_the_workers_is_not_strong_scaling() -> None:
 
 def test_a_batch_that_grows_with_the_workers_is_weak_scaling() -> None:
     assert wrong(judged(with_items(8.0, scaling=WEAK))) == []
+
+
+@pytest.mark.parametrize(("per_rank", "mode"), [(4.0, "strong"), (8.0, "weak"), (7.9, "weak"), (4.05, "strong")])
+def test_a_mode_that_nobody_declared_is_that_of_the_recorded_work(per_rank: float, mode: str) -> None:
+    made = with_items(per_rank)
+    assert made.measured().mode == mode
+    judgement = judged(made)
+    assert wrong(judgement) == []
+    assert ("scaling_mode_taken" in rules(judgement)) == (mode == "weak"), "said, for it may be ranks that read the same"
+
+
+def test_work_that_is_neither_fixed_nor_in_proportion_is_no_scaling_at_all() -> None:
+    judgement = judged(with_items(6.0))
+    assert wrong(judgement) == ["scaling_mode_mismatch"]
+    assert judgement.verdict.status == "INVALID"
+    evidence = judgement.verdict.findings[0].evidence
+    assert evidence == "neither strong nor weak scaling: 8 items per step at the base, 12 at 2 workers"
 
 
 def test_a_fixed_global_batch_is_not_weak_scaling() -> None:

@@ -20,7 +20,7 @@ TOLERANCE = 1e-3  # relative; float32 rounding is about 1e-7, bfloat16 about 4e-
 
 def examine(measured: Measured, results: Results) -> tuple[Finding, ...]:
     """A warning per configuration whose first loss is another one."""
-    if measured.experiment.scaling.mode != "strong":
+    if measured.mode != "strong":
         return ()
     found = []
     for name in measured.configurations:

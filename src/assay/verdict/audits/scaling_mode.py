@@ -7,12 +7,13 @@ and not another mode.  Claims: the mode must be said, and must fit the global ba
 
 from __future__ import annotations
 
-import polars as pl
+from collections.abc import Mapping
 
 from assay.metrics.base import Results
 from assay.metrics.estimate import Estimate
 from assay.metrics.format import count, given
 from assay.metrics.measured import Measured
+from assay.metrics.worked import TOLERANCE, items_per_step
 from assay.spec.claim import Claim, Number
 from assay.spec.plan import configuration_name
 from assay.verdict.audits.base import Audit
@@ -20,22 +21,31 @@ from assay.verdict.audits.claimed import found as said_wrong
 from assay.verdict.audits.claimed import is_relative, unsaid
 from assay.verdict.types import Finding
 
-TOLERANCE = 0.02  # relative; the last batch of an epoch may be smaller
-
 
 def examine(measured: Measured, results: Results) -> tuple[Finding, ...]:
     """One finding where the recorded work contradicts the declared mode."""
-    items = _items_per_step(measured)
+    items = items_per_step(measured)
     base = items.get(measured.experiment.base_level)
     if base is None:
         return ()
-    declared = measured.experiment.scaling.mode
     found = []
     for level, own in items.items():
-        expected = base if declared == "strong" else base * level / measured.experiment.base_level
+        expected = base if measured.mode == "strong" else base * level / measured.experiment.base_level
         if abs(own - expected) > TOLERANCE * expected and not _ledger_explains(results, level, own < expected):
-            found.append(_finding(measured, level, own, expected))
-    return tuple(found)
+            found.append(_finding(measured, level, own, expected, base))
+    return (*_taken(measured, items), *found)
+
+
+def _taken(measured: Measured, items: Mapping[int, float]) -> list[Finding]:
+    """A note where nobody said that the batch was to grow: it may be ranks that all read the same."""
+    if measured.mode != "weak" or measured.experiment.scaling.mode != "auto":
+        return []
+    told = ", ".join(f"{own:g} at {level}" for level, own in items.items())
+    return [Finding(
+        rule="scaling_mode_taken", severity="note", configuration=None,
+        evidence=f"items per step grow with the workers ({told}), so this is read as weak scaling",
+        remedy='declare it (--scaling weak), or keep the global batch fixed: where all ranks read the same samples it looks the same',
+    )]  # fmt: skip
 
 
 def _ledger_explains(results: Results, level: int, fewer: bool) -> bool:
@@ -43,19 +53,13 @@ def _ledger_explains(results: Results, level: int, fewer: bool) -> bool:
     return isinstance(wrong, Estimate) and wrong.value > 0.0
 
 
-def _items_per_step(measured: Measured) -> dict[int, float]:
-    steps = measured.steady_steps.filter(pl.col("items").is_not_null()).join(
-        measured.timed.select("launch", "workers"), on="launch"
-    )
-    medians = steps.group_by("workers").agg(pl.col("items").median())
-    return {int(level): float(value) for level, value in medians.sort("workers").iter_rows()}
-
-
-def _finding(measured: Measured, level: int, own: float, expected: float) -> Finding:
-    mode = measured.experiment.scaling.mode
+def _finding(measured: Measured, level: int, own: float, expected: float, base: float) -> Finding:
+    workers = count(level, "workers")
+    said = f"{measured.mode} scaling needs {expected:g} items per step at {workers}; recorded: {own:g}"
+    if measured.experiment.scaling.mode == "auto":
+        said = f"neither strong nor weak scaling: {base:g} items per step at the base, {own:g} at {workers}"
     return Finding(
-        rule="scaling_mode_mismatch", severity="invalid", configuration=configuration_name(level),
-        evidence=f"{mode} scaling needs {expected:g} items per step at {count(level, 'workers')}; recorded: {own:g}",
+        rule="scaling_mode_mismatch", severity="invalid", configuration=configuration_name(level), evidence=said,
         remedy="keep the global batch fixed for strong scaling, the batch per worker for weak scaling, or declare the other mode",
     )  # fmt: skip
 
