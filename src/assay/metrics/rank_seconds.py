@@ -20,8 +20,12 @@ from assay.units import FRACTION, NS_PER_S
 def partition(measured: Measured, role: str) -> pl.DataFrame:
     """(launch, configuration, workers, block, wall_s, one column of rank-seconds per category) of a role's launches.
 
-    `timed`: the successful ones; `fault`: those in which a fault struck. See `assay.metrics.partition`.
+    `timed`: the successful ones; `fault`: those in which a fault struck. See `assay.metrics.partition`.  Made once.
     """
+    return measured.once(f"partition {role}", lambda one: _partition(one, role))
+
+
+def _partition(measured: Measured, role: str) -> pl.DataFrame:
     launches = measured.timed if role == "timed" else struck_launches(measured)
     wall = ((pl.col("end_ns") - pl.col("begin_ns")) / NS_PER_S).alias("wall_s")
     base = launches.select("launch", "configuration", "workers", "block", wall)

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
@@ -55,11 +56,19 @@ class Own:
 
     def searched(self) -> Search:
         """The ranks and phases that are slower than the others; `rank` is the place in `ranks`."""
+        return self._searched
+
+    @cached_property
+    def _searched(self) -> Search:
         return search(self.phases, self.step_s)
 
 
-def own_times(measured: Measured) -> Iterator[Own]:
-    """Of every timed launch of several workers that has steady steps seen on all of them, in the launches' order."""
+def own_times(measured: Measured) -> tuple[Own, ...]:
+    """Of every timed launch of several workers that has steady steps seen on all of them, in the launches' order; made once."""
+    return measured.once("own_times", lambda one: tuple(_own_times(one)))
+
+
+def _own_times(measured: Measured) -> Iterator[Own]:
     steady = measured.steady_steps.select("launch", "step", "ranks")
     tables = {name: measured.table(name) for name in ("steps", "waits", "communication", "collectives")}
     for launch, configuration, workers in measured.timed.select("launch", "configuration", "workers").iter_rows():
