@@ -12,11 +12,14 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from assay.metrics.measured import from_record
+from assay.metrics.measured import Measured, from_record
 from assay.record.reader import open_record
 from assay.runners.base import run
+from assay.verdict.diagnosis import diagnose
 from assay.verdict.judge import judge
+from tests.handmade import Handmade
 from tests.launched import Launched
+from tests.launched import run as run_script
 from tests.records.make import experiment
 from tests.verdict.test_broken_trainers import check
 
@@ -85,3 +88,47 @@ def test_worse_accuracy_shows_in_the_scores_alone(repository: Path, tmp_path: Pa
     assert examples["score"].mean() < 0.85  # the good trainer reaches 0.95 in as many epochs
     assert set(hashes(left).values()) == {1}
     assert set(uses(left).values()) == {4}
+
+
+# ---- faults that show in the first gradient, beside one worker's: all trainers in one start of torch ------------------
+
+
+SEVERAL = {
+    "digits/train.py": None,
+    "broken/scaled_loss.py": "gradient_scaled",
+    "broken/unequal_shards.py": "unequal_shards",
+    "broken/shard_read_twice.py": "shard_read_twice",
+    "broken/same_dropout.py": "same_random_numbers",
+    "broken/unreduced_parameter.py": "parameter_not_reduced",
+}
+
+
+@pytest.fixture(scope="module")
+def several(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("several")
+    done = run_script("-m", "tests.examples.several_trainers", folder, *SEVERAL, workers=2)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+@pytest.mark.parametrize("script", SEVERAL)
+def test_a_trainer_is_named_by_what_it_left_beside_one_worker(script: str, several: Path) -> None:
+    made = Handmade(levels=(1, 2), blocks=1)
+    made.launch(workers=1)
+    launch = Launched(several / f"launch={1 + list(SEVERAL).index(script):04d}")
+    made.launch(workers=2)
+    tables = dict(made.measured().tables)
+    for name in ("steps", "samples", "fingerprints", "gradients"):
+        own = launch.table(name).with_columns(launch=pl.lit(1, dtype=pl.Int32))
+        tables[name] = pl.concat([Launched(several / "launch=0000").table(name), own])
+    measured = Measured(
+        experiment=made.experiment, manifest=made.manifest, state="complete", sealed=True, tables=tables
+    )
+    found = diagnose(measured)
+    assert found["workers=1"] is None
+    diagnosis = found["workers=2"]
+    assert (None if diagnosis is None else diagnosis.fault) == SEVERAL[script], diagnosis
+    if diagnosis is not None and diagnosis.fault == "gradient_scaled":
+        assert "is 0.5 times one worker's, which is 1 / workers" in diagnosis.evidence
+    if diagnosis is not None and diagnosis.fault == "parameter_not_reduced":
+        assert diagnosis.evidence.startswith("the gradient of 8.bias is not the same")
