@@ -5,7 +5,13 @@ from __future__ import annotations
 import pytest
 
 from assay.metrics.estimate import Absent, Estimate
-from assay.verdict.audits import bottleneck_communication, bottleneck_data, bottleneck_start, bottleneck_utilisation
+from assay.verdict.audits import (
+    bottleneck_communication,
+    bottleneck_data,
+    bottleneck_memory,
+    bottleneck_start,
+    bottleneck_utilisation,
+)
 from assay.verdict.bottlenecks import gain_words, share
 from tests.builders import estimate
 from tests.handmade import Handmade
@@ -87,3 +93,30 @@ def test_a_low_utilisation_is_told_only_where_its_whole_interval_is_low() -> Non
     assert "10 times as fast" in found.evidence
     assert bottleneck_utilisation.AUDIT.examine(made, {"mfu": of(0.19, 0.02, "fraction")}) == ()
     assert bottleneck_utilisation.AUDIT.examine(made, {"mfu": {ONE: Absent(reason="not_measured", detail="")}}) == ()
+
+
+GIB = 1024**3
+
+
+@pytest.mark.parametrize(
+    ("device", "host", "rules"),
+    [
+        (0.95, 0.1, ["bottleneck_memory"]),
+        (0.4, 0.1, ["memory_unused"]),
+        (0.7, 0.5, []),
+        (0.7, 0.96, ["bottleneck_memory"]),
+    ],
+)
+def test_memory_that_is_full_or_idle(device: float, host: float, rules: list[str]) -> None:
+    made = measured()
+    made.manifest["environment"]["before"] = {
+        "gpu": {"nvidia": {"devices": [{"memory_bytes": 80 * GIB}, {"memory_bytes": 100 * GIB}]}},
+        "memory": {"total_bytes": 64 * GIB}, "cgroup": {"memory_limit": {"limit": "bytes", "bytes": 32 * GIB}},
+    }  # fmt: skip
+    results = {"memory_peak": of(device * 80 * GIB, 0.0, "B"), "host_memory_peak": of(host * 32 * GIB, 0.0, "B")}
+    assert [one.rule for one in bottleneck_memory.AUDIT.examine(made.measured(), results)] == rules
+
+
+def test_memory_of_a_machine_that_is_not_known_limits_nothing() -> None:
+    results = {"memory_peak": of(1e12, 0.0, "B"), "host_memory_peak": of(1e12, 0.0, "B")}
+    assert bottleneck_memory.AUDIT.examine(measured().measured(), results) == ()
