@@ -65,6 +65,20 @@ def test_a_collective_is_known_by_every_name_it_has_had(name: str) -> None:
     assert found.share == 0.4
 
 
+def test_a_collective_is_known_by_what_pytorch_notes_beside_it() -> None:
+    """Whatever its kernel is called, as those of other libraries are."""
+    told: dict[str, Any] = {"Collective name": "allreduce"}
+    found = overlap(
+        intervals(trace([STEP, kernel(GEMM, 10, 50), kernel("one_kernel_of_theirs", 30, 80, stream=20, **told)])), 3
+    )
+    assert (found.total_ns, found.exposed_ns) == (50 * US, 30 * US)
+
+
+def test_times_may_be_words() -> None:
+    one = {**kernel(NEW, 10, 30), "ts": "10.500", "dur": "20.25", "args": None}
+    assert overlap(intervals(trace([STEP, one])), 3).total_ns == 20_250
+
+
 def test_waiting_hides_nothing() -> None:
     """HTA#162: a stream that waits for an event all along the collective computes nothing."""
     events = [

@@ -156,8 +156,9 @@ def ratios(
 class Anatomy:
     """What one configuration's communication is made of, in seconds of a step; None: not known.
 
-    hidden = alone - exposed by unsynchronised steps; contention = that - exposed by intervals: what computing loses beside
-    communication (processors, memory, a GPU's cores), and what waits for ranks that drifted apart.
+    hidden = alone - exposed by unsynchronised steps, or by intervals where there are none (FSDP); contention = exposed by unsynchronised
+    steps - exposed by intervals: what computing loses beside communication (processors, memory, a GPU's cores), and what putting
+    gradients into buckets takes.
     """
 
     exposed: Mapping[str, float]  # way -> seconds
@@ -175,7 +176,8 @@ def anatomy(measured: Measured, configuration: str) -> Anatomy:
     alone = float(replays) if isinstance(replays, float) else None
     whole = told.get("unsynchronised")
     seen = next((told[name] for name in ("kineto", *IN_TRAINING) if name in told), None)
+    added = seen if whole is None else whole
     return Anatomy(
-        exposed=told, alone=alone, hidden=None if alone is None or whole is None else max(0.0, alone - whole),
+        exposed=told, alone=alone, hidden=None if alone is None or added is None else max(0.0, alone - added),
         contention=None if whole is None or seen is None else whole - seen,
     )  # fmt: skip

@@ -8,7 +8,7 @@ of a collective does:
 
 Times are united before they are measured: adding the durations of kernels that run at once counts a step twice (marin#8053: a
 bubble of 3.17 s was 1.02 s).  Collectives are known by all names that NCCL has had (HTA#360: `ncclKernel_`, `ncclDevKernel_`, and
-without regard to case); waiting for events and streams is nobody's work (HTA#162); copies stand apart.
+without regard to case) and by what PyTorch notes beside them; waiting for events and streams is nobody's work (HTA#162); copies stand apart.
 Source: HolisticTraceAnalysis and PyTorch's trace format, as read in torch 2.13; definitions as in the house research, 2.2.
 
 Which step a kernel is of: a device runs behind its host, so a step on a device reaches from the first kernel that was launched in it
@@ -218,7 +218,7 @@ class _Seen:
         end = begin + max(0, round(float(event.get("dur") or 0) * 1000))
         told = event.get("args") or {}
         if category in _DEVICE:
-            self.kernels.append(_kernel(_kind(category, name), name, begin, end, event, told))
+            self.kernels.append(_kernel(_kind(category, name, told), name, begin, end, event, told))
         elif category in ("cuda_runtime", "cuda_driver", "hip_runtime") and "correlation" in told:
             self.launched[int(told["correlation"])] = begin
         elif category in ("user_annotation", "cpu_op") and _COLLECTIVE_RANGE.match(name):
@@ -234,11 +234,11 @@ class _Seen:
         )  # the difference first: microseconds since 1970 leave no room for digits
 
 
-def _kind(category: str, name: str) -> Kind:
+def _kind(category: str, name: str, told: Mapping[str, Any]) -> Kind:
     if _SYNC.match(name):
         return "sync"
     if category == "kernel":
-        return "communication" if _COLLECTIVE_KERNEL.search(name) else "compute"
+        return "communication" if "Collective name" in told or _COLLECTIVE_KERNEL.search(name) else "compute"
     return "copy" if _DEVICE[category] == "copy" else "sync"
 
 
