@@ -9,23 +9,20 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from assay import catalog
 from assay.errors import EnvironmentLacks
-from assay.instruments import collectives
-from assay.launchers.base import Launcher, Request
+from assay.launchers.base import Launcher
 from assay.runners import course
 from assay.runners.base import Job, Made, Outcome, RunContext, Runner
-from assay.runners.launch import LaunchRun, request_for
+from assay.runners.launch import LaunchRun
+from assay.runners.sweep import worker_request
 from assay.runners.training import Training
-from assay.spec.collectives import Collectives, asked_of
+from assay.spec.collectives import asked_of
 from assay.spec.experiment import Experiment
 
-WORKER: Final = Path(collectives.__file__).with_name("worker.py")
 ASK_S: Final = 120.0  # importing torch may take long on a busy machine
 _ASK: Final = "import sys, torch.distributed as d; sys.exit(0 if getattr(d, f'is_{sys.argv[1]}_available')() else 3)"
 
@@ -40,7 +37,7 @@ def check(experiment: Experiment, folder: Path) -> None:
     launcher.check(experiment)
     _has_torch()
     asked = asked_of(experiment)
-    if asked.backend != "gloo" and not _offers(asked.backend):
+    if asked.backend in ("nccl", "mpi") and not _offers(asked.backend):
         raise EnvironmentLacks(
             f"the torch of {sys.executable} has no backend {asked.backend!r}. Measure with --backend gloo, or install a torch that was "
             f"built with {asked.backend.upper()}{' (a CUDA build)' if asked.backend == 'nccl' else ''}."
@@ -67,14 +64,6 @@ def _offers(backend: str) -> bool:
         )
     except subprocess.TimeoutExpired:
         return True  # the launch will tell
-
-
-def worker_request(context: RunContext, job: Job, asked: Collectives, environment: Mapping[str, str]) -> Request:
-    """The launch of a worker with these settings: nothing is hooked into it."""
-    experiment = context.experiment
-    plain = experiment.model_copy(update={"workload": experiment.workload.model_copy(update={"attach": False})})
-    request = request_for(replace(context, experiment=plain), job, dict(environment))
-    return replace(request, script=WORKER, arguments=(asked.model_dump_json(),))
 
 
 class CollectiveLaunches(Training):

@@ -10,12 +10,14 @@ from assay import catalog
 from assay.errors import Problem, SpecError
 from assay.faults.base import Fault
 from assay.instruments.meter import Meter, Row
-from assay.launchers.base import Launcher
+from assay.launchers.base import Launcher, Request
 from assay.record.environment import absent
 from assay.record.writer import StreamWriter
 from assay.runners import course, profiled
 from assay.runners.base import Job, Made, Outcome, RunContext, Runner, script_path
 from assay.runners.launch import LaunchRun, request_for
+from assay.runners.sweep import worker_request
+from assay.spec.collectives import SWEEP
 from assay.spec.experiment import Experiment
 from assay.spec.experiment import Fault as AskedFault
 
@@ -70,12 +72,18 @@ class Training:
 
     def make(self, job: Job) -> Made:
         """One launch of the script, from its start to its last process's end."""
-        launch = LaunchRun(self.context, job, request_for(self.context, job, dict(os.environ)), self.launcher)
+        launch = LaunchRun(self.context, job, self._request(job), self.launcher)
         self.writers[job.number] = launch.writer
         made = launch.run(self.meter)
         if job.planned.role == "profile":
             profiled.finish(self.context, job)
         return made
+
+    def _request(self, job: Job) -> Request:
+        """The script; in a launch that sweeps collectives assay's own worker in its place."""
+        if job.planned.role == "sweep":
+            return worker_request(self.context, job, SWEEP, os.environ)
+        return request_for(self.context, job, dict(os.environ))
 
     def absences(self) -> Mapping[str, str]:
         """What the meter cannot read."""

@@ -83,7 +83,9 @@ class Collectives(Model):
     dtype: Literal["float32", "float64", "float16", "bfloat16", "int64", "int32", "int8", "uint8"] = Field(
         "float32", description="Element type."
     )
-    backend: Literal["gloo", "nccl", "mpi"] = Field("gloo", description="The backend of torch.distributed.")
+    backend: Literal["gloo", "nccl", "mpi", "auto"] = Field(
+        "gloo", description="The backend of torch.distributed. auto: nccl where every rank has a GPU, else gloo."
+    )
     placement: Literal["both", "in", "out"] = Field(
         "both",
         description="Where the result lies: in place of the input, elsewhere, or both where torch.distributed lets choose.",
@@ -180,6 +182,9 @@ def cells(asked: Collectives, workers: int) -> Iterator[Cell]:
         for place in asked.places(op):
             for size in asked.every_size:
                 yield cell(op, size, place, workers, asked.element_size)
+
+
+SWEEP: Final = Collectives(sizes=("1K:16M",), placement="in", backend="auto", seconds=0.1)  # beside a training
 
 
 def asked_of(experiment: Experiment) -> Collectives:

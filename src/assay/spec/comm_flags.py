@@ -71,7 +71,7 @@ FLAGS: Final[tuple[Flag, ...]] = (
     Flag(name="--sizes", path=f"{_C}.sizes", metavar="1K:256M", help="sizes in bytes as nccl-tests counts them, or a range; 1K is 1024 (1K:16M)", read=_words),
     Flag(name="--factor", path=f"{_C}.factor", metavar="N", help="step of a range: each size so many times the one before (4)", read=_whole, allowed=_WHOLE),
     Flag(name="--dtype", path=f"{_C}.dtype", metavar="TYPE", help="float32, float64, float16, bfloat16, int64, int32, int8, uint8 (float32)"),
-    Flag(name="--backend", path=f"{_C}.backend", metavar="NAME", help="gloo, nccl or mpi (gloo)"),
+    Flag(name="--backend", path=f"{_C}.backend", metavar="NAME", help="gloo, nccl, mpi, or auto: nccl where every rank has a GPU (gloo)"),
     Flag(name="--placement", path=f"{_C}.placement", metavar="WHERE", help="the result in place of the input, elsewhere or both: in, out, both (both)"),
     Flag(name="--warm-up", path=f"{_C}.warm_up", metavar="N", help="calls before the timed ones, never counted (5)", read=_whole, allowed=_WHOLE),
     Flag(name="--seconds", path=f"{_C}.seconds", metavar="S", help="how long the timed calls of a size last in a launch (0.2)", read=_number, allowed=_NUMBER),

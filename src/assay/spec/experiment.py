@@ -83,6 +83,16 @@ class Workload(Model):
     )  # fmt: skip
 
 
+class Measure(Model):
+    """What is measured beside the training itself, in launches of their own that are never timed."""
+
+    communication: bool = Field(
+        False,
+        description="Whether each configuration of two or more workers gets one launch in which all_reduce is timed from 1 KiB to 16 MiB, as "
+        "`assay comm` does: latency and bandwidth of the links, for the communication wall.",
+    )
+
+
 class Factor(Model):
     """The one thing that the experiment varies."""
 
@@ -467,6 +477,7 @@ class Experiment(Model):
         description="The one thing that the experiment varies. Required, but for serving: its loads stand in [serving].",
     )
     serving: Serving | None = Field(None, description='A load on serving engines, for workload.runner = "serving".')
+    measure: Measure = Measure()
     collectives: Collectives | None = Field(
         None, description='Collectives to be timed, for workload.runner = "collectives".'
     )

@@ -3,7 +3,7 @@
 Randomised complete blocks: each block holds every configuration once, in a random order whose seed is the
 experiment's.  A slow drift of the machine then hits all configurations alike (methodology section 1c).
 All launches of a block share one training seed, so that configurations are compared on paired randomness.
-Launches that calibrate communication come after the timed ones, and fault launches last: neither is timed, and what faults break cannot
+Launches that calibrate communication or sweep collectives come after the timed ones, and fault launches last: neither is timed, and what faults break cannot
 disturb another launch.
 
 Equal on every machine and Python version: of the standard generator only `random()` after seeding with a whole number
@@ -22,7 +22,7 @@ from typing import Literal
 from assay.spec.experiment import Experiment, Fault
 from assay.spec.serving import Serving, Target
 
-Role = Literal["timed", "communication", "profile", "fault"]
+Role = Literal["timed", "communication", "sweep", "profile", "fault"]
 SEEDS = 2**31  # training seeds are below this: numpy, torch and C programs all take them
 
 
@@ -123,6 +123,7 @@ def plan(experiment: Experiment) -> tuple[PlannedLaunch, ...]:
     """All launches in order. Equal experiments give equal plans; more launches per configuration only add blocks."""
     launches = _timed_launches(experiment)
     launches += _communication_launches(experiment, first_slot=len(launches))
+    launches += _sweep_launches(experiment, first_slot=len(launches))
     launches += _profile_launches(experiment, first_slot=len(launches))
     launches += _fault_launches(experiment, first_slot=len(launches))
     return tuple(launches)
@@ -181,6 +182,18 @@ def _communication_launches(experiment: Experiment, first_slot: int) -> list[Pla
             slot = first_slot + len(launches)
             launches.append(_launch(slot, one, experiment.blocks + place, order, "communication", seed))
     return launches
+
+
+def _sweep_launches(experiment: Experiment, first_slot: int) -> list[PlannedLaunch]:
+    """One of every configuration that has somebody to communicate with, in which collectives are timed at several sizes."""
+    if not experiment.measure.communication:
+        return []
+    numbers = random.Random(experiment.launches.seed + 2**67)
+    some = [one for one in configurations(experiment) if one.workers > 1]
+    return [
+        _launch(first_slot + order, one, experiment.blocks, order, "sweep", _below(numbers, SEEDS))
+        for order, one in enumerate(some)
+    ]
 
 
 def _profile_launches(experiment: Experiment, first_slot: int) -> list[PlannedLaunch]:

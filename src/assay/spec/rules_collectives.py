@@ -49,6 +49,16 @@ def _levels(data: Data) -> list[int]:
     return [one for one in levels if type(one) is int] if isinstance(levels, list) else []
 
 
+def _only_of_a_training(data: Data) -> Iterator[Problem]:
+    measure, workload = data.get("measure"), data.get("workload")
+    runner = workload.get("runner", "training") if isinstance(workload, Mapping) else "training"
+    if isinstance(measure, Mapping) and measure.get("communication") is True and runner != "training":
+        yield Problem(
+            where="measure.communication", found="true", allowed="false where no training is run",
+            mend="Take it out; the links alone are measured by `assay comm`.",
+        )  # fmt: skip
+
+
 def _root_is_a_rank(data: Data) -> Iterator[Problem]:
     root, levels = _section(data).get("root", 0), _levels(data)
     if times_collectives(data) and type(root) is int and levels and root >= min(levels):
@@ -120,6 +130,6 @@ def _matrix_can_be_read(data: Data) -> Iterator[Problem]:
 
 
 COLLECTIVE_RULES: tuple[Callable[[Data], Iterator[Problem]], ...] = (
-    _only_with_its_runner, _nothing_to_start, _root_is_a_rank, _sums_are_exact, _placements_exist, _sizes_can_be_read, _operations_once,
+    _only_with_its_runner, _only_of_a_training, _nothing_to_start, _root_is_a_rank, _sums_are_exact, _placements_exist, _sizes_can_be_read, _operations_once,
     _matrix_can_be_read,
 )  # fmt: skip

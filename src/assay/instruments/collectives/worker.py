@@ -2,8 +2,8 @@
 
 Started by the launcher like any training script, with one argument: the settings as JSON.  The cells come in an order drawn from the
 launch's seed, the same on every rank, so that a drift of the machine does not look like a size.  Before a loop of calls data are
-written and the ranks meet at a barrier (a row of its own); after it the data of every call are checked, then the rows are
-written; neither is inside a measured time.  All ranks agree on the number of calls by the slowest one's warm-up.
+written and the ranks meet at a barrier (a row of its own); when all ranks have met again the data of every call are checked, then the
+rows are written; neither is inside a measured time.  All ranks agree on the number of calls by the slowest one's warm-up.
 """
 
 from __future__ import annotations
@@ -85,18 +85,20 @@ class Worker:
     def _loop(self, cell: Cell, asked: Asked, memory: Any, begin: int, number: int, phase: str) -> float:
         """A loop: write, meet, time, check, write down. Gives the seconds of a call on this rank."""
         slots = operations.slots(self.distributed, asked, memory, begin, number)
-        barrier, first = self.made, self.made + 1
-        self.made += 1 + len(slots)
+        before, first, after = self.made, self.made + 1, self.made + 1 + len(slots)
+        self.made = after + 1
         each = [replace(asked, call=first + place) for place in range(len(slots))]
         for one, slot in zip(each, slots, strict=True):
             operations.prepare(one, slot)
         calls = [slot.call for slot in slots]
         met = self._meet()
         stamps = timing.on_gpu(self.torch, calls) if self.device.type == "cuda" else timing.on_host(calls)
+        parted = self._meet()  # a rank that is done must not check its data on the processor that another one still needs
         checked = [_checked(one, slot) for one, slot in zip(each, slots, strict=True)]
-        self._row(cell, barrier, "barrier", 0, phase, met, Checked(wrong=None))
+        self._row(cell, before, "barrier", 0, phase, met, Checked(wrong=None))
         for place, found in enumerate(checked):
             self._row(cell, first + place, cell.op, cell.nbytes, phase, (stamps[place], stamps[place + 1]), found)
+        self._row(cell, after, "barrier", 0, phase, parted, Checked(wrong=None))
         self.sink.flush()  # now, and not by its own thread during the next loop
         return (stamps[-1] - stamps[0]) / len(slots) / NS_PER_S
 
@@ -205,7 +207,10 @@ def main(argv: Sequence[str]) -> int:
     import torch
 
     identity = identity_from(os.environ)
-    local = int(os.environ.get("LOCAL_RANK") or 0)
+    local, beside = (int(os.environ.get(name) or default) for name, default in (("LOCAL_RANK", 0), ("LOCAL_WORLD_SIZE", 1)))
+    if asked.backend == "auto":
+        fits = torch.distributed.is_nccl_available() and torch.cuda.device_count() >= beside
+        asked = asked.model_copy(update={"backend": "nccl" if fits else "gloo"})
     if asked.backend == "nccl" and local >= torch.cuda.device_count():
         print(f"assay: NCCL needs a GPU for every rank; this host has {torch.cuda.device_count()}", file=sys.stderr)
         return 1

@@ -1,0 +1,27 @@
+"""How is a launch asked for in which assay's own worker times collectives?
+
+For `assay comm`, and beside a training for its communication wall: the same launcher, with the worker in the script's place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from assay.instruments import collectives
+from assay.launchers.base import Request
+from assay.runners.base import Job, RunContext
+from assay.runners.launch import request_for
+from assay.spec.collectives import Collectives
+
+WORKER: Final = Path(collectives.__file__).with_name("worker.py")
+
+
+def worker_request(context: RunContext, job: Job, asked: Collectives, environment: Mapping[str, str]) -> Request:
+    """The launch of a worker with these settings: nothing is hooked into it."""
+    experiment = context.experiment
+    plain = experiment.model_copy(update={"workload": experiment.workload.model_copy(update={"attach": False})})
+    request = request_for(replace(context, experiment=plain), job, dict(environment))
+    return replace(request, script=WORKER, arguments=(asked.model_dump_json(),))
