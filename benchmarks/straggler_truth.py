@@ -24,15 +24,17 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # the judge's rows are put together as the tests do it
+
 CASES = ("clean", "data", "forward", "backward", "optimizer", "communication")
-STEPS, BATCH, WIDTH, LAYERS = 36, 8, 256, 4
+BATCH, WIDTH, LAYERS = 8, 256, 4
 TABLES = ("steps", "waits", "communication", "collectives")
 
 
 # ---- a rank ------------------------------------------------------------------------------------------------------------
 
 
-def rank_main(folder: Path, seeds: range, delay_s: float, cases: list[str]) -> None:
+def rank_main(folder: Path, seeds: range, delay_s: float, cases: list[str], steps: int) -> None:
     """Every case of every seed, one after the other in one start of torch; rows go to a file a rank."""
     import torch
 
@@ -44,7 +46,7 @@ def rank_main(folder: Path, seeds: range, delay_s: float, cases: list[str]) -> N
         for seed in seeds:
             for case in cases:
                 slow = delay_s if rank == seed % workers else 0.0
-                sink, model = training(torch, case, slow, seed)
+                sink, model = training(torch, case, slow, seed, steps)
                 alive.append(model)
                 rows = {name: sink.of(name) for name in TABLES}
                 out.write(json.dumps({"seed": seed, "case": case, "rank": rank, "rows": rows}, default=list) + "\n")
@@ -54,7 +56,7 @@ def rank_main(folder: Path, seeds: range, delay_s: float, cases: list[str]) -> N
     os._exit(0)
 
 
-def training(torch: Any, case: str, slow: float, seed: int) -> tuple[Any, Any]:
+def training(torch: Any, case: str, slow: float, seed: int, steps: int) -> tuple[Any, Any]:
     """One training with the hooks in; what was recorded of it, and its model."""
     from assay.instruments import _hooks
     from assay.instruments._attached import Attached
@@ -67,7 +69,7 @@ def training(torch: Any, case: str, slow: float, seed: int) -> tuple[Any, Any]:
     attached = Attached(torch, recorder)
     _hooks.install(torch, attached, undo)
     try:
-        model = loop(torch, case, slow, seed)
+        model = loop(torch, case, slow, seed, steps)
         attached.close()
     finally:
         while undo:
@@ -76,19 +78,19 @@ def training(torch: Any, case: str, slow: float, seed: int) -> tuple[Any, Any]:
     return sink, model
 
 
-def loop(torch: Any, case: str, slow: float, seed: int) -> Any:
+def loop(torch: Any, case: str, slow: float, seed: int, steps: int) -> Any:
     """What a user's script would be; `slow` seconds where the case says."""
     torch.manual_seed(seed)
     late = {name: slow if case == name else 0.0 for name in CASES}
 
     class Data(torch.utils.data.Dataset):  # type: ignore[misc]
         def __len__(self) -> int:
-            return STEPS * BATCH
+            return steps * BATCH
 
         def __getitem__(self, place: int) -> Any:
             if place % BATCH == 0:
                 time.sleep(late["data"])
-            return torch.full((WIDTH,), place / (STEPS * BATCH))
+            return torch.full((WIDTH,), place / (steps * BATCH))
 
     class Gradient(torch.autograd.Function):  # type: ignore[misc]
         @staticmethod
@@ -183,7 +185,7 @@ def judged(folder: Path, workers: int) -> Iterator[dict[str, Any]]:
                 made.rows[name].extend(map(tuple, rows[name]))
         (own,) = own_times(made.measured())
         search = own.searched()
-        walls = [median(row[9] for row in ranks[rank]["steps"]) / 1e6 for rank in sorted(ranks)]
+        walls = [median(row[8] for row in ranks[rank]["steps"]) / 1e6 for rank in sorted(ranks)]
         yield {
             "workers": workers, "seed": seed, "case": case, "truth": None if case == "clean" else (seed % workers, case),
             "found": [(own.ranks[one.rank], one.phase, *(getattr(one.seconds, x) * 1e3 for x in ("value", "low", "high"))) for one in search.found],
@@ -226,6 +228,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--first", type=int, default=0, help="number of the first seed")
     parser.add_argument("--delay-ms", type=float, default=50.0)
+    parser.add_argument("--steps", type=int, default=36, help="of a training")
     parser.add_argument("--cases", default=",".join(CASES))
     parser.add_argument(
         "--keep", type=Path, help="a folder for the raw rows and what was named (default: a temporary one)"
@@ -234,7 +237,7 @@ def main() -> None:
     asked = parser.parse_args()
     seeds = range(asked.first, asked.first + asked.seeds)
     if asked.rank:
-        rank_main(asked.rank, seeds, asked.delay_ms / 1e3, asked.cases.split(","))
+        rank_main(asked.rank, seeds, asked.delay_ms / 1e3, asked.cases.split(","), asked.steps)
     with tempfile.TemporaryDirectory() as temporary:
         told = []
         for workers in map(int, asked.workers.split(",")):
@@ -248,7 +251,7 @@ def main() -> None:
             told += list(judged(folder, workers))
             print(f"{workers} ranks: exit {started.returncode}, {len(told)} cases so far", file=sys.stderr, flush=True)
         print(
-            f"{datetime.now(UTC):%Y-%m-%d}, {platform.machine()}, {os.cpu_count()} processors, load {os.getloadavg()[0]:.1f}, {STEPS} steps\n"
+            f"{datetime.now(UTC):%Y-%m-%d}, {platform.machine()}, {os.cpu_count()} processors, load {os.getloadavg()[0]:.1f}, {asked.steps} steps\n"
         )
         print(table(told))
         for one in told:
