@@ -115,8 +115,8 @@ def main() -> int:
         ratio = best["assay"] / best["rotating"]
         worst = max(worst, abs(ratio - 1.0))
         print(
-            f"{int(size):>9} bytes: assay {best['assay'] * 1e6:9.1f} us, bare {best['rotating'] * 1e6:9.1f} us, ratio {ratio:.4f} (median of pairs {paired:.4f}); "
-            f"the same tensor again and again {best['same'] * 1e6:9.1f} us"
+            f"{int(size):>9} bytes: assay {best['assay'] * 1e6:9.1f} us, bare {best['rotating'] * 1e6:9.1f} us, ratio {ratio:.4f} "
+            f"(median of pairs {paired:.4f}); the same tensor again and again {best['same'] * 1e6:9.1f} us"
         )
     print(f"farthest from the bare loop: {worst:.2%}; promised: {PROMISE:.0%}")
     return 0 if worst <= PROMISE else 1

@@ -78,7 +78,7 @@ def dry_run(experiment: Experiment, root: Path) -> str:
     told = (
         f"{most}about {duration(expected)}, as in an earlier record"
         if expected is not None
-        else f"{most}{duration(asked * (len(rows) - 1))} of load, and starts and ends beside"
+        else f"{most}{duration(asked * (len(rows) - 1))}{' of load, and starts and ends beside' if experiment.serving else ' or so'}"
         if asked is not None
         else f"unknown: no complete record in {root} ran this workload at all of these levels"
     )

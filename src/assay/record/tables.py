@@ -62,7 +62,7 @@ LAUNCHES = Table("launches", "a launch", (
     Column("workers", "int32", "number of worker processes"),
     Column("block", "int32", "block of the randomised complete block design"),
     Column("order", "int32", "place inside the block"),
-    Column("role", "string", "timed, communication (calibrates it), sweep (collectives alone), profile (looked at closely) or fault; only timed ones enter a timing"),
+    Column("role", "string", "timed, communication (calibrates it), sweep (collectives alone), profile (a close look) or fault; only timed ones are timed"),
     Column("seed", "int64", "training seed handed to the script; equal inside a block"),
     Column("begin_ns", "int64", "monotonic time just before the launcher was started"),
     Column("end_ns", "int64", "monotonic time when the last process of the launch was gone"),

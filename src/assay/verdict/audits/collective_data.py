@@ -24,13 +24,20 @@ HERE = "sum_is_here"  # a rank that is not the root holds the sum
 
 def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
     """One finding per operation, size and kind of corruption; one for calls that nobody checked."""
-    launches = measured.timed.select("launch", "configuration")
+    launches = _examined(measured).select("launch", "configuration")
     rows = (
         measured.table("collectives")
         .join(launches, on="launch")
         .filter((pl.col("phase") == "timed") & (pl.col("op") != "barrier"))
     )
     return (*_wrong(rows), *_unchecked(rows))
+
+
+def _examined(measured: Measured) -> pl.DataFrame:
+    """The launches in which assay's own worker made the calls: all timed ones, or those beside a training."""
+    if measured.subject == "collectives":
+        return measured.timed
+    return measured.table("launches").filter((pl.col("role") == "sweep") & (pl.col("status") == "ok"))
 
 
 def _wrong(rows: pl.DataFrame) -> Iterable[Finding]:
@@ -90,5 +97,5 @@ def _unchecked(rows: pl.DataFrame) -> Iterable[Finding]:
 
 AUDIT = Audit(
     name="collective_data", title="wrong data", question="Were the data of the timed collectives right?", examine=examine,
-    about=("collectives",),
+    about=("collectives", "training"),
 )  # fmt: skip
