@@ -82,7 +82,7 @@ def test_every_end_has_its_code_and_its_word(
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("before",), "two or more"), (("before", "after", "--at", "workers=1", "--at", "workers=2"), "name one record"),
+        (("before",), "two or more"), (("before", "after", "--at", "workers=1", "--at", "workers=2", "--at", "workers=1"), "name one record"),
         (("before", "after", "--varying", "engin"), "--varying engine"), (("before", "after", "--at", "workers=9"), "workers=1, workers=2"),
         (("before", "after", "--primary", "speed"), "Did you mean"),
     ],
@@ -163,3 +163,16 @@ def test_a_record_that_was_changed_after_sealing_is_no_evidence(
     assert (code, out) == (6, "")
     assert "is not what was sealed: manifest.json: was changed after sealing" in err
     assert main(["check", str(place), "--against", str(resolve("before", root))]) == 6
+
+
+def test_each_record_may_have_a_configuration_of_its_own(capsys: pytest.CaptureFixture[str], root: Path) -> None:
+    """One worker, two workers and another record's two: a table of three, one record named twice."""
+    at = ("--at", "workers=1", "--at", "workers=2", "--at", "workers=2")
+    code, out, _ = say(capsys, root, "before", "before", "worse", *at, "--json")
+    found = json.loads(out)
+    assert code == 1, "the third lost quality"
+    assert found["sides"] == ["before workers=1", "before workers=2", "worse workers=2"]
+    assert found["quality"] == {"before workers=2": "HELD", "worse workers=2": "DEGRADED"}
+    code, _, err = say(capsys, root, "before", "before", "worse", "--at", "workers=1", "--at", "workers=2")
+    assert code == 2
+    assert "which are one record" in err or "one for each record" in err

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from assay.errors import SpecError
 from assay.metrics.estimate import Absent
 from assay.spec.experiment import Comparison as Asked
-from assay.verdict.compare import compare, compare_configurations
+from assay.spec.experiment import Quality
+from assay.verdict.compare import compare, compare_at, compare_configurations
 from assay.verdict.compared import Change, Comparison, Side
 from tests.verdict.comparing import complete, relabelled, side, with_experiment, with_manifest
 from tests.verdict.making import EXAMPLES, RIGHT
@@ -344,3 +345,52 @@ def test_exchanging_the_sides_exchanges_the_words_and_inverts_the_ratios(
         assert back[key].word == OPPOSITE.get(one.word, one.word), key
         if one.ratio is not None:
             assert back[key].ratio == pytest.approx(1.0 / one.ratio)
+
+
+# ---- one worker, several workers, a quantised model: each at a configuration of its own --------------------------------
+
+
+def three(*, distributed: int = 36, quantised: int = 36, blocks: int = 5) -> tuple[Side, Side, Side]:
+    """Right answers of 40: the central side has 36, and the margin is 10 points."""
+    together = complete(right={1: 36, 2: distributed}, blocks=blocks)
+    other = complete(right={1: quantised}, levels=(1,), blocks=blocks)
+    one, two = side("run", together), side("quantised", other)
+    return one, one, two
+
+
+def test_a_result_three_ways_is_one_comparison_and_each_way_is_judged_against_the_first() -> None:
+    made = compare_at(three(quantised=20), ["workers=1", "workers=2", "workers=1"])
+    assert made.state == "compared"
+    assert made.sides == ("run workers=1", "run workers=2", "quantised workers=1")
+    assert made.quality == {"run workers=2": "HELD", "quantised workers=1": "DEGRADED"}
+    assert {change.side: change.outcome for change in made.decisive()}["quantised workers=1"] == "struck_out"
+
+
+def test_one_configuration_twice_and_one_that_is_not_there_are_refused() -> None:
+    with pytest.raises(SpecError, match="each with a name of its own"):
+        compare_at(three(), ["workers=1", "workers=1", "workers=1"])
+    with pytest.raises(SpecError, match="workers=4"):
+        compare_at(three(), ["workers=1", "workers=4", "workers=1"])
+
+
+def narrow(label: str, right: int = 36) -> Side:
+    """Without a flip, 40 items bound a change by 1 - alpha^(1/40): 7.2 points at 5 %, 8.8 at 2.5 %; the margin lies between."""
+    return side(label, complete(right={2: right}, quality=Quality(metric="accuracy", margin=0.08)))
+
+
+def test_held_is_corrected_for_the_number_of_sides_by_holm() -> None:
+    sides = [narrow(label) for label in "ABC"]
+    assert compare(sides[:2]).quality == {"B": "HELD"}
+    both = compare(sides)
+    assert both.quality == {"B": "INCONCLUSIVE", "C": "INCONCLUSIVE"}
+    assert any("(Holm over 2 sides)" in note for note in both.notes)
+
+
+def test_a_side_that_is_held_by_far_leaves_the_whole_error_to_the_other() -> None:
+    """B is shown at 2.5 % and C at 5 % only: Holm holds both, Bonferroni would hold one."""
+    assert compare([narrow("A"), narrow("B", 40), narrow("C")]).quality == {"B": "HELD", "C": "HELD"}
+
+
+def test_a_degraded_side_is_degraded_however_many_others_there_are() -> None:
+    sides = [side("A", complete()), *(side(label, complete(right={2: 20})) for label in "BCDE")]
+    assert set(compare(sides).quality.values()) == {"DEGRADED"}

@@ -36,6 +36,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--at", action="append", default=[], metavar="CONFIGURATION",
         help="the configuration that decides, for example workers=4 (default: the largest common one); with one record, give two or more to compare them, "
+        "with several one for each in their order; "
         "or of a record of several engines the load at which these are compared",
     )  # fmt: skip
     shape = parser.add_mutually_exclusive_group()
@@ -71,7 +72,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 def _compared(sides: tuple[Side, ...], arguments: argparse.Namespace) -> Comparison:
     from assay.cli import judging
-    from assay.verdict.compare import compare, compare_configurations, compare_engines
+    from assay.verdict.compare import compare, compare_at, compare_configurations, compare_engines
 
     if len(sides) == 1 and len(arguments.at) < 2 and _engines(sides[0]) > 1:
         at = _load_of(sides[0], arguments.at[0]) if arguments.at else None
@@ -79,18 +80,36 @@ def _compared(sides: tuple[Side, ...], arguments: argparse.Namespace) -> Compari
     if len(sides) == 1:
         _refuse_one_alone(sides[0], arguments.at)
         return compare_configurations(sides[0], arguments.at, primary=arguments.primary)
+    if len(arguments.at) == len(sides):
+        return compare_at(
+            _once_each(sides), arguments.at, varying=arguments.varying, force=arguments.force, primary=arguments.primary
+        )
     judging.refuse_itself(sides, "RECORD")
     if len(arguments.at) > 1:
         from assay.errors import Problem, SpecError
 
         raise SpecError((Problem(
-            where="--at", found=" ".join(arguments.at), allowed="one configuration that decides, where records are compared",
+            where="--at", found=" ".join(arguments.at),
+            allowed="one configuration that decides, or one for each record in their order",
             mend="To compare configurations of one record, name one record.",
         ),), "the comparison")  # fmt: skip
     return compare(
         sides, varying=arguments.varying, force=arguments.force, primary=arguments.primary,
         at=arguments.at[0] if arguments.at else None,
     )  # fmt: skip
+
+
+def _once_each(sides: tuple[Side, ...]) -> tuple[Side, ...]:
+    """A record that is named several times under one label: its configurations tell its sides apart."""
+    from dataclasses import replace
+
+    records = {one.measured.manifest.get("id"): one for one in reversed(sides)}
+    folders = [one.label.rpartition(" (")[0] or one.label for one in records.values()]
+    names = labels_of(
+        [(one.measured.experiment.name, folder) for one, folder in zip(records.values(), folders, strict=True)]
+    )
+    label = dict(zip(records, names, strict=True))
+    return tuple(replace(one, label=label[one.measured.manifest.get("id")]) for one in sides)
 
 
 def _engines(side: Side) -> int:
@@ -211,6 +230,8 @@ same conditions, but for what is studied; the refusal names the field, both valu
     assay compare a b --varying engine             what is studied may differ, and what follows
     assay compare a b c --markdown                 a table of many, each against the first
     assay compare a --at workers=1 --at workers=4  two configurations of one record
+    assay compare a a q --at workers=1 --at workers=4 --at workers=1 --varying script
+                                                   one worker, several, and a quantised model: each against the first
     assay compare a --at 8                         the engines of one record, at the load 8
     assay compare a b --force --html               all the same: every verdict says EXPLORATORY
 

@@ -7,7 +7,7 @@ one session (`manifest.session.id`).  Everything else is two independent groups;
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -129,8 +129,36 @@ class Quality:
     sentence: str
 
 
-def quality(a: Arm, b: Arm) -> Quality:
-    """Was the quality of a kept by b?  Examples paired by id, the margin and confidence of a's experiment."""
+def qualities(base: Arm, others: Sequence[Arm]) -> dict[str, Quality]:
+    """label -> whether it kept the base's quality, so that the chance of one or more wrong HELD among them stays below
+    1 - confidence: Holm's steps, done with bounds.  DEGRADED, which holds nothing, is decided for each by itself.
+    """
+    found = {arm.label: quality(base, arm) for arm in others}
+    open_ = [arm for arm in others if found[arm.label].held == "HELD"]
+    tested = sum(1 for one in found.values() if one.held != "NOT_MEASURED")
+    if tested <= 1:
+        return found
+    error, left, kept = 1.0 - base.measured.confidence, tested, set[str]()
+    while True:
+        stricter = {
+            arm.label: quality(base, arm, confidence=1.0 - error / left) for arm in open_ if arm.label not in kept
+        }
+        found |= stricter
+        new = {label for label, one in stricter.items() if one.held == "HELD"}
+        if not new:
+            break
+        kept |= new
+        left -= len(new)
+    return {
+        label: replace(one, sentence=f"{one.sentence} (Holm over {tested} sides)")
+        if label in {a.label for a in open_}
+        else one
+        for label, one in found.items()
+    }
+
+
+def quality(a: Arm, b: Arm, *, confidence: float | None = None) -> Quality:
+    """Was the quality of a kept by b?  Examples paired by id, the margin of a's experiment, and its confidence unless another is given."""
     asked = a.measured.experiment.quality
     if asked is None:
         return Quality(
@@ -141,7 +169,7 @@ def quality(a: Arm, b: Arm) -> Quality:
         who = a.label if ours.height == 0 else b.label
         return Quality(held="NOT_MEASURED", sentence=f"quality was not measured: {who} has no scores of {asked.metric}")
     sign = -1.0 if asked.direction == "lower" else 1.0
-    decided = _decide(a, b, ours, theirs, sign, asked.margin)
+    decided = _decide(a, b, ours, theirs, sign, asked.margin, confidence or a.measured.confidence)
     return _undecided(decided) if isinstance(decided, str) else _said(decided, asked.metric, asked.margin)
 
 
@@ -159,7 +187,9 @@ def _scores(arm: Arm, metric: str) -> pl.DataFrame:
     return timed.join(last, on="launch").sort("launch", "example")
 
 
-def _decide(a: Arm, b: Arm, ours: pl.DataFrame, theirs: pl.DataFrame, sign: float, margin: float) -> Decision | str:
+def _decide(
+    a: Arm, b: Arm, ours: pl.DataFrame, theirs: pl.DataFrame, sign: float, margin: float, confidence: float
+) -> Decision | str:
     """The decision, or why there is none."""
     examples = sorted(set(ours["example"].to_list()) & set(theirs["example"].to_list()))
     odd = max(ours["example"].n_unique(), theirs["example"].n_unique()) - len(examples)
@@ -172,7 +202,7 @@ def _decide(a: Arm, b: Arm, ours: pl.DataFrame, theirs: pl.DataFrame, sign: floa
     if first is None or second is None:
         return "some launch lacks the score of an example, or has one that is no finite number"
     stacked = [sign * np.stack(list(side.values())) for side in (first, second)]
-    reach, confidence = max(1.0, *(float(np.ptp(side)) for side in stacked)), a.measured.confidence
+    reach = max(1.0, *(float(np.ptp(side)) for side in stacked))
     shared = sorted(first.keys() & second.keys()) if key == "block" else []
     if len(shared) > 1:
         return crossed(np.stack([sign * (second[one] - first[one]) for one in shared]), margin, confidence, reach)

@@ -3,8 +3,8 @@
 Refused unless all identity and hardware conditions match but for what is studied (`assay.verdict.comparability`).  Then, for
 each side against the first:
 
-    quality     first: examples paired by id, non-inferiority with the baseline's margin; not held, or a wrong result:
-                performance and cost are struck out
+    quality     first: examples paired by id, non-inferiority with the baseline's margin, several sides: Holm over them;
+                not held, or a wrong result: performance and cost are struck out
     primary     one metric, named before anything ran, decides at alpha = 1 - confidence; several sides: Holm over them;
                 less where launches were added until intervals were narrow (`assay.stats.sequential`)
     others      Benjamini-Hochberg over all other metrics and configurations of the side
@@ -32,7 +32,7 @@ from assay.metrics.measured import Subject
 from assay.stats.comparison import REASONS, Decision, Difference, decide
 from assay.stats.multiplicity import benjamini_hochberg, holm
 from assay.stats.sequential import comparison_confidence
-from assay.verdict.arms import Arm, Quality, definition, difference, in_turn, launch_values, quality
+from assay.verdict.arms import Arm, Quality, definition, difference, in_turn, launch_values, qualities
 from assay.verdict.change_words import (
     EXPLORATORY,
     change_text,
@@ -116,6 +116,33 @@ def compare_configurations(side: Side, configurations: Sequence[str], *, primary
     return _compare(
         [arms], configurations[0], primary, varying=("configuration",), mismatches=inadmissible, refused=inadmissible,
         forced=False,
+    )  # fmt: skip
+
+
+def compare_at(
+    sides: Sequence[Side], configurations: Sequence[str], *, varying: Sequence[str] = (), force: bool = False,
+    primary: str | None = None,
+) -> Comparison:  # fmt: skip
+    """Each side at a configuration of its own, against the first: one worker, several workers, a quantised model.
+
+    A record may be named several times with different configurations.  That worker counts differ is what is studied.
+
+    Raises:
+        SpecError: an unknown configuration, condition or metric, or the same configuration of a record twice.
+    """
+    labels = [f"{side.label} {name}" for side, name in zip(sides, configurations, strict=True)]
+    _check_labels(labels)
+    for side, name in zip(sides, configurations, strict=True):
+        _decisive(name, side.measured.configurations)
+    mismatches, inadmissible = differences(sides, (*varying, "factor.levels")), _inadmissible(sides)
+    refused = (*inadmissible, *refusing(mismatches))
+    arms = [
+        Arm(label=label, side=side, configuration=name)
+        for label, side, name in zip(labels, sides, configurations, strict=True)
+    ]
+    return _compare(
+        [arms], configurations[0], primary, varying=(*varying, "configuration"), mismatches=(*inadmissible, *mismatches),
+        refused=refused, forced=force and not inadmissible,
     )  # fmt: skip
 
 
@@ -255,7 +282,7 @@ def _compare(
         return _refusal(arms, configuration, primary, varying, mismatches, refused)
     deciding = next((row for row in arms if row[0].configuration == configuration), arms[0])
     rules = _rules(deciding, primary, exploratory=bool(refused))
-    held = {(arm.label, row[0].configuration): quality(row[0], arm) for row in arms for arm in row[1:]}
+    held = {(label, row[0].configuration): one for row in arms for label, one in qualities(row[0], row[1:]).items()}
     changes = _decided(_pairs(arms, deciding, held, rules), rules)
     state: State = "exploratory" if rules.exploratory else "compared"
     if not any(_was_measured(change) for change in changes if change.primary):
