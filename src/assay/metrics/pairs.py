@@ -3,7 +3,8 @@
 From rows of `collectives` with op send_recv in a group "pair a-b" (`assay.instruments.pairs`); of a launch
     latency    half of the median time of the smallest message, to the answer
     bandwidth  (S2 - S1) / (T2 - T1) of the medians of the two largest sizes
-and over launches Student t on logarithms, as for every time and rate.  Classes of pairs come from `assay.stats.topology`; names of
+and over launches Student t on logarithms, as for every time and rate.  Classes of pairs come from `assay.stats.topology`, by the
+latency and by the time of the largest message, which is there also where noise hides what a byte takes; names of
 hosts, which the ranks say themselves (event `placed`), decide what the classes are called, and what contradicts them is told:
 
     names known     the level that equals the hosts is "same host"; finer ones are "same island", farther pairs "across hosts"
@@ -15,7 +16,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -48,6 +49,7 @@ class Link:
     pair: Pair
     latency: Value  # seconds
     bandwidth: Value  # bytes per second
+    large_s: float  # the time of the largest message and its answer, geometric mean over launches
     wrong: int  # bytes that arrived otherwise than they were sent, over all exchanges
 
 
@@ -114,7 +116,7 @@ def matrix(measured: Measured, configuration: str) -> Matrix | Absent:
 
 
 def per_pair(measured: Measured) -> pl.DataFrame:
-    """(launch, sender, receiver, latency_s, bandwidth, wrong, exchanges); null where it does not follow from the times."""
+    """(launch, sender, receiver, latency_s, large_s, bandwidth, wrong, exchanges); null where it does not follow from the times."""
     calls = measured.table("collectives").filter(
         (pl.col("op") == OP) & (pl.col("phase") == "timed") & pl.col("group").str.starts_with("pair ") & pl.col("end_ns").is_not_null()
     )  # fmt: skip
@@ -125,7 +127,7 @@ def per_pair(measured: Measured) -> pl.DataFrame:
     )
     rows = [_of_sizes(one) for one in times.sort("bytes").partition_by("launch", "group", maintain_order=True)]
     schema = {
-        "launch": pl.Int32, "sender": pl.Int64, "receiver": pl.Int64, "latency_s": pl.Float64, "bandwidth": pl.Float64,
+        "launch": pl.Int32, "sender": pl.Int64, "receiver": pl.Int64, "latency_s": pl.Float64, "large_s": pl.Float64, "bandwidth": pl.Float64,
         "wrong": pl.Int64, "exchanges": pl.Int64,
     }  # fmt: skip
     return pl.DataFrame([row for row in rows if row is not None], schema=schema, orient="row", infer_schema_length=None)
@@ -139,7 +141,7 @@ def _of_sizes(times: pl.DataFrame) -> tuple[object, ...] | None:
     slope = (seconds[-1] - seconds[-2]) / (sizes[-1] - sizes[-2]) if len(sizes) > 2 else None
     bandwidth = 1.0 / slope if slope is not None and slope > 0 else None
     return (
-        times["launch"][0], int(found[1]), int(found[2]), seconds[0] / 2, bandwidth, int(times["wrong"].sum() or 0),
+        times["launch"][0], int(found[1]), int(found[2]), seconds[0] / 2, seconds[-1], bandwidth, int(times["wrong"].sum() or 0),
         int(times["exchanges"].sum()),
     )  # fmt: skip
 
@@ -153,7 +155,7 @@ def _link(rows: pl.DataFrame, pair: Pair, confidence: float) -> Link:
     trials = int(rows["exchanges"].sum())
     named = f"pair {pair[0]}-{pair[1]}"
     return Link(
-        pair=pair, wrong=int(rows["wrong"].sum()),
+        pair=pair, wrong=int(rows["wrong"].sum()), large_s=float(np.exp(np.mean(np.log(rows["large_s"].to_numpy())))),
         latency=_value(rows["latency_s"], confidence, SECONDS, f"pair_latency|{named}", trials, "half of the median round trip"),
         bandwidth=_value(
             rows["bandwidth"], confidence, BYTES_PER_SECOND, f"pair_bandwidth|{named}", trials,
@@ -212,11 +214,10 @@ def classes(found: Matrix) -> Classes:
     without = [link.pair for link in found.links if not isinstance(link.latency, Estimate)]
     if without or len(found.links) < found.ranks * (found.ranks - 1):
         return _refused(f"{count(len(found.missing), 'pairs')} without a latency ({_some(found.missing)})")
-    costs = {"latency": _array(found, "latency")}
-    if not found.missing:
-        costs["the time of a byte"] = _array(found, "byte")
-    nested = nesting(costs)
-    notes = (*(f"A border was left out: {note}." for note in nested.notes), *_shared(found), *_by_latency_alone(found))
+    nested = nesting(
+        {"latency": _array(found, _latency), "the time of a large message": _array(found, lambda link: link.large_s)}
+    )
+    notes = (*(f"A border was left out: {note}." for note in nested.notes), *_shared(found))
     if found.hosts and len(set(found.hosts)) > 1:
         return _named(found, nested, notes)
     if nested.refused:
@@ -226,13 +227,6 @@ def classes(found: Matrix) -> Classes:
 
 def _some(pairs: Sequence[Pair]) -> str:
     return ", ".join(f"{a} to {b}" for a, b in pairs[:5]) + (" ..." if len(pairs) > 5 else "")
-
-
-def _by_latency_alone(found: Matrix) -> tuple[str, ...]:
-    if not found.missing:
-        return ()
-    many = "one pair has" if len(found.missing) == 1 else f"{len(found.missing)} pairs have"
-    return (f"Classes are by latency alone, for {many} no bandwidth ({_some(found.missing)}).",)
 
 
 def _refused(why: str) -> Classes:
@@ -245,12 +239,15 @@ def _shared(found: Matrix) -> tuple[str, ...]:
     return ("Pairs without a common rank were measured at once: a link that several share shows the share of each.",)
 
 
-def _array(found: Matrix, what: str) -> Array:
+def _latency(link: Link) -> float:
+    assert isinstance(link.latency, Estimate)
+    return link.latency.value
+
+
+def _array(found: Matrix, cost: Callable[[Link], float]) -> Array:
     made = np.ones((found.ranks, found.ranks))
     for link in found.links:
-        value = link.latency if what == "latency" else link.bandwidth
-        assert isinstance(value, Estimate)
-        made[link.pair] = value.value if what == "latency" else 1.0 / value.value
+        made[link.pair] = cost(link)
     return made
 
 
