@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import polars as pl
 import pytest
 
+from assay.metrics import fastest_workers, predicted_scaled_speedup
 from assay.metrics.estimate import Absent, Estimate
 from assay.metrics.measured import Measured
 from assay.metrics.predicted_speedup import METRIC
@@ -57,3 +59,19 @@ def test_what_hides_is_given_with_its_bound() -> None:
     found = only(METRIC, record(overlap=0.2))
     assert isinstance(found, Estimate)
     assert "if nothing were hidden there" in found.method
+
+
+def test_a_model_that_misses_the_largest_count_predicts_nothing() -> None:
+    """Steps of 16 workers that take twice as long: the others miss them by a half."""
+    whole = record()
+    last = whole.timed.filter(pl.col("workers") == 16)["launch"].implode()
+    longer = pl.col("begin_ns") + 2 * (pl.col("end_ns") - pl.col("begin_ns"))
+    steps = whole.table("steps").with_columns(
+        pl.when(pl.col("launch").is_in(last)).then(longer).otherwise("end_ns").alias("end_ns")
+    )
+    missed = replace(whole, tables={**whole.tables, "steps": steps})
+    for metric in (METRIC, fastest_workers.METRIC, predicted_scaled_speedup.METRIC):
+        found = only(metric, missed)
+        assert isinstance(found, Absent)
+        assert found.reason == "refused"
+        assert "fitted without 16 workers, the model of communication misses them by" in found.detail

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from assay.metrics.base import ALL, Metric, Results
 from assay.metrics.estimate import Absent, Value
 from assay.metrics.measured import Measured
-from assay.metrics.wall import model, of_model
+from assay.metrics.wall import model, of_model, refusal
 from assay.stats.communication_wall import FARTHEST, Curve, parameter
 from assay.stats.intervals import Interval
 from assay.units import WORKERS
@@ -24,6 +24,8 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     found = model(measured)
     if isinstance(found, Absent):
         return {ALL: found}
+    if (refused := refusal(measured)) is not None:
+        return {ALL: refused}
     if measured.mode == "weak":
         return {ALL: Absent(reason="not_applicable", detail="where work grows with the workers, no step gets shorter")}
     middle = found.fitted.middle.fastest()

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from assay.metrics.base import ALL, Metric, Results
 from assay.metrics.estimate import Absent, Value
 from assay.metrics.measured import Measured
-from assay.metrics.wall import model, of_model
+from assay.metrics.wall import model, of_model, refusal
 from assay.stats.communication_wall import Curve, predict
 from assay.units import RATIO
 
@@ -22,6 +22,8 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     found = model(measured)
     if isinstance(found, Absent):
         return {ALL: found}
+    if (refused := refusal(measured)) is not None:
+        return {ALL: refused}
     p = found.next
     interval = predict(
         found.fitted, p, measured.confidence, launches=found.fitted.blocks, others=found.others, what=Curve.scaled

@@ -1,7 +1,8 @@
 """Which speedup would twice the largest measured worker count give?
 
 S(p) = T1 / T(p) at p = 2 max(p) by T(p) = T1 (s + (1 - s)/p) + c(p), where the record holds alpha and beta (`metrics.wall`); its
-interval is that of as many launches as were made.  With fewer than four worker counts it is flagged in its method.  Without alpha and
+interval is that of as many launches as were made.  With fewer than four worker counts it is flagged in its method; where the model
+misses the largest count by more than 20 % when that is held out, it is refused.  Without alpha and
 beta: the law that AICc prefers (`stats.scaling_fits`), and refused with fewer than four counts or where that law misses the largest.
 `communication_wall_error` says how well such a prediction did where it could be checked.
 """
@@ -16,6 +17,7 @@ from assay.metrics.format import given
 from assay.metrics.measured import Measured
 from assay.metrics.scaling import chosen, estimate, refusal, throughputs
 from assay.metrics.wall import NEXT, POINTS, model, of_model
+from assay.metrics.wall import refusal as of_miss
 from assay.stats.communication_wall import Curve, predict
 from assay.stats.scaling_fits import Refused, relative_curve
 from assay.stats.scaling_fits import predict as by_law
@@ -27,6 +29,8 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     found = model(measured)
     if isinstance(found, Absent):
         return {ALL: _by_law(measured, found)}
+    if (refused := of_miss(measured)) is not None:
+        return {ALL: refused}
     p, launches = found.next, found.fitted.blocks
     interval = predict(found.fitted, p, measured.confidence, launches=launches, others=found.others, what=Curve.speedup)
     worst = predict(found.all_exposed, p, measured.confidence, launches=launches, what=Curve.speedup).value

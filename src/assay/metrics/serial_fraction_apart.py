@@ -6,6 +6,7 @@ Amdahl's `serial_fraction` beside it calls all of that serial.  Cannot tell seri
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 from assay.metrics.base import ALL, Metric, Results
@@ -13,6 +14,7 @@ from assay.metrics.estimate import Absent, Value
 from assay.metrics.measured import Measured
 from assay.metrics.wall import model, of_model
 from assay.stats.communication_wall import Curve, parameter
+from assay.stats.intervals import Interval
 from assay.units import FRACTION
 
 
@@ -32,9 +34,12 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
         return curve.serial
 
     interval = parameter(found.fitted, measured.confidence, serial, found.others)
+    held = interval
+    if math.isfinite(interval.high):  # it is a share
+        held = Interval(value=interval.value, low=max(0.0, interval.low), high=min(1.0, interval.high))
     values = tuple(curve.serial for curve in found.fitted.curves)
     return {
-        ALL: of_model(measured, found, interval, unit=FRACTION, name="serial_fraction_apart", how="s of", values=values)
+        ALL: of_model(measured, found, held, unit=FRACTION, name="serial_fraction_apart", how="s of", values=values)
     }
 
 

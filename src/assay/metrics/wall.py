@@ -24,6 +24,7 @@ from assay.metrics.speedup import time_basis
 from assay.stats.affine_fit import Affine
 from assay.stats.communication_wall import LEAST_POINTS, Fitted, fit
 from assay.stats.intervals import Interval
+from assay.stats.scaling_fits import WORST_MISS
 from assay.stats.slowest import spread_of
 from assay.units import NS_PER_S
 
@@ -126,6 +127,7 @@ def wall(measured: Measured, levels: Sequence[int] | None = None) -> Wall | Abse
     seen = _seen(measured, chosen)
     weak = measured.mode == "weak"
     hidden = max((one.hidden_s * (1 if weak else level) for level, one in seen.items()), default=0.0)
+    hidden = min(hidden, float(times[:, 0].mean()) * (1 if weak else chosen[0]))  # no more can hide than is computed
     slowest = [seen[level].slowest if level in seen else 1.0 for level in chosen]
     spreads = [spread_of(level, one.slowest) for level, one in seen.items()]
     own = link.alone if not link.swept else {}
@@ -185,6 +187,20 @@ def _held_out(measured: Measured) -> HeldOut | Absent:
         workers=whole.largest, rest=rest, predicted_s=tuple(model for model, _ in pairs), measured_s=tuple(own for _, own in pairs),
         errors=tuple(model / own - 1.0 for model, own in pairs),
     )  # fmt: skip
+
+
+def refusal(measured: Measured) -> Absent | None:
+    """Why nothing is predicted although there is a model: it misses the largest worker count when that is held out."""
+    held = held_out(measured)
+    if isinstance(held, Absent):
+        return None
+    miss = float(np.mean(held.errors))
+    if abs(miss) <= WORST_MISS:
+        return None
+    return Absent(
+        reason="refused",
+        detail=f"fitted without {held.workers} workers, the model of communication misses them by {abs(miss):.0%}, more than {WORST_MISS:.0%}",
+    )
 
 
 def of_model(

@@ -22,7 +22,7 @@ from assay.metrics.rank_seconds import partition
 from assay.metrics.recovery import noticed_ns, recoveries
 from assay.metrics.scaling import chosen, throughputs
 from assay.metrics.wall import POINTS as LEAST_COUNTS
-from assay.metrics.wall import held_out, model
+from assay.metrics.wall import held_out, model, refusal
 from assay.reports import rank_series
 from assay.reports.rank_series import RankPhases, StepTimeline
 from assay.stats.communication_wall import Curve
@@ -197,6 +197,7 @@ def _wall(measured: Measured, results: Mapping[str, Mapping[str, Value]]) -> Wal
     held = held_out(measured)
     best, serial = found.fitted.middle.fastest(), results["serial_fraction"]["all"]
     end = max(FARTHEST * found.largest, min(2.0 * (best or math.inf), WALL_REACH * found.largest))
+    end = float(found.largest) if refusal(measured) is not None else end  # what misses what was measured says nothing beyond
     least = max(1, found.levels[0])
     curve = found.fitted.middle
     points = []

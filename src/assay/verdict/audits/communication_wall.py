@@ -74,7 +74,7 @@ def _fits(measured: Measured, found: Wall, results: Results) -> str:
     """What Amdahl's fit and the Karp-Flatt series make of it."""
     words = []
     own, amdahl = results["serial_fraction_apart"][ALL], results["serial_fraction"][ALL]
-    if isinstance(own, Estimate) and isinstance(amdahl, Estimate):
+    if isinstance(own, Estimate) and isinstance(amdahl, Estimate) and 0.0 <= amdahl.value <= 1.0:
         words.append(
             f"Amdahl's fit calls {show(amdahl).text} of the work serial, the model that knows the links {show(own).text}"
         )
