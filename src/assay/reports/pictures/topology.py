@@ -16,7 +16,7 @@ from assay.units import SECONDS
 TITLE: Final = "Ranks and their links"
 MOST_DRAWN: Final = 64  # ranks; 4096 cells
 MOST_WRITTEN: Final = 8  # ranks up to which each cell holds its number
-SIDE: Final = 300
+SIDE: Final = 290
 PALEST, DARKEST = 0.12, 0.95
 DIGITS: Final = 3
 
@@ -34,7 +34,7 @@ def draw(found: Matrix, seen: Classes) -> Drawing | Missing:
         _map(found, bandwidth, "bandwidth", dark_is_high=False),
     ]
     return Drawing(
-        title=TITLE, chart=vega.concat(*maps, columns=2, spacing=28), caption=_caption(seen),
+        title=TITLE, chart=vega.concat(*maps, columns=1, spacing=20), caption=_caption(seen),
         description=_words(found, seen), key=(Key(mark="bar", role="main", text="slower pairs are darker"),),
     )  # fmt: skip
 
