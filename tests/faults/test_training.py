@@ -26,7 +26,7 @@ from assay.spec.load import from_mapping
 from assay.spec.plan import PlannedFault
 
 COUPLED = Path(__file__).with_name("coupled.py")
-STOPPED_S, SLOWED_S, SHARE = 1.0, 1.5, 0.2
+STOPPED_S, SLOWED_S, SHARE, LOAD_S = 1.0, 1.5, 0.02, 0.7
 
 
 @cache
@@ -49,7 +49,7 @@ def struck(tmp_path_factory: pytest.TempPathFactory) -> Measured:
     if can_be_slowed():
         faults.append({"kind": "slow", "at_step": 15, "rank": 1, "for_s": SLOWED_S, "share": SHARE})
     asked = from_mapping({
-        "name": "struck", "workload": {"script": str(COUPLED), "arguments": [str(folder / "notes"), "40", "10", "30"]},
+        "name": "struck", "workload": {"script": str(COUPLED), "arguments": [str(folder / "notes"), "40", "10", "30", str(LOAD_S)]},
         "factor": {"levels": [2]}, "launches": {"per_configuration": 1}, "launcher": {"kind": "plain"}, "faults": faults,
         "limits": {"grace_s": 1.0, "launch_timeout_s": 60.0},
     })  # fmt: skip
@@ -95,9 +95,9 @@ def test_a_stop_is_idle_for_its_victim_and_waiting_for_the_other(struck: Measure
 @pytest.mark.skipif(not can_be_slowed(), reason="no control group may be made here")
 def test_a_slowed_rank_holds_the_other_up(struck: Measured) -> None:
     _, parts = of_kind(struck, "slow")
-    # A fifth of a processor is left to the victim for 1.5 s of the launch, and the other waits for it at every step.
-    assert parts.filter(rank=1)["idle"].item() > 0.05
-    assert parts.filter(rank=0)["straggler_wait"].item() > 0.05
+    # A fiftieth of a processor is left to the victim for 1.5 s: a step of 10 ms takes half a second, whatever else the machine does.
+    assert parts.filter(rank=1)["idle"].item() > 0.3
+    assert parts.filter(rank=0)["straggler_wait"].item() > 0.3
     assert parts["recompute"].to_list() == [0.0, 0.0]
 
 
@@ -112,14 +112,25 @@ def test_a_worker_killed_while_it_saves_loses_the_steps_since_the_checkpoint_bef
 
 
 @pytest.mark.survival
-def test_recovery_takes_what_the_parts_say(struck: Measured) -> None:
+def test_each_part_of_a_recovery_is_what_the_script_noted_itself(struck: Measured) -> None:
     found, parts = of_kind(struck, "kill", 1)
     assert found["rank"] == 1
+    folder = Path(struck.experiment.workload.arguments[0]) / str(found["launch"])
+    asked, begin, first = (noted(folder, what) for what in ("asked", "begin", "first"))
+    other = parts.filter(rank=0).row(0, named=True)
+    assert other["detect"] == pytest.approx((asked[0, 0] - found["ns"]) / 1e9, abs=0.5)
+    assert other["restart"] == pytest.approx((begin[0, 1] - asked[0, 0]) / 1e9, abs=0.5)
+    assert other["reload"] == pytest.approx((first[0, 1] - begin[0, 1]) / 1e9, abs=0.5)
+    assert other["reload"] >= LOAD_S
     [recovery] = [one for one in recoveries(struck) if one.launch == found["launch"]]
     assert recovery.resumed_ns is not None
-    other = parts.filter(rank=0).row(0, named=True)
-    gap = (recovery.resumed_ns - recovery.fault_ns) / 1e9
-    assert other["detect"] + other["restart"] + other["reload"] == pytest.approx(gap, abs=0.5)
+    assert recovery.resumed_ns == pytest.approx(min(first[0, 1], first[1, 1]), abs=0.5e9)
+
+
+def noted(folder: Path, what: str) -> dict[tuple[int, int], int]:
+    """(rank, incarnation) -> the first moment, monotonic ns, at which the script noted this."""
+    lines = [line.split() for line in (folder / "truth").read_text().splitlines()]
+    return {(int(rank), int(incarnation)): int(ns) for word, rank, incarnation, ns in reversed(lines) if word == what}
 
 
 # ---- throttle

@@ -26,7 +26,7 @@ from typing import Final
 import polars as pl
 
 from assay.metrics.measured import Measured, effective_steps
-from assay.metrics.recovery import strikes
+from assay.metrics.recovery import process_began, strikes
 
 # category -> what it is, in the order of reports
 CATEGORIES: Final = {
@@ -90,11 +90,11 @@ def _lives(steps: pl.DataFrame, events: pl.DataFrame) -> pl.DataFrame:
     first, last: from its first step to the end of its last; start, over: when it said that it began and ended."""
     trained = steps.group_by(_LIFE).agg(pl.col("begin_ns").min().alias("first"), pl.col("end_ns").max().alias("last"))
 
-    def when(kind: str, name: str) -> pl.DataFrame:
-        return events.filter(pl.col("kind") == kind).group_by(_LIFE).agg(pl.col("ns").max().alias(name))
+    def when(kind: str, name: str, ns: pl.Expr) -> pl.DataFrame:
+        return events.filter(pl.col("kind") == kind).group_by(_LIFE).agg(ns.max().alias(name))
 
-    told = trained.join(when("worker_start", "start"), on=_LIFE, how="left").join(
-        when("worker_end", "over"), on=_LIFE, how="left"
+    told = trained.join(when("worker_start", "start", process_began()), on=_LIFE, how="left").join(
+        when("worker_end", "over", pl.col("ns")), on=_LIFE, how="left"
     )
     return told.sort(_LIFE)
 

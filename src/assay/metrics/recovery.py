@@ -108,9 +108,15 @@ def _one(launch: dict[str, object], fault: dict[str, object], events: pl.DataFra
         launch=int(launch["launch"]), configuration=str(launch["configuration"]), workers=int(launch["workers"]),  # type: ignore[call-overload]
         fault_ns=struck_ns,
         detected_ns=None if peers.height == 0 else int(peers["ns"].min()),  # type: ignore[arg-type]
-        restarted_ns=None if starts.height == 0 else int(starts["ns"].max()),  # type: ignore[arg-type]
+        restarted_ns=None if starts.height == 0 else int(starts.select(process_began().max()).item()),
         resumed_ns=resumed, regained_ns=regained, steps_lost=lost,
     )  # fmt: skip
+
+
+def process_began() -> pl.Expr:
+    """Of a `worker_start`: when its process began, ns. The event itself is written once Python, the script's imports and the probe are there."""
+    told = pl.col("detail").str.json_path_match("$.process_start_ns").cast(pl.Int64, strict=False)
+    return pl.min_horizontal(told.fill_null(pl.col("ns")), "ns")
 
 
 def _finished(before: pl.DataFrame, seen: object) -> int:
