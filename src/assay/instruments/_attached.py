@@ -54,6 +54,7 @@ class Attached:
         self._own_ns = 0  # what measuring took, of the step under way
         self._own: deque[int] = deque(maxlen=1024)  # and of steps before it
         self._begun = False
+        self._paused = 0
         self._waiting: dict[int, deque[Fetched]] = {}  # by iterator
         self._fresh: list[int] = []  # iterators that were asked since the last forward pass
         self._looked: list[Fetched] = []  # worked on without gradients since the last was asked for
@@ -84,8 +85,22 @@ class Attached:
 
     @property
     def active(self) -> bool:
-        """Whether anything is recorded."""
-        return self._recorder.active
+        """Whether anything is recorded; nothing is while a callback says what goes on."""
+        return self._recorder.active and not self._paused
+
+    def pause(self, kind: str) -> int:
+        """Somebody who knows says that no training goes on; since when. What is called meanwhile is not looked at."""
+        self._paused += 1
+        return self._recorder.pause(kind)
+
+    def resume(self, kind: str, begin: int, succeeded: bool) -> None:
+        """Training goes on."""
+        self._paused -= 1
+        self._recorder.resume(kind, begin, succeeded)
+
+    def saved(self, begin: int, end: int) -> None:
+        """Somebody says afterwards that a checkpoint was being saved from then to then."""
+        self._recorder.saved(begin, end - begin)
 
     def shielded(self, call: Callable[..., None], *arguments: Any) -> bool:
         """What a hook does, timed; whether it went well: an error of its own ends the measuring."""
@@ -103,8 +118,8 @@ class Attached:
 
     def ask(self) -> None:
         """A batch is asked for."""
-        now = self._now()
         self._open(0)
+        now = self._now()  # after the recording has begun: what that takes is no waiting
         self._stepping.clear()  # one that failed has not told its end
         if self._looked_ns:
             self._evaluated(now)
@@ -122,6 +137,10 @@ class Attached:
         ns = self._now() - begin
         source: Source | None = getattr(iterator, "_assay_source", None)
         ids = source.ids.popleft() if source is not None and source.ids else None
+        if source is not None and source.tells:
+            source.left -= 1
+            if source.left == 0:
+                self.sources.ended(source, self._recorder)
         one = Fetched(begin, ns, _values.batch_items(batch), ids, source, self._evaluating is None)
         if one.counted:
             self._recorder.waited(ns)

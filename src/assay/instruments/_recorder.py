@@ -351,6 +351,16 @@ class Recorder(Probe):
                 self._sink.checkpoint(steps)
                 self._saved = True
 
+    @_shielded
+    def saved(self, begin: int, ns: int) -> None:
+        """A checkpoint was saved in the step under way, as is told afterwards."""
+        steps = self._finished()
+        if self._in_step:
+            self._pause = (self._pause or 0) + ns
+        self._event("checkpoint_save", begin, ns, step=steps)
+        self._sink.checkpoint(steps)
+        self._saved = True
+
     def _finished(self) -> int:
         """Steps finished: the step under way is one of them once its optimizer is done."""
         if not self._in_step:
@@ -400,8 +410,8 @@ class Recorder(Probe):
 
     def _first_gradients(self, named: Iterable[tuple[str, Any]], precision: str | None) -> None:
         """The gradients of the step under way; keeping them is no training. What cannot be kept is said to be so."""
-        begin = self._now()
         self._phases.pause()
+        begin = self._now()  # inside of the pause: what lies between two readings of the clock must not count twice
         try:
             for row in gradients.rows(named, precision):
                 self._append("gradients", (*self._key, self._step, *row))
@@ -409,8 +419,8 @@ class Recorder(Probe):
                 self._fingerprint("accumulation", value=float(self._batches))
         except Exception as error:
             _say(f"the gradients are not compared with one worker's: {type(error).__name__}: {error}")
-        self._phases.resume()
         spent = self._now() - begin
+        self._phases.resume()
         self._hash_ns += spent
         if self._in_step and not self._phases.paused:
             self._pause = (self._pause or 0) + spent

@@ -28,6 +28,7 @@ class Source:
     key: Key
     epoch: int
     tells: bool  # whether its indices name samples
+    left: int  # batches until its end: a script that knows their number does not ask whether there is another
     ids: deque[Any] = field(default_factory=deque)  # asked for by helpers ahead of the batches, in their order
 
     @property
@@ -51,7 +52,8 @@ class Sources:
         """Somebody iterates over a loader."""
         key = (id(loader.dataset), _size(loader.dataset))
         epoch = self._epochs[key] = self._epochs.get(key, -1) + 1
-        return Source(key, epoch, key[1] is not None and tells_ids(self._torch, loader))
+        tells = key[1] is not None and tells_ids(self._torch, loader)
+        return Source(key, epoch, tells, len(loader) if tells else 0)
 
     def used(self, source: Source) -> int | None:
         """The epoch of the ledger that a batch of this source belongs to; None where it is no part of it."""

@@ -14,9 +14,13 @@ import sys
 from collections.abc import Callable, Sequence
 from importlib.machinery import ModuleSpec
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from assay.instruments._attached import Attached
 
 _undo: list[Callable[[], None]] = []
+_current: Attached | None = None
 
 
 class _WaitsForTorch:
@@ -40,8 +44,15 @@ class _WaitsForTorch:
         return spec
 
 
+def current() -> Attached | None:
+    """Who measures this process by hooks, if they are in."""
+    return _current
+
+
 def arm() -> None:
-    """Install the hooks as soon as torch is imported; at once if it is."""
+    """Install the hooks as soon as torch is imported; at once if it is. Those that are in stay as they are."""
+    if _current is not None or any(isinstance(finder, _WaitsForTorch) for finder in sys.meta_path):
+        return
     if "torch" in sys.modules:
         _attach(sys.modules["torch"])
     else:
@@ -50,11 +61,14 @@ def arm() -> None:
 
 def detach() -> None:
     """Take the hooks out again: somebody else measures the steps."""
+    global _current
+    _current = None
     while _undo:
         _undo.pop()()
 
 
 def _attach(torch: Any) -> None:
+    global _current
     try:
         from assay.instruments import _differencing, _hooks, probe
         from assay.instruments._attached import Attached
@@ -64,6 +78,7 @@ def _attach(torch: Any) -> None:
             return
         attached = Attached(torch, recorder)
         _hooks.install(torch, attached, _undo)
+        _current = attached
         if os.environ.get(_differencing.VARIABLE) == "1":
             _differencing.install(torch, attached, recorder, _undo)
     except Exception as error:
