@@ -111,7 +111,7 @@ def test_one_rank_of_a_host_asks_and_its_rows_fit_the_table_with_their_bounds(tm
     for *_, sent, heard, answered, received, bound in (row for _, row in rows):
         assert sent <= heard <= answered <= received, "one clock"
         assert 2 * bound >= (received - sent) - (answered - heard) >= 2 * bound - 1
-    assert len(rows) >= 80, "there was a last burst"
+    assert len(rows) >= 60, "there was a last burst"
 
 
 def test_a_single_host_starts_nothing(tmp_path: Path) -> None:
@@ -176,16 +176,22 @@ def test_two_processes_of_a_launch_leave_looks_in_the_record(tmp_path: Path) -> 
             assert process.stdout is not None
             assert process.stdout.readline() == "begun\n"
         wait_for(lambda: launch.table("clocks").height >= clock_pings.FIRST)
-        for process in reversed(processes):
-            process.communicate(timeout=DEADLINE_S)
+        for process in processes:  # rank 0 first: it stays for the other's last questions
+            assert process.stdin is not None
+            process.stdin.close()
+        for process in processes:
+            process.wait(DEADLINE_S)
             assert process.returncode == 0
     finally:
         for process in processes:
             process.kill()
-            process.communicate()
+            process.wait()
+            for pipe in (process.stdin, process.stdout):
+                if pipe is not None:
+                    pipe.close()
     looks = launch.table("clocks")
     assert looks.select("host", "peer", "rank").unique().rows() == [("host-1", "host-0", 1)]
-    assert looks.height >= 2 * clock_pings.FIRST
+    assert looks.height >= clock_pings.FIRST + clock_pings.LAST
     starts = launch.table("events")
     kernels = {
         json.loads(detail)["boot_id"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from assay.metrics.clock_offsets import HostClock, aligned, between, clock_offsets
@@ -74,6 +75,23 @@ def test_looks_that_the_ends_of_collectives_contradict_are_not_believed() -> Non
     found = of_b(record)
     assert not found.known
     assert "disagree by 50." in found.trouble
+
+
+def test_looks_and_collectives_of_different_times_are_compared_by_what_is_known_of_the_slope() -> None:
+    """Looks in the first 5 s, collectives of 100 ms after 20 s: their own slope is hardly known, and must not contradict the looks."""
+    record = made(5.0, DRIFT, boots=BOOTS)
+    look(record, 0, clock(5.0, DRIFT), count=50, over_s=5.0)
+    there, rng = clock(5.0, DRIFT), np.random.default_rng(3)
+    for call in range(60):
+        asked = 20.0 + 0.11 * call + rng.uniform(0.0, 0.05, 4)
+        for rank in range(4):
+            says = common if rank < 2 else there
+            where = (0, rank, 0, "0", call, call, "all_reduce", 4, 1000, "float32", "", 1)
+            record.rows["collectives"].append(
+                (*where, says(asked[rank]), says(asked.max() + 0.05), None, None, None, "host")
+            )
+    found = of_b(record)
+    assert (found.way, found.trouble) == ("pings", "")
 
 
 def test_a_clock_that_was_set_between_the_looks_fits_no_line() -> None:

@@ -6,7 +6,7 @@ which the ranks reach rank 0 anyway, at a port that the kernel chose, with a wor
 A question is 8 bytes over one TCP connection, and its answer 24: when it came and when the answer left.  Each gives four times and
 a bound (`stats/clocks.py` says what follows from them); an answer held up by a busy interpreter only widens its own bound.
 Bursts: the fastest of many counts.  `REST_S` between them costs no measurable time, and shows clocks that drift.
-Cannot tell: anything after rank 0's end; then the last burst stands.
+Rank 0 stays for the others' last burst, half a second at most.  Cannot tell: anything after rank 0's end.
 """
 
 from __future__ import annotations
@@ -26,10 +26,11 @@ Now = Callable[[], int]
 Take = Callable[[tuple[int, int, int, int]], None]  # sent, heard, answered, received
 
 FORCED: Final = "ASSAY_CLOCKS"
-FIRST, BURST = 40, 10  # questions at the beginning and the end; now and then
+FIRST, BURST, LAST = 40, 10, 20  # questions at the beginning, now and then, and at the end
 REST_S, PAUSE_S = 5.0, 0.002  # between bursts; between the questions of one
 FIND_S, FIND_EVERY_S = 300.0, 0.2  # how long, and how often, rank 0 is looked for
 PATIENCE_S: Final = 5.0  # for an answer, or for a thread to end
+LINGER_S: Final = 0.5  # that rank 0 stays for the others' last questions
 QUESTION, ANSWER = struct.Struct("!q"), struct.Struct("!qqq")
 BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
 SHIFTS: Final = Path("/proc/self/timens_offsets")
@@ -87,6 +88,8 @@ class Answering:
         self._now = now
         self._word = os.urandom(8)  # no generator of the script is touched
         self._listener = _listener()
+        self._answering = 0
+        self._idle = threading.Condition()
         place.parent.mkdir(parents=True, exist_ok=True)
         told = {"port": self._listener.getsockname()[1], "word": self._word.hex(), "host": host}
         fresh = place.with_suffix(f".{os.getpid()}")
@@ -95,14 +98,28 @@ class Answering:
         threading.Thread(target=self._accept, name="assay-clock", daemon=True).start()
 
     def close(self) -> None:
-        """No further host is let in; those that are may ask until the process ends."""
+        """No further host is let in; those that are may ask a last time, and until the process ends."""
         self._listener.close()
+        with self._idle:
+            self._idle.wait_for(lambda: self._answering == 0, LINGER_S)
 
     def _accept(self) -> None:
         with suppress(OSError):
             while True:
                 connection, _ = self._listener.accept()
-                threading.Thread(target=self._answer, args=(connection,), name="assay-clock", daemon=True).start()
+                self._count(1)
+                threading.Thread(target=self._answered, args=(connection,), name="assay-clock", daemon=True).start()
+
+    def _count(self, more: int) -> None:
+        with self._idle:
+            self._answering += more
+            self._idle.notify_all()
+
+    def _answered(self, connection: socket.socket) -> None:
+        try:
+            self._answer(connection)
+        finally:
+            self._count(-1)
 
     def _answer(self, connection: socket.socket) -> None:
         with suppress(OSError), connection:
@@ -145,7 +162,7 @@ class Asking:
                 self._burst(connection, FIRST)
                 while not self._over.wait(REST_S):
                     self._burst(connection, BURST)
-                self._burst(connection, FIRST)
+                self._burst(connection, LAST)
 
     def _found(self) -> dict[str, Any] | None:
         """Where rank 0 answers; None if it never said."""

@@ -185,7 +185,8 @@ def checked(pings: HostClock, collectives: HostClock) -> HostClock:
             if pings.known or pings.looks >= max(LEAST_PINGS, collectives.looks) or not collectives.looks
             else collectives
         )
-    apart, allowed = abs(pings.offset - _at(collectives, pings)), pings.bound + collectives.bound + 1.0
+    there = _at(collectives, pings)
+    apart, allowed = abs(pings.offset - there.offset), pings.bound + there.bound + 1.0
     best = pings if pings.bound <= collectives.bound else collectives
     if apart <= allowed:
         return best
@@ -193,11 +194,12 @@ def checked(pings: HostClock, collectives: HostClock) -> HostClock:
     return replace(best, way="none", line=None, trouble=trouble)
 
 
-def _at(clock: HostClock, other: HostClock) -> float:
-    """The offset of one in the middle of the other's looks."""
+def _at(clock: HostClock, other: HostClock) -> Offset:
+    """The offset of one in the middle of the other's looks, with what is not known of its slope where that lies outside of its own."""
     assert other.line is not None
     middle = round((other.line.begin + other.line.end) / 2)
-    return clock.common(middle).offset - middle
+    told = clock.common(middle)
+    return Offset(offset=told.offset - middle, bound=told.bound)
 
 
 def _line(launch: int, host: str, way: Way, pings: list[Ping]) -> HostClock:
