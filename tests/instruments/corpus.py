@@ -34,6 +34,7 @@ def attached(script: Path) -> tuple[dict[str, Any], MemorySink]:
     rank, workers = int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))
     sink = MemorySink()
     recorder = Recorder(Identity(launch=0, rank=rank, workers=workers, incarnation=0, seed=0, host="here"), sink)
+    recorder.counts_work({"ASSAY_FLOPS": "1"})  # as a launch does: it must change no weight either
     undo: list[Any] = []
     steps = Attached(torch, recorder)
     _hooks.install(torch, steps, undo)
