@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -15,7 +16,7 @@ from assay.launchers import guard, nodes
 from assay.launchers.base import Request
 from assay.record.reader import open_record
 from assay.runners.base import run
-from assay.spec.experiment import Experiment, Factor, Host, Launcher, Launches, Limits, Workload
+from assay.spec.experiment import Experiment, Factor, Fault, Host, Launcher, Launches, Limits, Workload
 from tests.launchers import helpers
 from tests.launchers.namespaces import two_hosts, why_not
 
@@ -58,6 +59,7 @@ def experiment(
     (experiment(hosts(1) * 2), "launcher.hosts"),
     (experiment(hosts(), levels=(2, 3)), "factor.levels"),
     (experiment(hosts(), pin="spread"), "launcher.pin"),
+    (experiment(hosts(prefix=("ssh", "a"))).model_copy(update={"faults": (Fault(),)}), "faults"),
     (experiment(hosts(), nodes=2, rendezvous_endpoint="10.0.0.1:1"), "launcher.nodes"),
 ])  # fmt: skip
 def test_what_cannot_be_started_is_refused_with_the_key(wrong: Experiment, where: str) -> None:
@@ -146,6 +148,21 @@ def test_a_node_that_cannot_be_reached_is_named(tmp_path: Path, monkeypatch: pyt
     said = request.log.read_text()
     assert "no route to b" in said
     assert "node b ended with 255, and its guard never answered" in said
+
+
+def test_a_program_that_joins_its_words_for_a_shell_and_forgets_every_variable_will_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As ssh does it: the words go through a shell, the variables by the guard's input, and not through an argument."""
+    ssh = tmp_path / "ssh"
+    ssh.write_text('#!/bin/sh\nshift\nexec env -i PATH="$PATH" sh -c "$*"\n')
+    ssh.chmod(0o755)
+    of = (Host(name="a", address="10.0.0.1", prefix=(str(ssh), "a"), environment={"OWN": "of a"}),)
+    request = asked(tmp_path, of, "import os\nprint(os.environ['ASSAY_HOST'], os.environ['OWN'], os.environ['SHARED'])")
+    request = replace(request, environment={**request.environment, "SHARED": "by all"})
+    ending = helpers.ending_of(start(monkeypatch, request), request.mark)
+    assert ending.exit_code == 0
+    assert (tmp_path / "log.a").read_text() == "a of a by all\n"
 
 
 @pytest.mark.parametrize("how", ["stop", "kill"])

@@ -53,6 +53,15 @@ def test_the_highest_incarnation_counts_the_restarts(tmp_path: Path) -> None:
     watch.close()
 
 
+def test_the_end_of_another_machines_process_is_not_guessed_from_its_number(tmp_path: Path) -> None:
+    watch = Watch(tmp_path, 1, lambda _: False)
+    worker(tmp_path, 0, pid=2**22 - 1).step(3, 0)  # nobody here has that number
+    watch.look()
+    assert watch.steps == 3
+    assert watch.vanished() == []
+    watch.close()
+
+
 @pytest.mark.parametrize("with_pidfd", [True, False])
 def test_a_process_that_ends_is_told_once_even_as_a_zombie(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, with_pidfd: bool

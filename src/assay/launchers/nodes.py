@@ -55,6 +55,12 @@ def check(experiment: Experiment) -> None:
             where="launcher.pin", found=repr(experiment.launcher.pin), allowed='"none" with launcher.kind = "nodes"',
             mend="The processors of another machine are not known here.",
         ))  # fmt: skip
+    away = [host.name for host in hosts if host.prefix and Path(host.prefix[0]).name in SHELLS]
+    if experiment.faults and away:
+        problems.append(Problem(
+            where="faults", found=f"a fault, and {', '.join(away)} through ssh", allowed="faults where every node is of this machine",
+            mend="A worker of another machine cannot be hit from here.",
+        ))  # fmt: skip
     if problems:
         raise SpecError(tuple(problems))
     if not torch_is_installed():

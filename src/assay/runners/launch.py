@@ -85,7 +85,9 @@ class LaunchRun:
         self.context, self.job, self.request, self.launcher = context, job, request, launcher
         self.planned = job.planned
         self.writer = context.record.writer(job.number)
-        self.watch = Watch(context.record.launch_folder(job.number), job.planned.workers)
+        # of nodes some may be other machines, whose process numbers mean nothing here
+        here = (lambda pid: guard.is_marked(pid, request.mark)) if request.settings.hosts else (lambda _: True)
+        self.watch = Watch(context.record.launch_folder(job.number), job.planned.workers, here)
         self.fault: Fault | None = None
         if job.planned.fault is not None:
             self.fault = catalog.load("faults", job.planned.fault.kind)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import select
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,7 +30,9 @@ class Worker:
 class Watch:
     """The workers of one launch."""
 
-    def __init__(self, folder: Path, workers: int) -> None:
+    def __init__(self, folder: Path, workers: int, here: Callable[[int], bool] = lambda _: True) -> None:
+        """`here`: whether a process is one of this machine; the end of another machine's cannot be seen from here."""
+        self._here = here
         self.ranks: dict[int, Progress] = {}  # as last read
         self._files = [folder / "progress" / f"rank={rank}.bin" for rank in range(workers)]
         self._alive: dict[Worker, int | None] = {}  # -> pidfd
@@ -56,7 +59,8 @@ class Watch:
             worker = Worker(rank=rank, incarnation=progress.incarnation, pid=progress.pid)
             if worker not in self._seen:
                 self._seen.add(worker)
-                self._alive[worker] = _pidfd(worker.pid)
+                if self._here(worker.pid):
+                    self._alive[worker] = _pidfd(worker.pid)
 
     def vanished(self) -> list[Worker]:
         """The workers that have ended since the last call."""
