@@ -214,3 +214,24 @@ def test_what_communication_took_is_told_by_phase_and_is_part_of_it(together: Pa
                 assert row["asking_ns"] + row["waiting_ns"] <= steps[row["step"]][f"{row['phase']}_ns"]
         # who reduces by hand does so after the backward pass, in no phase
         assert any(row["phase"] == "between" for row in waits) == (name == "by_hand")
+
+
+@pytest.mark.parametrize(
+    ("name", "flops"),
+    [
+        ("plain_loop", 2 * 16 * (2 * 8 * 16 + 3 * 16 * 3)),  # the first layer needs no gradient of its input
+        ("accumulation", 4 * 2 * 4 * 2 * 8),
+        ("ddp", 2 * 2 * 8 * (2 * 8 * 16 + 3 * 16 * 3)),
+        ("fsdp2", 2 * 8 * (2 * 8 * 16 + 3 * 16)),
+    ],
+)
+def test_the_operations_of_a_step_are_those_of_its_products(alone: Path, together: Path, name: str, flops: int) -> None:
+    """Batch x 2 x weights for the forward pass, as much again for each gradient; the other ranks the same."""
+    (told,) = [row for row in seen(alone if name in ALONE else together, name).of("events") if row["kind"] == "flops"]
+    assert told["value"] == flops, told["detail"]
+
+
+def test_a_compiled_script_is_not_counted_and_says_why(alone: Path) -> None:
+    (told,) = [row for row in seen(alone, "compiled").of("events") if row["kind"] == "flops"]
+    assert told["value"] is None
+    assert "torch.compile" in told["detail"]
