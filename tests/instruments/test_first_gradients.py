@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -243,3 +244,26 @@ def test_the_hash_of_an_optimizer_sees_every_number_of_its_state(kind: str) -> N
 
     assert made(0.0) == made(0.0)
     assert made(0.0) != made(1e-3)
+
+
+@pytest.mark.parametrize(
+    ("script", "precision", "batches"),
+    [
+        ("accumulation", "float32", 4),
+        ("mixed_precision", "bfloat16", 1),
+        ("two_optimizers", "float32", 1),
+        ("own_iterator", "float32", None),
+    ],
+)
+def test_unmodified_scripts_leave_their_first_gradients(
+    script: str, precision: str, batches: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tests.instruments.corpus import SCRIPTS, attached
+
+    monkeypatch.setenv("WEIGHTS", str(tmp_path / "weights"))
+    _, sink = attached(SCRIPTS / f"{script}.py")
+    found = kept(sink)
+    assert {row["precision"] for row in found.values()} == {precision}
+    assert all(row["norm"] > 0.0 for row in found.values())
+    told = [row[5] for row in sink.of("fingerprints") if row[4] == "accumulation"]
+    assert told == ([] if batches is None else [float(batches)])
