@@ -134,6 +134,17 @@ def test_a_busy_server_is_not_a_missing_one() -> None:
     assert "busy with another test" in found.why
 
 
+def test_a_busy_server_is_asked_again_before_it_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    slept: list[float] = []
+    monkeypatch.setattr(network.time, "sleep", slept.append)
+    answers_in_turn = iter(["iperf3_busy.json", "iperf3_busy.json", "iperf3_forward.json"])
+    found = network.stream(WHERE, "10.0.0.1", tool=lambda *_: Answer(code=0, out=said(next(answers_in_turn)), err=""))
+    assert isinstance(found, Stream)
+    assert slept == list(network.BUSY_S)
+    always = network.stream(WHERE, "10.0.0.1", tool=answers(out=said("iperf3_busy.json")))
+    assert isinstance(always, Lack)
+
+
 @pytest.mark.parametrize("text", [
     "", "garbage", "[]", "{}", '{"end": {}}', '{"end": {"sum_sent": {"bits_per_second": "fast"}, "sum_received": {}}}', "null",
     '{"end": {"sum_sent": {"bits_per_second": -1}, "sum_received": {"bits_per_second": 1}}}', '{"end": []}', "\ufffd\x00",

@@ -29,6 +29,8 @@ ECHOES: Final = 10
 SECONDS: Final = 2.0  # of an iperf3 run
 PATIENCE_S: Final = 10.0  # what a tool may take beyond what it was asked for
 CONNECT_S: Final = 2.0
+BUSY: Final = "server is busy"  # in iperf3's words
+BUSY_S: Final = (0.2, 1.0)  # after so long a busy server is asked again
 HEADERS: Final = 28  # bytes of IPv4 and ICMP before an echo's payload
 
 Stopped = Callable[[], bool]
@@ -241,25 +243,16 @@ def stream(
         return Lack(
             what="iperf3", why="iperf3 is not installed here", mend="apt-get install iperf3, here and on the other host"
         )
-    words = [
-        "iperf3",
-        "-c",
-        address,
-        "-p",
-        str(where.port),
-        "-t",
-        f"{seconds:g}",
-        "-J",
-        "--connect-timeout",
-        str(int(CONNECT_S * 1e3)),
-    ]
-    answer = tool([*words, *(["-R"] if reverse else [])], seconds + CONNECT_S + PATIENCE_S, stopped)
-    if answer.code is None:
-        return Lack(
-            what="iperf3",
-            why=f"iperf3 had not ended {PATIENCE_S:g} s after its time and was killed",
-            mend="look for a firewall that drops its packets",
-        )
+    words = ["iperf3", "-c", address, "-p", str(where.port), "-t", str(max(1, round(seconds))), "-J"]
+    words += ["--connect-timeout", str(int(CONNECT_S * 1e3)), *(["-R"] if reverse else [])]
+    for wait_s in (*BUSY_S, None):
+        answer = tool(words, seconds + CONNECT_S + PATIENCE_S, stopped)
+        if answer.code is None:
+            why = f"iperf3 had not ended {PATIENCE_S:g} s after its time and was killed"
+            return Lack(what="iperf3", why=why, mend="look for a firewall that drops its packets")
+        if wait_s is None or BUSY not in answer.out or stopped():
+            break
+        time.sleep(wait_s)  # a server takes a moment to let go of the test before
     return parse_iperf3(answer.out or answer.err, where)
 
 
@@ -286,7 +279,7 @@ def parse_iperf3(text: str, where: Target) -> Stream | Lack:
 
 def _refused(error: str, where: Target) -> Lack:
     start = f"start `iperf3 -s{'' if where.port == PORT else f' -p {where.port}'}` on {where.host}"
-    if "busy" in error:
+    if BUSY in error:
         return Lack(
             what="iperf3",
             why=f"the iperf3 server of {where.name} is busy with another test",

@@ -9,6 +9,7 @@ Nothing runs on the other host but what its owner has started there (`iperf3 -s`
 from __future__ import annotations
 
 import json
+import os
 import platform
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
@@ -20,6 +21,7 @@ from assay.instruments import network
 from assay.instruments.interfaces import settings
 from assay.instruments.meter import Meter, Row
 from assay.instruments.network import Echo, Lack, Stream, Target
+from assay.launchers import guard
 from assay.record.environment import Machine
 from assay.runners import course
 from assay.runners.base import Job, Made, Outcome, RunContext, Runner
@@ -108,7 +110,9 @@ class Looks:
         writer = self.context.record.writer(job.number)
         begin = self.context.clock.now_ns()
         write_event(writer, job.number, "launch_begin", begin, {"slot": job.planned.slot, "begin_utc": begin_utc})
-        self.meter.start(job.number, tuple, workers=job.planned.workers)
+        self.meter.start(
+            job.number, lambda: guard.family(os.getpid()), workers=job.planned.workers
+        )  # the tools are ours
         try:
             answered = [target.name for target in self.targets if not self.stopped() and Look(self, job, target).make()]
         finally:
