@@ -150,6 +150,34 @@ def test_the_hf_trainer_s_checkpoint_lasts_from_the_event_before_it(measured: Me
     assert measured.sink.checkpoints == 1
 
 
+def test_a_checkpoint_after_an_evaluation_is_taken_off_the_step_once(measured: Measured) -> None:
+    """The hooks see the evaluation from its batch to the next batch that is trained on; the checkpoint lies in between."""
+    import torch
+
+    attached, model, loader = measured.attached, torch.nn.Linear(1, 1), object()
+    measured.stepped()
+    attached.got(loader, [torch.zeros(2, 1)])
+    with torch.no_grad():
+        attached.forward(model)
+        measured.wait(30)
+        attached.forwarded()
+    saving = measured.clock.now_ns()
+    measured.wait(12)
+    attached.saved(saving, measured.clock.now_ns())
+    attached.ask()
+    measured.wait(1)
+    attached.got(loader, [torch.zeros(2, 1)])
+    attached.forward(model)
+    measured.wait(4)
+    attached.forwarded()
+    step = measured.stepped()
+    assert [event for event in measured.events() if event[0] != "first_step"] == [
+        ("checkpoint_save", 12 * MS), ("evaluation", 30 * MS),
+    ]  # fmt: skip
+    assert (step["data_ns"], step["forward_ns"], step["checkpoint_ns"]) == (1 * MS, 4 * MS, 42 * MS)
+    assert step["end_ns"] - step["begin_ns"] == 47 * MS
+
+
 def test_accelerate_s_checkpoints_are_timed_even_if_one_fails(measured: Measured) -> None:
     from assay.instruments.callbacks.accelerate import measured as marked
 

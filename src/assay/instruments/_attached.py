@@ -55,6 +55,7 @@ class Attached:
         self._own: deque[int] = deque(maxlen=1024)  # and of steps before it
         self._begun = False
         self._paused = 0
+        self._pauses: list[tuple[int, int]] = []  # in the step under way, that somebody told
         self._waiting: dict[int, deque[Fetched]] = {}  # by iterator
         self._fresh: list[int] = []  # iterators that were asked since the last forward pass
         self._looked: list[Fetched] = []  # worked on without gradients since the last was asked for
@@ -97,10 +98,12 @@ class Attached:
         """Training goes on."""
         self._paused -= 1
         self._recorder.resume(kind, begin, succeeded)
+        self._pauses.append((begin, self._now()))
 
     def saved(self, begin: int, end: int) -> None:
         """Somebody says afterwards that a checkpoint was being saved from then to then."""
         self._recorder.saved(begin, end - begin)
+        self._pauses.append((begin, end))
 
     def shielded(self, call: Callable[..., None], *arguments: Any) -> bool:
         """What a hook does, timed; whether it went well: an error of its own ends the measuring."""
@@ -216,7 +219,10 @@ class Attached:
         self._open(0)
         end = self._asked_since_look or 0
         if self._evaluating is not None:
-            recorder.set_aside("evaluation", self._evaluating, max(0, end - self._evaluating))
+            told = covered(
+                (max(one, self._evaluating), min(other, end)) for one, other in self._pauses if other > self._evaluating
+            )
+            recorder.set_aside("evaluation", self._evaluating, max(0, end - self._evaluating - told))
         self._evaluating = self._asked_since_look = None
         if self._looked_ns and isinstance(recorder._phases, HostPhases):
             recorder._phases.add(FORWARD, self._looked_ns)
@@ -358,7 +364,7 @@ class Attached:
         self._tell_loss()
         if self._others or self.reducers or self.calls.seen:
             self._tell_communication()
-        self._stepped = {}
+        self._stepped, self._pauses = {}, []
         self._recorder.turn()
         self._own.append(self._own_ns)
         self._own_ns = 0
