@@ -63,3 +63,10 @@ def test_the_work_of_weak_scaling_grows() -> None:
 def test_ten_thousand_workers_are_arrays() -> None:
     made = simulate(replace(KNOWN, jitter=0.02), 10_000, 20, np.random.default_rng(1))
     assert made.compute.shape == (20, 10_000)
+
+
+def test_one_worker_is_no_straggler_of_a_tenth() -> None:
+    """A share is of whole workers, to the nearest: of 4 none, of 8 one."""
+    for workers, slow in ((1, 0), (4, 0), (8, 1)):
+        made = simulate(replace(KNOWN, stragglers=0.1, slowdown=2.0), workers, 1, np.random.default_rng(1))
+        assert int((made.compute > 1.5 * KNOWN.compute_s(workers)).sum()) == slow

@@ -36,7 +36,7 @@ class Cluster:
     overlap: float = 0.0
     jitter: float = 0.0  # standard deviation of the logarithm of a worker's time in a step
     noise: float = 0.0  # the same of a whole launch's
-    stragglers: float = 0.0  # share of the workers that are always slow (rounded up to whole ones)
+    stragglers: float = 0.0  # share of the workers that are always slow, to the nearest whole worker
     slowdown: float = 1.0  # by which factor
     weak: bool = False  # the work grows with the workers
 
@@ -75,7 +75,7 @@ def simulate(cluster: Cluster, workers: int, steps: int, rng: np.random.Generato
     if cluster.jitter > 0.0:
         draws = rng.standard_normal((steps, workers))
         factors *= np.exp(cluster.jitter * draws - cluster.jitter**2 / 2.0)
-    factors[:, : math.ceil(cluster.stragglers * workers)] *= cluster.slowdown
+    factors[:, : math.floor(cluster.stragglers * workers + 0.5)] *= cluster.slowdown
     compute = factors * cluster.compute_s(workers)
     hideable = factors * cluster.hideable_s(workers)
     entered = compute - hideable
