@@ -320,19 +320,17 @@ def record(found: Mapping[str, Any]) -> Any:
 
 def truth_ms(found: Mapping[str, Any], way: str = "group") -> float:
     """What those who made it noted, of the steps after the first, in which buckets are put together anew: the median from the last
-    gradient to the end of the last all_reduce; of steps in turn how much later that end came than without any all_reduce."""
+    gradient to the end of the last all_reduce; of steps in turn how much later that end came than in blocks without any all_reduce, by the
+    medians of the blocks beside them without their first steps."""
     if way != "unsynchronised":
         return float(median(tail for tail, _ in found["truth_ms"][0][SETTLED:]))
-    free = {
-        row[3]
-        for table, row in found["rows"]
-        if table == "communication" and row[0] == 1 and row[4] == "unsynchronised"
-    }
-    spans: dict[bool, list[float]] = {True: [], False: []}
-    for step, (_, span) in enumerate(found["truth_ms"][1]):
-        if step >= SETTLED and ((step in free) == (step - 1 in free)):  # the first of a block pays for the change
-            spans[step in free].append(span)
-    return median(spans[False]) - median(spans[True])
+    spans = [span for _, span in found["truth_ms"][1]]
+    length = 4
+    blocks = [median(spans[first + 1 : first + length]) for first in range(WARM - length, len(spans), length)]
+    return median(
+        (before + after) / 2 - free
+        for before, free, after in zip(blocks[::2], blocks[1::2], blocks[2::2], strict=False)
+    )
 
 
 def steps_of(found: Mapping[str, Any], launch: int = 0) -> list[dict[str, Any]]:
