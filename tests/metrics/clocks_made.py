@@ -8,6 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from tests.handmade import Handmade
+from tests.struck import struck
 
 S = 1_000_000_000
 BOOTS = {"a": "kernel-a", "b": "kernel-b"}
@@ -72,3 +73,27 @@ def collect(
             says = common if rank < 2 else there
             where = (number, rank, 0, "0", call, call, "all_reduce", 4, 1000, "float32", "", 1)
             made.rows["collectives"].append((*where, says(asked[rank]), says(done[rank]), None, None, None, "host"))
+
+
+def on_two_hosts(there_s: float, *, looks: int) -> Handmade:
+    """As `struck`, but that rank 1 ran on a host whose clock is so far ahead; it looked at rank 0's so often, each within 0.2 ms."""
+    made, ahead = struck(), round(there_s * 1e9)
+    made.rows["events"] += [(0, 0, None, "host", rank, 0, "worker_start", None, None, "{}") for rank in (0, 1)]
+    made.rows["events"] = [
+        (
+            *row[:1], row[1] + ahead * (row[4] == 1), row[2], "there" if row[4] == 1 else "host", *row[4:9],
+            json.dumps({"boot_id": f"kernel of rank {row[4]}"}),
+        )
+        if row[6] == "worker_start" else row
+        for row in made.rows["events"]
+    ]  # fmt: skip
+    made.rows["steps"] = [
+        (*row[:4], row[4] + ahead * (row[1] == 1), row[5] + ahead * (row[1] == 1), *row[6:])
+        for row in made.rows["steps"]
+    ]
+    for number in range(looks):
+        at = common(0.5 * number - 100.0)
+        made.rows["clocks"].append(
+            (0, 1, 0, "there", "host", at + ahead, at + 100_000, at + 100_000, at + 200_000 + ahead, 100_000)
+        )
+    return made

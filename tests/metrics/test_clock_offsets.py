@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
-from assay.metrics.clock_offsets import HostClock, aligned, between, clock_offsets
+from assay.metrics.clock_offsets import HostClock, aligned, between, clock_offsets, on_one_clock
 from assay.metrics.estimate import Absent
+from assay.metrics.partition import CATEGORIES, partition
 from tests.handmade import Handmade
-from tests.metrics.clocks_made import BOOTS, S, clock, collect, common, look, two_hosts
+from tests.metrics.clocks_made import BOOTS, S, clock, collect, common, look, on_two_hosts, two_hosts
 
 OFFSETS_S = (0.0005, -0.0005, 0.02, -1.0, 5.0, -5.0)
 DRIFT = 50e-6
@@ -159,3 +162,39 @@ def test_one_host_is_left_as_it_is() -> None:
     one = aligned(record.measured(), 0)
     assert (one.bound_ns, one.trouble, one.steps.height) == (0.0, "", 1)
     assert clock_offsets(record.measured())[0, "host"].way == "same"
+
+
+def seconds(record: Handmade) -> list[list[float]]:
+    """Of every rank the seconds of every category."""
+    measured = record.measured()
+    parts = partition(measured, measured.table("launches"))
+    return [[value / S for value in row] for row in parts.select(*CATEGORIES).iter_rows()]
+
+
+def test_the_partition_of_two_hosts_is_that_of_one() -> None:
+    """As `struck` on one host, within 0.2 ms a part, though rank 1's clock is 5 s ahead or 300 s behind."""
+    one, ahead, behind = (seconds(on_two_hosts(there_s, looks=40)) for there_s in (0.0, 5.0, -300.0))
+    for row, other, third in zip(one, ahead, behind, strict=True):
+        assert other == pytest.approx(row, abs=3e-4)
+        assert third == pytest.approx(row, abs=3e-4)
+
+
+def test_of_a_launch_whose_clocks_are_not_known_everything_is_unknown() -> None:
+    rows = seconds(on_two_hosts(-300.0, looks=0))
+    unknown = list(CATEGORIES).index("unknown")
+    assert [row[unknown] for row in rows] == [20.0, 20.0]
+    assert [sum(row) for row in rows] == [20.0, 20.0]
+
+
+def test_when_a_process_began_is_moved_with_its_event() -> None:
+    record = on_two_hosts(5.0, looks=40)
+    detail = json.dumps({"boot_id": "kernel of rank 1", "process_start_ns": 25 * S})
+    record.rows["events"].append((0, 26 * S, None, "there", 1, 2, "worker_start", None, None, detail))
+    events = on_one_clock(record.measured()).measured.table("events").filter(incarnation=2)
+    assert events["ns"][0] == pytest.approx(21 * S, abs=2e5)
+    assert json.loads(events["detail"][0])["process_start_ns"] == pytest.approx(20 * S, abs=2e5)
+
+
+def test_records_of_one_host_are_handed_on_as_they_are() -> None:
+    measured = made(boots={"a": "x", "b": "x"}).measured()
+    assert on_one_clock(measured).measured is measured

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from assay.metrics.estimate import Absent, Estimate
 from assay.metrics.recovery_time import METRIC
 from tests.handmade import Handmade
-from tests.metrics.clocks_made import common
+from tests.metrics.clocks_made import on_two_hosts
 from tests.struck import struck
 
 
@@ -68,30 +66,6 @@ def test_a_strike_that_missed_its_victim_is_no_fault() -> None:
     made.event(0, "fault", 10.0, rank=1, incarnation=0, step=7, detail={"pid": 42})
     made.event(0, "fault_missed", 10.0, rank=1, detail={"pid": 42})
     assert METRIC.compute(made.measured(), {})["workers=2"].reason == "not_measured"  # type: ignore[union-attr]
-
-
-def on_two_hosts(there_s: float, *, looks: int) -> Handmade:
-    """As `struck`, but that rank 1 ran on a host whose clock is so far ahead; it looked at rank 0's so often, each within 0.2 ms."""
-    made, ahead = struck(), round(there_s * 1e9)
-    made.rows["events"] += [(0, 0, None, "host", rank, 0, "worker_start", None, None, "{}") for rank in (0, 1)]
-    made.rows["events"] = [
-        (
-            *row[:1], row[1] + ahead * (row[4] == 1), row[2], "there" if row[4] == 1 else "host", *row[4:9],
-            json.dumps({"boot_id": f"kernel of rank {row[4]}"}),
-        )
-        if row[6] == "worker_start" else row
-        for row in made.rows["events"]
-    ]  # fmt: skip
-    made.rows["steps"] = [
-        (*row[:4], row[4] + ahead * (row[1] == 1), row[5] + ahead * (row[1] == 1), *row[6:])
-        for row in made.rows["steps"]
-    ]
-    for number in range(looks):
-        at = common(0.5 * number - 100.0)
-        made.rows["clocks"].append(
-            (0, 1, 0, "there", "host", at + ahead, at + 100_000, at + 100_000, at + 200_000 + ahead, 100_000)
-        )
-    return made
 
 
 @pytest.mark.parametrize("there_s", [-300.0, 0.004, 5.0])

@@ -13,6 +13,7 @@ Source: RFC 5905; DESIGN.md, clock rule.  Cannot tell: a clock that was set, or 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal
@@ -125,9 +126,40 @@ def aligned(measured: Measured, launch: int) -> Aligned:
     if stepped["host"].null_count():
         return Aligned(events=events, steps=steps, trouble="a worker did not say on which host it began")
     bounds: list[float] = [0.0]
-    moved_events = _moved(events, clocks, ("ns",), bounds)
+    moved_events = _with_starts(_moved(events, clocks, ("ns",), bounds), events)
     moved_steps = _moved(stepped, clocks, ("begin_ns", "end_ns"), bounds).select(steps.columns)
     return Aligned(events=moved_events, steps=moved_steps, bound_ns=2.0 * max(bounds))
+
+
+@dataclass(frozen=True, kw_only=True)
+class OneClock:
+    """A record whose steps and events are on one clock in every launch where that can be."""
+
+    measured: Measured = field(repr=False)
+    troubles: Mapping[int, str]  # launch -> why its hosts' times cannot be compared; they are as they were
+
+
+def on_one_clock(measured: Measured) -> OneClock:
+    """For folds that compare times of workers with each other's and the coordinator's over all launches. Made once."""
+    return measured.once("on one clock", _on_one_clock)
+
+
+def _on_one_clock(measured: Measured) -> OneClock:
+    events, steps = measured.table("events"), measured.table("steps")
+    hosts = events.group_by("launch").agg(pl.col("host").n_unique().alias("hosts"))
+    several = sorted(hosts.filter(pl.col("hosts") > 1)["launch"].to_list())
+    found = {launch: aligned(measured, launch) for launch in several}
+    moved = {launch: one for launch, one in found.items() if one.bound_ns > 0.0}
+    troubles = {launch: one.trouble for launch, one in found.items() if one.trouble}
+    if not moved:
+        return OneClock(measured=measured, troubles=troubles)
+    rest = ~pl.col("launch").is_in(list(moved))
+    tables = {
+        **measured.tables,
+        "events": pl.concat([events.filter(rest), *(one.events for one in moved.values())]),
+        "steps": pl.concat([steps.filter(rest), *(one.steps for one in moved.values())]),
+    }
+    return OneClock(measured=replace(measured, tables=tables), troubles=troubles)
 
 
 def _coordinators(measured: Measured, placed: pl.DataFrame, host: str, clocks: Mapping[str, HostClock]) -> HostClock:
@@ -153,6 +185,22 @@ def _moved(
         bounds.extend(one.bound for one in found if one is not None)
         moved[column] = [None if one is None else round(one.offset) for one in found]
     return rows.with_columns(pl.Series(name, values, dtype=pl.Int64) for name, values in moved.items())
+
+
+def _with_starts(moved: pl.DataFrame, events: pl.DataFrame) -> pl.DataFrame:
+    """When a worker's process began stands in the detail of its worker_start: it is put on the common clock as well."""
+    shifts = (moved["ns"] - events["ns"]).to_list()
+    return moved.with_columns(
+        pl.Series("detail", [_shifted(text, ns) for text, ns in zip(moved["detail"], shifts, strict=True)])
+    )
+
+
+def _shifted(detail: str, ns: int) -> str:
+    if '"process_start_ns"' not in detail:
+        return detail
+    told = json.loads(detail)
+    began = told.get("process_start_ns")
+    return json.dumps({**told, "process_start_ns": began + ns}) if isinstance(began, int) else detail
 
 
 def _of_launch(measured: Measured, begun: pl.DataFrame) -> Iterator[HostClock]:

@@ -16,6 +16,7 @@ evaluation, and what is left is productive.  A step that was done again later co
 * straggler_wait: how much longer a rank was in its collectives than the rank that was in them shortest; of exposed communication only.
 
 Source: METRICS.md, `training_goodput`; the categories of ml-goodput-measurement, without its limits (house research 2.5).
+Of a launch whose hosts' clocks are not known against each other (`assay.metrics.clock_offsets`) everything is unknown.
 Cannot tell: exposed communication that no instrument saw (it is productive then), the reason of a slow step without a fault.
 """
 
@@ -25,6 +26,7 @@ from typing import Final
 
 import polars as pl
 
+from assay.metrics.clock_offsets import on_one_clock
 from assay.metrics.measured import Measured, effective_steps
 from assay.metrics.recovery import process_began, strikes
 
@@ -58,7 +60,11 @@ def partition(measured: Measured, launches: pl.DataFrame) -> pl.DataFrame:
     ranks = launches.select(
         "launch", "begin_ns", "end_ns", pl.int_ranges(0, pl.col("workers"), dtype=pl.Int32).alias("rank")
     ).explode("rank")
-    mine = launches.select("launch")
+    clock = on_one_clock(measured)  # a rank's times are held against the launch's, which are the coordinator's
+    measured = clock.measured
+    mine = launches.select("launch").filter(
+        ~pl.col("launch").is_in(list(clock.troubles))
+    )  # of the others all is unknown
     tables = {
         name: measured.table(name).join(mine, on="launch", how="semi") for name in ("steps", "events", "collectives")
     }

@@ -63,7 +63,9 @@ def recoveries(measured: Measured) -> tuple[Recovery, ...]:
         if "fault_end" in own["kind"] and not (own["incarnation"] > 0).any():
             continue
         recovery = _one(row, _strikes(own).sort("ns").row(0, named=True), own, one.steps)
-        found.append(replace(recovery, bound_ns=one.bound_ns, trouble=one.trouble))
+        if one.trouble:  # what the workers say of themselves is on another clock than the fault
+            recovery = replace(recovery, restarted_ns=None, resumed_ns=None, regained_ns=None, trouble=one.trouble)
+        found.append(replace(recovery, bound_ns=one.bound_ns))
     return tuple(found)
 
 
