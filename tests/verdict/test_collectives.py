@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -12,8 +13,11 @@ from assay.reports import json as json_report
 from assay.reports.view import build
 from assay.spec.collectives import Cell
 from assay.verdict.audits.collective_data import AUDIT, explained
+from assay.verdict.compare import compare
+from assay.verdict.compared import Side
 from assay.verdict.judge import judge
 from assay.verdict.types import Finding
+from tests.builders import frame
 from tests.collectives_made import Made
 
 
@@ -90,6 +94,48 @@ def test_every_report_has_a_line_for_every_size() -> None:
             assert part in text
     assert "Bandwidth of all_reduce" in html.render(view)
     document = json.loads(json_report.render(view))
-    assert {one["bytes"] for one in document["collectives"] if one["workers"] == 3} == {2**10, 2**12, 2**14, 2**16, 2**18, 2**20, 1020, 4092, 16380, 65532, 262140, 1048572}
+    sent = {one["bytes"] for one in document["collectives"] if one["workers"] == 3 and one["op"] == "all_to_all"}
+    assert sent == {1020, 4092, 16380, 65532, 262140, 1048572}  # whole elements for each of three ranks
     keys = {one["configuration"] for one in document["metrics"] if one["metric"] == "busbw"}
     assert {one["configuration"] for one in document["collectives"]} == keys
+
+
+# ---- comparisons --------------------------------------------------------------------------------------------------------
+
+
+def side(label: str, made: Made, engine: dict[str, str] | None = None) -> Side:
+    told = {"backend": "gloo", "convention": "nccl-tests", "interface": "lo", "device": "cpu", **(engine or {})}
+    measured = made.measured()
+    rows = [(0, 1, None, "host", 0, 0, "engine", None, None, json.dumps(told))]
+    events = frame("events", rows)
+    seen = replace(measured, tables={**measured.tables, "events": events})
+    return Side(label=label, measured=seen, judgement=judge(seen))
+
+
+def test_records_are_compared_size_by_size() -> None:
+    found = compare([side("before", Made(noise=0.01)), side("after", Made(noise=0.01, alpha=25e-6, seed=2))], force=True)
+    changes = {(change.metric, change.configuration): change for change in found.changes}
+    small = changes["collective_time", "workers=2 op=all_reduce place=in bytes=1024"]
+    large = changes["collective_time", "workers=2 op=all_reduce place=in bytes=16777216"]
+    assert small.outcome == "improved"
+    assert small.ratio == pytest.approx(51 / 101, rel=0.03)  # 2 x 25 us + 1 us to 2 x 50 us + 1 us
+    assert large.primary
+    assert large.ratio == pytest.approx(1.0, abs=0.02)
+    assert changes["alpha", "workers=2 op=all_reduce place=in"].ratio == pytest.approx(0.5, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("engine", "field"),
+    [
+        ({"backend": "nccl"}, "collectives.backend"),
+        ({"interface": "eth0"}, "collectives.interface"),
+        ({"convention": "deepspeed"}, "collectives.convention"),
+        ({"device": "H100"}, "collectives.device"),
+    ],
+)
+def test_another_engine_network_or_convention_is_refused(engine: dict[str, str], field: str) -> None:
+    found = compare([side("before", Made()), side("after", Made(seed=2), engine)])
+    assert found.state == "incomparable"
+    assert field in {mismatch.field for mismatch in found.refused}
+    allowed = compare([side("before", Made()), side("after", Made(seed=2), engine)], varying=(field,))
+    assert field not in {mismatch.field for mismatch in allowed.refused}

@@ -22,8 +22,9 @@ only where the conditions allow. What the file does not say stays unknown; nothi
     assay import profile_export.jsonl           AIPerf
     assay import benchmarks.json --name before  guidellm
     assay import mlperf_log_detail.txt          MLPerf LoadGen: totals only
+    assay import all_reduce_perf.json           nccl-tests, -J FILE or what it printed; a folder of runs gives launches
 
-The tool is told from the file; --tool names it otherwise: {", ".join(TOOLS)}.
+The tool is told from the file; --tool names it otherwise: {", ".join((*TOOLS, "nccl_tests"))}.
 A folder is read as one: runs with equal settings become launches of one record, others become records of their own.
 Then look with `assay report`, `assay audit` and `assay compare`; `assay verify` checks the seal."""
 
@@ -61,7 +62,7 @@ def _told(one: Imported) -> list[str]:
     from assay.printable import one_line
 
     what = (
-        f"{count(one.requests, 'requests')} ({one.failed:,} failed)" if one.has_requests else "totals only, no requests"
+        f"{count(one.requests, one.unit)} ({one.failed:,} {'failed' if one.unit == 'requests' else 'with wrong data'})" if one.has_requests else "totals only, no requests"
     )
     where = ", ".join(one.configurations[:6]) + (" ..." if len(one.configurations) > 6 else "")
     lines = [f"imported from {one.title}: {what} in {count(one.launches, 'launches')} of {where}"]
@@ -81,7 +82,7 @@ def _json(made: tuple[Imported, ...]) -> str:
 VERB = Verb(
     name="import",
     group="records",
-    summary="make a record of results of genai-bench, vLLM, AIPerf, guidellm or MLPerf LoadGen",
+    summary="make a record of results of genai-bench, vLLM, AIPerf, guidellm, MLPerf LoadGen or nccl-tests",
     description=DESCRIPTION,
     add_arguments=_add_arguments,
     run=_run,

@@ -11,6 +11,7 @@ Cannot tell: how long a single call takes alone, with a pause before it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 import polars as pl
@@ -23,15 +24,15 @@ from assay.spec.collectives import Cell, asked_of, cells
 from assay.spec.plan import configuration_name
 
 KEY: Final = ("launch", "op", "in_place", "size", "bytes")  # size: of the group
-SIGNATURE: Final = "agg:median of loops|rank:slowest|convention:nccl-tests"
+SIGNATURE: Final = "agg:median of loops|convention:nccl-tests"
 HOW: Final = "median of the launch's loops of back-to-back calls on their slowest rank"
 
 
-def loops(rows: pl.DataFrame) -> pl.DataFrame:
+def loops(rows: pl.DataFrame, *, every_rank: bool = True) -> pl.DataFrame:
     """One row per loop of every launch: KEY, phase, loop, seconds (of a call, slowest rank), fastest_s, slowest, calls, wrong, checked.
 
     `wrong` are calls with wrong elements on some rank, `checked` calls whose data some rank looked at.  A loop that not every
-    rank finished is left out.
+    rank finished is left out, but where another program wrote down one time for all (`every_rank` false).
     """
     ordered = rows.sort("launch", "rank", "incarnation", "group", "call")
     who = ("launch", "rank", "incarnation", "group")
@@ -49,7 +50,8 @@ def loops(rows: pl.DataFrame) -> pl.DataFrame:
     data = calls.group_by(*within, "call").agg(
         (pl.col("wrong") > 0).any().alias("bad"), pl.col("wrong").is_not_null().any().alias("seen"),
     ).group_by(within).agg(pl.col("bad").sum().alias("wrong"), pl.col("seen").sum().alias("checked"))  # fmt: skip
-    whole = ranked.filter(pl.col("ranks") == pl.col("size")).join(data, on=within, nulls_equal=True)
+    finished = ranked.filter(pl.col("ranks") == pl.col("size")) if every_rank else ranked
+    whole = finished.join(data, on=within, nulls_equal=True)
     return whole.sort("launch", "group", "loop")
 
 
@@ -57,12 +59,18 @@ def timed_loops(measured: Measured) -> pl.DataFrame:
     """`loops` of the timed phase of the timed launches, with block and configuration."""
     launches = measured.timed.select("launch", "block", "configuration")
     mine = measured.table("collectives").join(launches, on="launch", how="semi")
-    return loops(mine).filter(pl.col("phase") == "timed").join(launches, on="launch")
+    return loops(mine, every_rank=measured.foreign is None).filter(pl.col("phase") == "timed").join(launches, on="launch")
 
 
 def asked_cells(measured: Measured) -> tuple[Cell, ...]:
-    """Every cell that was asked for, worker counts ascending."""
+    """Every cell that was asked for, worker counts ascending; of another program's record those that it holds."""
     asked = asked_of(measured.experiment)
+    if measured.foreign is not None:
+        rows = measured.table("collectives").select("size", "op", "in_place", "bytes").unique().sort("size", "op", "in_place", "bytes")
+        return tuple(
+            Cell(op=op, size=nbytes, place="in" if in_place else "out", workers=size, count=nbytes // asked.element_size, nbytes=nbytes)
+            for size, op, in_place, nbytes in rows.iter_rows()
+        )
     return tuple(cell for level in measured.levels for cell in cells(asked, level))
 
 
@@ -132,16 +140,19 @@ def over_cells(
             made = positive(
                 numbers, measured.confidence, unit=unit, aggregate=HOW, name=name, n_trials=int(rows["trials"].sum())
             )
-            found[cell.name] = with_definition(made, name, cell)
+            found[cell.name] = with_definition(made, name, cell, ranks_of(measured))
     return found
 
 
-def with_definition(made: Estimate, name: str, cell: Cell) -> Estimate:
-    """The same number under a signature that says by which convention it is made."""
-    from dataclasses import replace
+def ranks_of(measured: Measured) -> str:
+    """How the ranks' times became one: of the slowest, or as another program has it."""
+    return "slowest" if measured.foreign is None else str((measured.foreign.get("meanings") or {}).get("rank"))
 
+
+def with_definition(made: Estimate, name: str, cell: Cell, ranks: str) -> Estimate:
+    """The same number under a signature that says by which convention it is made."""
     _, _, rest = made.signature.partition("|")
-    return replace(made, signature=f"{name}|{SIGNATURE}|ranks:{cell.workers}|{rest}")
+    return replace(made, signature=f"{name}|{SIGNATURE}|rank:{ranks}|ranks:{cell.workers}|{rest}")
 
 
 def a_group_of_one(cell: Cell) -> Absent | None:

@@ -14,7 +14,7 @@ from typing import Final
 import polars as pl
 
 from assay.metrics import bandwidth
-from assay.metrics.collective_calls import HOW, asked_cells, missing, per_launch
+from assay.metrics.collective_calls import HOW, asked_cells, missing, per_launch, ranks_of
 from assay.metrics.estimate import Absent, Value
 from assay.metrics.format import count
 from assay.metrics.measured import Measured
@@ -76,7 +76,7 @@ def over_groups(measured: Measured, of: Callable[[Cell, Affine], float], *, unit
             aggregate=f"fit of T(S) = a + b S by relative errors over {count(len(members[group]), 'sizes')} in each launch; {HOW}",
         )  # fmt: skip
         _, _, rest = made.signature.partition("|")
-        found[group] = replace(made, signature=f"{name}|model:hockney-ring|rank:slowest|ranks:{cell.workers}|{rest}")
+        found[group] = replace(made, signature=f"{name}|model:hockney-ring|rank:{ranks_of(measured)}|ranks:{cell.workers}|{rest}")
     return found
 
 

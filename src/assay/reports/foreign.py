@@ -36,6 +36,9 @@ def facts(measured: Measured, results: Results) -> Iterator[tuple[str, str]]:
     if foreign is None:
         return
     yield "Imported from", f"{titled(foreign)}: {foreign.get('file')}, SHA-256 {str(foreign.get('sha256'))[:16]} ..."
+    if measured.subject == "collectives":
+        yield from _of_collectives(foreign)
+        return
     yield "Clock", clock(foreign)
     yield (
         "Times of day",
@@ -48,6 +51,16 @@ def facts(measured: Measured, results: Results) -> Iterator[tuple[str, str]]:
     for place, words in enumerate(foreign.get("missing") or ()):
         yield "Not said" if place == 0 else "", str(words)
     yield from _reported(foreign, results)
+
+
+def _of_collectives(foreign: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    meanings = foreign.get("meanings") or {}
+    yield "Time", f"{meanings.get('time', UNSAID)}; over the ranks: {meanings.get('rank', UNSAID)}"
+    yield "Data checked", str(meanings.get("check", UNSAID))
+    for words in foreign.get("missing") or ():
+        yield "Not said", str(words)
+    for words in foreign.get("doubts") or ():
+        yield "Contradiction", str(words)
 
 
 def clock(foreign: Mapping[str, Any]) -> str:

@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import Final
 
 from assay import catalog
-from assay.errors import EnvironmentLacks
+from assay.errors import EnvironmentLacks, Problem, SpecError
 from assay.launchers.base import Launcher
 from assay.runners import course
 from assay.runners.base import Job, Made, Outcome, RunContext, Runner
 from assay.runners.launch import LaunchRun
 from assay.runners.sweep import worker_request
 from assay.runners.training import Training
-from assay.spec.collectives import asked_of
+from assay.spec.collectives import DTYPES, LEAST_SPAN, Collectives, asked_of
 from assay.spec.experiment import Experiment
 
 ASK_S: Final = 120.0  # importing torch may take long on a busy machine
@@ -31,17 +31,29 @@ def check(experiment: Experiment, folder: Path) -> None:
     """Whether it can be started at all.
 
     Raises:
+        SpecError: the data of so many ranks could not be checked in this element type.
         EnvironmentLacks: torch, the backend or the launcher lacks something.
     """
     launcher: Launcher = catalog.load("launchers", experiment.launcher.kind)
     launcher.check(experiment)
     _has_torch()
     asked = asked_of(experiment)
+    _sums_are_exact(asked, max(experiment.factor.levels))
     if asked.backend in ("nccl", "mpi") and not _offers(asked.backend):
         raise EnvironmentLacks(
             f"the torch of {sys.executable} has no backend {asked.backend!r}. Measure with --backend gloo, or install a torch that was "
             f"built with {asked.backend.upper()}{' (a CUDA build)' if asked.backend == 'nccl' else ''}."
         )
+
+
+def _sums_are_exact(asked: Collectives, ranks: int) -> None:
+    """The data of a call must be exactly summable over all ranks, or a right result could not be told from a wrong one."""
+    most = DTYPES[asked.dtype][1] // LEAST_SPAN
+    if ranks > most:
+        raise SpecError((Problem(
+            where="collectives.dtype", found=f"{asked.dtype} on {ranks} workers", allowed=f"at most {most} workers with {asked.dtype}",
+            mend='Sums over more ranks are not exact in it, so that data could not be checked. Write dtype = "float32".',
+        ),))  # fmt: skip
 
 
 def _has_torch() -> None:

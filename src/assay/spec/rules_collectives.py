@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from assay.errors import Problem
-from assay.spec.collectives import DTYPES, LEAST_MATRIX, LEAST_SPAN, MOST_SIZES, PLACEMENTS, one_size, sizes_of
+from assay.spec.collectives import LEAST_MATRIX, MOST_SIZES, PLACEMENTS, one_size, sizes_of
 from assay.spec.explain import shown
 
 RUNNER: Final = "collectives"
@@ -68,19 +68,6 @@ def _root_is_a_rank(data: Data) -> Iterator[Problem]:
         )  # fmt: skip
 
 
-def _sums_are_exact(data: Data) -> Iterator[Problem]:
-    """The data of a call must be exactly summable over all ranks, or a correct result could not be told from a wrong one."""
-    dtype, levels = _section(data).get("dtype", "float32"), _levels(data)
-    if not times_collectives(data) or dtype not in DTYPES or not levels:
-        return
-    most = DTYPES[dtype][1] // LEAST_SPAN
-    if max(levels) > most:
-        yield Problem(
-            where="collectives.dtype", found=f"{shown(dtype)} on {max(levels)} workers", allowed=f"at most {most} workers with {dtype}",
-            mend='Sums over more ranks are not exact in it, so that data could not be checked. Write dtype = "float32".',
-        )  # fmt: skip
-
-
 def _placements_exist(data: Data) -> Iterator[Problem]:
     section = _section(data)
     asked, names = section.get("placement", "both"), section.get("operations", ["all_reduce"])
@@ -130,6 +117,6 @@ def _matrix_can_be_read(data: Data) -> Iterator[Problem]:
 
 
 COLLECTIVE_RULES: tuple[Callable[[Data], Iterator[Problem]], ...] = (
-    _only_with_its_runner, _only_of_a_training, _nothing_to_start, _root_is_a_rank, _sums_are_exact, _placements_exist, _sizes_can_be_read, _operations_once,
+    _only_with_its_runner, _only_of_a_training, _nothing_to_start, _root_is_a_rank, _placements_exist, _sizes_can_be_read, _operations_once,
     _matrix_can_be_read,
 )  # fmt: skip

@@ -13,6 +13,7 @@ from typing import Literal
 import numpy as np
 import polars as pl
 
+from assay.metrics.collective_calls import asked_cells
 from assay.metrics.estimate import Absent, Estimate, Value
 from assay.metrics.format import count
 from assay.metrics.measured import Measured
@@ -49,8 +50,21 @@ class Arm:
 
     def blocks(self) -> list[int]:
         """The block of every timed launch, ascending as launch values are."""
-        timed = self.measured.timed.filter(pl.col("configuration") == self.configuration)
+        timed = self.measured.timed.filter(pl.col("configuration") == launched(self.measured, self.configuration))
         return sorted(timed["block"].to_list())
+
+
+def compared(measured: Measured) -> tuple[str, ...]:
+    """What of a record can be held against the same of another: its configurations; of collectives every operation, then every size."""
+    if measured.subject != "collectives":
+        return measured.configurations
+    cells = asked_cells(measured)
+    return (*dict.fromkeys(cell.group for cell in cells), *(cell.name for cell in cells))
+
+
+def launched(measured: Measured, name: str) -> str:
+    """The configuration whose launches measured it: of collectives one launch holds every size."""
+    return name.partition(" ")[0] if measured.subject == "collectives" else name
 
 
 def in_turn(a: Arm, b: Arm) -> bool:

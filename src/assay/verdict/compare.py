@@ -32,7 +32,7 @@ from assay.metrics.measured import Subject
 from assay.stats.comparison import REASONS, Decision, Difference, decide
 from assay.stats.multiplicity import benjamini_hochberg, holm
 from assay.stats.sequential import comparison_confidence
-from assay.verdict.arms import Arm, Quality, definition, difference, in_turn, launch_values, qualities
+from assay.verdict.arms import Arm, Quality, compared, definition, difference, in_turn, launch_values, qualities
 from assay.verdict.change_words import (
     EXPLORATORY,
     change_text,
@@ -110,7 +110,7 @@ def compare_configurations(side: Side, configurations: Sequence[str], *, primary
     """
     _check_labels(list(configurations))
     for name in configurations:
-        _decisive(name, side.measured.configurations)
+        _decisive(name, compared(side.measured))
     arms = [Arm(label=name, side=side, configuration=name) for name in configurations]
     inadmissible = _inadmissible([side])
     return _compare(
@@ -133,7 +133,7 @@ def compare_at(
     labels = [f"{side.label} {name}" for side, name in zip(sides, configurations, strict=True)]
     _check_labels(labels)
     for side, name in zip(sides, configurations, strict=True):
-        _decisive(name, side.measured.configurations)
+        _decisive(name, compared(side.measured))
     mismatches, inadmissible = differences(sides, (*varying, "factor.levels")), _inadmissible(sides)
     refused = (*inadmissible, *refusing(mismatches))
     arms = [
@@ -205,7 +205,7 @@ def _check_labels(labels: Sequence[str]) -> None:
 def _common(sides: Sequence[Side]) -> tuple[str, ...]:
     """Configurations that all sides have, by ascending worker count."""
     return tuple(
-        name for name in sides[0].measured.configurations if all(name in s.measured.configurations for s in sides)
+        name for name in compared(sides[0].measured) if all(name in compared(s.measured) for s in sides)
     )
 
 

@@ -25,6 +25,7 @@ import polars as pl
 from assay.metrics.base import EVERYTHING, LAUNCHED, Results
 from assay.metrics.estimate import Estimate
 from assay.metrics.measured import Measured, Subject
+from assay.spec.collectives import asked_of
 from assay.spec.plan import targets_of
 from assay.spec.serving import Serving, Target
 from assay.verdict.compared import ConditionClass
@@ -519,6 +520,38 @@ def _foreign(key: str) -> Read:
     return read
 
 
+def _engine(key: str) -> Read:
+    """What carried the collectives, as their workers told it, or as far as another program's file does."""
+
+    def read(measured: Measured, _: Results) -> Any:
+        if measured.subject != "collectives":
+            return None
+        if measured.foreign is not None:
+            return (measured.foreign.get("meanings") or {}).get(key)
+        told = measured.table("events").filter(pl.col("kind") == "engine")["detail"]
+        found = json.loads(told[0]).get(key) if len(told) else None
+        return "chosen by the engine" if found is None and key == "interface" and len(told) else found
+
+    return read
+
+
+def _of_collectives(key: str) -> Read:
+    """A key of what was asked for; nothing of records that time no collectives."""
+
+    def read(measured: Measured, _: Results) -> Any:
+        return getattr(asked_of(measured.experiment), key) if measured.subject == "collectives" else None
+
+    return read
+
+
+def _unseen_collectives(measured: Measured, _: Results) -> Any:
+    """Two unknown machines are never known to be the same."""
+    if measured.subject != "collectives":
+        return None
+    foreign = measured.foreign
+    return OURS["environment"] if foreign is None else f"not said by {foreign.get('file')} ({str(foreign.get('sha256'))[:8]})"
+
+
 def _unseen_environment(measured: Measured, _: Results) -> Any:
     """No imported file says on what it was measured; two unknown machines are never known to be the same."""
     foreign = measured.foreign
@@ -578,6 +611,8 @@ def _context(name: str, read: Read, why: str, source: str) -> Condition:
 _SPEC = "experiment.toml"
 _BEFORE = "environment.before"
 _IMPORT = "manifest.json foreign"
+_EVENTS = "table events, kind engine"
+_COLLECTIVES: Final[tuple[Subject, ...]] = ("collectives",)
 _PERCENT = "within 5 %"
 
 CONDITIONS: Final[tuple[Condition, ...]] = (
@@ -590,6 +625,14 @@ CONDITIONS: Final[tuple[Condition, ...]] = (
     _identity("foreign.stamps", _foreign("stamps"), "a time taken after parsing is later, and a wall clock can be set", _IMPORT),
     _identity("foreign.left_out", _foreign("left_out"), "percentiles without the slowest requests are lower", _IMPORT),
     _identity("foreign.environment", _unseen_environment, "another machine, accelerator or engine is another result", _IMPORT),
+    _identity("collectives.machine", _unseen_collectives, "another machine or network is another result", _IMPORT, about=_COLLECTIVES),
+    _identity("collectives.backend", _engine("backend"), "each backend has its own algorithms and transports", _EVENTS, about=_COLLECTIVES),
+    _identity("collectives.convention", _engine("convention"), "busbw is only comparable by one definition", _EVENTS, about=_COLLECTIVES, absent="note"),
+    _identity("collectives.interface", _engine("interface"), "another network is another speed", _EVENTS, about=_COLLECTIVES, absent="note"),
+    _identity("collectives.dtype", _of_collectives("dtype"), "sums of other element types take other times", _SPEC, about=_COLLECTIVES),
+    _identity("collectives.memory_mib", _of_collectives("memory_mib"), "what fits into a cache is faster", _SPEC, about=_COLLECTIVES),
+    _identity("collectives.device", _engine("device"), "another device has another speed", _EVENTS, about=_COLLECTIVES, absent="note"),
+    _identity("collectives.nccl", _engine("nccl"), "algorithms change between releases", _EVENTS, about=_COLLECTIVES, absent="note"),
     _identity("workload.runner", _asked("workload", "runner"), "each runner times something else", _SPEC),
     _identity("workload.script_sha256", _environment("script", "sha256"), "another program does other work", f"{_BEFORE} script", about=LAUNCHED),
     _identity("workload.script", _script, "another program does other work", f"{_SPEC}; only where no digest was recorded"),

@@ -25,6 +25,7 @@ from assay.record import folder as record_folder
 from assay.record.folder import RecordFolder
 from assay.record.writer import ROWS_PER_BATCH, StreamWriter, to_batch
 from assay.runners.base import plan_signature
+from assay.runners.foreign import nccl_tests
 from assay.runners.foreign.base import UNSAID, Foreign, Load, Row, first
 from assay.runners.foreign.documents import Place, Words, head, opened
 from assay.runners.rows import check_written, launch_row, write_event, write_launch
@@ -59,6 +60,7 @@ class Imported:
     has_requests: bool  # False: the file holds totals only
     missing: tuple[str, ...]
     doubts: tuple[str, ...]
+    unit: str = "requests"
 
 
 def import_results(path: Path, root: Path, *, clock: Clock, tool: str = "", name: str = "") -> tuple[Imported, ...]:
@@ -69,6 +71,8 @@ def import_results(path: Path, root: Path, *, clock: Clock, tool: str = "", name
         EnvironmentLacks: there is no such tool.
         RecordError: a record cannot be written.
     """
+    if runs := _of_collectives(path, tool):
+        return nccl_tests.import_runs(runs, root, clock=clock, name=name)
     foreign, chosen = _chosen(path, tool)
     made: list[RecordFolder] = []
     with ExitStack() as stack:
@@ -89,6 +93,17 @@ def import_results(path: Path, root: Path, *, clock: Clock, tool: str = "", name
 
 
 # ---- whose file it is ------------------------------------------------------------------------------------------------
+
+
+def _of_collectives(path: Path, tool: str) -> list[Path]:
+    """The files of nccl-tests, which are no load: all of a folder, or the one."""
+    if tool not in ("", nccl_tests.NAME):
+        return []
+    if not path.is_dir():
+        opened(path).close()
+        return [path] if tool or nccl_tests.recognises(path.name, head(path)) else []
+    inside = sorted(file for file in path.iterdir() if file.is_file() and not file.name.startswith("."))
+    return [file for file in inside if nccl_tests.recognises(file.name, head(file))]
 
 
 def _chosen(path: Path, tool: str) -> tuple[Foreign, Sequence[Path]]:

@@ -30,7 +30,7 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
         .join(launches, on="launch")
         .filter((pl.col("phase") == "timed") & (pl.col("op") != "barrier"))
     )
-    return (*_wrong(rows), *_unchecked(rows))
+    return (*_wrong(rows), *(_unchecked(rows) if measured.foreign is None else _of_others(measured, rows)))
 
 
 def _examined(measured: Measured) -> pl.DataFrame:
@@ -92,6 +92,23 @@ def _unchecked(rows: pl.DataFrame) -> Iterable[Finding]:
             rule="collective_data_unchecked", severity="invalid", configuration=configuration,
             evidence=f"{count(calls, 'timed calls')} were not checked on any rank, so that nobody knows what was timed",
             remedy="measure again; assay comm checks every timed call",
+        )  # fmt: skip
+
+
+def _of_others(measured: Measured, rows: pl.DataFrame) -> Iterable[Finding]:
+    """Another program's numbers: what it checked, and whether they fit together."""
+    foreign = measured.foreign or {}
+    seen = rows["wrong"].is_not_null().sum()
+    told = f"{seen} of {count(rows.height, 'results')} have a count of wrong elements" if seen else "no data were checked"
+    yield Finding(
+        rule="collective_check_apart", severity="note" if seen else "warning", configuration=None,
+        evidence=f"{foreign.get('title')} checks {(foreign.get('meanings') or {}).get('check')}; {told}",
+        remedy="assay comm checks the timed calls themselves",
+    )  # fmt: skip
+    for doubt in foreign.get("doubts") or ():
+        yield Finding(
+            rule="collective_numbers_contradict", severity="warning", configuration=None, evidence=f"the file contradicts itself: {doubt}",
+            remedy="see whether all of its lines of devices belong to the group that was timed",
         )  # fmt: skip
 
 

@@ -1,0 +1,352 @@
+"""How do results of NVIDIA's nccl-tests become a record of collectives?  From the JSON of `-J FILE`, or from what is printed.
+
+A run is one start of processes, and so a launch; runs of the same program with the same settings (a folder of files) are launches of one
+record.  A line of the result is one row for each placement: its time is the mean over iterations that nccl-tests reports, over the ranks
+as `-a` asks (the mean, unless told otherwise), and its `wrong` the elements of a separate iteration, not of the timed ones.  Both are
+told in the manifest and stand in the definition of every number, so that none passes for one of assay's own.
+Everything else of the file (configuration, devices, times of single iterations) is kept as it is in the manifest, but for the
+environment, of which only NCCL's own variables are.
+Source: nccl-tests src/util.cu and src/common.cu, JSON version 2 (2.17 and later), and the text of all versions since 2.8.
+Cannot tell: the times of each rank, nor whether the timed calls were right.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from assay.clock import Clock
+from assay.metrics import bandwidth
+from assay.record import files
+from assay.record import folder as record_folder
+from assay.record.redact import redact_arguments, redact_environment
+from assay.runners.base import plan_signature
+from assay.runners.foreign.documents import Place, Words
+from assay.runners.rows import launch_row, write_launch
+from assay.spec.collectives import UNITS
+from assay.spec.experiment import Experiment
+from assay.spec.plan import plan
+
+if TYPE_CHECKING:
+    from assay.runners.foreign.importing import Imported
+
+NAME: Final = "nccl_tests"
+TITLE: Final = "nccl-tests"
+PROGRAMS: Final = {
+    "all_reduce": "all_reduce", "all_gather": "all_gather", "reduce_scatter": "reduce_scatter", "alltoall": "all_to_all", "broadcast": "broadcast",
+    "reduce": "reduce", "gather": "gather", "scatter": "scatter", "sendrecv": "send_recv",
+}  # fmt: skip
+TYPES: Final = {
+    "float": "float32", "double": "float64", "half": "float16", "bfloat16": "bfloat16", "int8": "int8", "uint8": "uint8", "int32": "int32",
+    "int64": "int64",
+}  # fmt: skip
+RANKS: Final = {0: "rank 0", 1: "mean of ranks", 2: "fastest", 3: "slowest"}
+MOST_BYTES: Final = 64 << 20
+ROUNDING: Final = 0.02  # of a printed bandwidth against the one that its time gives
+LEAST_SHOWN: Final = 1.0  # GB/s below which two printed decimals say too little
+PLACES: Final = ("out_of_place", "in_place")
+_DEVICE = re.compile(r"#\s+Rank\s+(\d+)\s+(?:Group\s+(\d+)\s+)?Pid\s+\d+ on\s+(\S+)\s+device\s+(\d+)\s+\[[^\]]*\]\s*(.*)")
+_PROGRAM = re.compile(r"\b(\w+?)_perf\b")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Line:
+    """A size and placement of a run."""
+
+    nbytes: int
+    in_place: bool
+    seconds: float
+    wrong: int | None
+    algbw: float  # GB/s, as printed
+    busbw: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """A file of nccl-tests."""
+
+    file: str
+    op: str
+    ranks: int
+    dtype: str
+    root: int
+    lines: tuple[Line, ...]
+    aggregation: str  # how the ranks' times became one
+    version: str
+    seconds: float | None  # how long the run took, where the file says it
+    kept: Mapping[str, Any] = field(repr=False)
+    doubts: tuple[str, ...] = ()
+    unsaid: tuple[str, ...] = ()
+
+
+def recognises(name: str, head: str) -> bool:
+    """Whether a file's beginning looks like nccl-tests'."""
+    printed = "algbw" in head and "busbw" in head and "#wrong" in head
+    started = "# nThread " in head and ("nGpus" in head) and "warmup iters" in head
+    return printed or started or ('"nccl_version"' in head and '"args"' in head)
+
+
+def import_runs(chosen: Sequence[Path], root: Path, *, clock: Clock, name: str = "") -> tuple[Imported, ...]:
+    """Write the runs of these files as sealed records, one for each program and settings.
+
+    Raises:
+        SpecError: a file is wrong; nothing is left behind.
+        RecordError: a record cannot be written.
+    """
+    groups: dict[str, list[Run]] = {}
+    for path in chosen:
+        run = read(path)
+        same = (run.op, run.ranks, run.dtype, run.root, run.aggregation, run.version, tuple((line.nbytes, line.in_place) for line in run.lines))
+        groups.setdefault(json.dumps(same), []).append(run)
+    digests = {path.name: files.digest(path) for path in chosen}
+    made = []
+    for place, runs in enumerate(groups.values()):
+        stem = re.sub(r"[^A-Za-z0-9._-]+", "-", name or f"nccl-tests-{runs[0].op}-{runs[0].ranks}").strip("-._")
+        ending = f"-{place + 1}" if name and len(groups) > 1 else ""
+        made.append(_record(runs, f"{stem[: 80 - len(ending)]}{ending}", {run.file: digests[run.file] for run in runs}, root, clock))
+    return tuple(made)
+
+
+# ---- reading -----------------------------------------------------------------------------------------------------------
+
+
+def read(path: Path) -> Run:
+    """One file.
+
+    Raises:
+        SpecError: it is no result of nccl-tests, or of an operation or type that assay does not know.
+    """
+    place = Place(path.name)
+    if path.stat().st_size > MOST_BYTES:
+        raise place.wrong(Words(f"{path.stat().st_size} bytes"), f"at most {MOST_BYTES}")
+    text = path.read_text(encoding="utf-8", errors="replace")
+    return _from_json(text, path, place) if text.lstrip().startswith("{") else _from_text(text, path, place)
+
+
+def _from_json(text: str, path: Path, place: Place) -> Run:
+    try:
+        found = json.loads(text)
+    except ValueError as error:
+        raise place.wrong(Words(f"no JSON ({error})"), "what nccl-tests writes with -J", "A run that was ended early leaves it unfinished.") from None
+    config, results, arguments = found.get("config"), found.get("results"), [str(one) for one in found.get("args") or ()]
+    if not isinstance(config, dict) or not isinstance(results, list) or not results:
+        raise place.wrong(Words("no results"), "a run with at least one size")
+    devices = [one for one in config.get("devices") or () if isinstance(one, dict)]
+    own = [one for one in devices if one.get("group") == devices[0].get("group")]
+    each = int(config.get("nthreads", 1)) * int(config.get("ngpus", 1))
+    lines = [line for number, one in enumerate(results) for line in _lines_of(one, place.at("results").at(number))]
+    first = results[0]
+    average = _option(arguments, "-a", "--average")
+    kept = {
+        "version": found.get("version"), "start_time": found.get("start_time"), "end_time": found.get("end_time"), "config": config,
+        "results": results, "args": redact_arguments(arguments), "out_of_bounds": found.get("out_of_bounds"),
+        "average_bus_bandwidth": found.get("average_bus_bandwidth"), "errors": found.get("errors"), "env": _variables(found.get("env")),
+    }  # fmt: skip
+    return _run(
+        path, place, program=_program(" ".join(arguments[:1]) or path.name, path, place), ranks=max(1, len(own)) * each,
+        kind=str(first.get("type")), root=_whole(first.get("root")), lines=lines, seconds=_lasted(found.get("start_time"), found.get("end_time")),
+        aggregation=RANKS.get(_whole(average) if average is not None else 1, "not said"), version=str(found.get("nccl_version") or ""), kept=kept,
+    )  # fmt: skip
+
+
+def _lines_of(one: Any, place: Place) -> Iterator[Line]:
+    if not _number(one.get("size") if isinstance(one, dict) else None):
+        return  # sizes below one element for each rank send nothing
+    for key in PLACES:
+        part = one.get(key) if isinstance(one, dict) else None
+        if part is None:
+            continue
+        if "cpu_time" in part:
+            raise place.at(key).wrong(Words("times of the processor (-C 1)"), "times of the calls", "Run it again without -C.")
+        time, wrong = _number(part.get("time")), _number(part.get("nwrong"))
+        if time is None or time <= 0.0:
+            raise place.at(key).at("time").wrong(part.get("time"), "microseconds above 0")
+        yield Line(
+            nbytes=int(one["size"]), in_place=key == "in_place", seconds=time * 1e-6, wrong=None if wrong is None else int(wrong),
+            algbw=_number(part.get("alg_bw")) or 0.0, busbw=_number(part.get("bus_bw")) or 0.0,
+        )  # fmt: skip
+
+
+def _from_text(text: str, path: Path, place: Place) -> Run:
+    devices = [match.groups() for match in map(_DEVICE.match, text.splitlines()) if match]
+    if not devices:
+        raise place.wrong(Words("no line of a device"), "the whole output, with its lines # Rank ...")
+    own = [one for one in devices if one[1] == devices[0][1]]
+    lines: list[Line] = []
+    first: list[str] = []
+    for number, line in enumerate(text.splitlines(), 1):
+        words = line.split()
+        if len(words) >= 9 and words[0].isdigit() and words[1].isdigit() and int(words[0]):  # 0: nothing is sent
+            first = first or words
+            lines += _of_words(words, Place(path.name, number))
+    if not lines:
+        raise place.wrong(Words("no line of a result"), "at least one size")
+    version = re.search(r"nccl-library=(\d+)", text) or re.search(r"NCCL version (\S+)", text)
+    kept = {"text": [line for line in text.splitlines() if line.startswith("#") or (line.split()[:1] and line.split()[0].isdigit())]}
+    return _run(
+        path, place, program=_program(text, path, place), ranks=len(own), kind=first[2], root=_whole(first[4]), lines=lines, seconds=None,
+        aggregation="not said, by default the mean of ranks", version=version[1] if version else "", kept=kept,
+    )  # fmt: skip
+
+
+def _of_words(words: Sequence[str], place: Place) -> Iterator[Line]:
+    """size count type redop root, then time algbw busbw #wrong for out of place and for in place."""
+    for at, in_place in ((5, False), (9, True)):
+        part = words[at : at + 4]
+        if len(part) < 4 or part[0] == "N/A":
+            continue
+        time, wrong = _number(part[0]), _number(part[3])
+        if time is None or time <= 0.0:
+            raise place.wrong(part[0], "microseconds above 0")
+        yield Line(
+            nbytes=int(words[0]), in_place=in_place, seconds=time * 1e-6, wrong=None if wrong is None else int(wrong),
+            algbw=_number(part[1]) or 0.0, busbw=_number(part[2]) or 0.0,
+        )  # fmt: skip
+
+
+def _run(path: Path, place: Place, *, program: str, ranks: int, kind: str, root: int, lines: Sequence[Line], **rest: Any) -> Run:
+    op = PROGRAMS[program]
+    if kind not in TYPES:
+        raise place.wrong(kind, f"one of the types {', '.join(TYPES)}")
+    unsaid = ("which ranks' times were averaged (-a)",) if str(rest["aggregation"]).startswith("not said") else ()
+    return Run(
+        file=path.name, op=op, ranks=ranks, dtype=TYPES[kind], root=max(0, root), lines=tuple(lines), doubts=tuple(_doubts(op, ranks, lines)),
+        unsaid=unsaid, **rest,
+    )  # fmt: skip
+
+
+def _doubts(op: str, ranks: int, lines: Sequence[Line]) -> Iterator[str]:
+    """Bandwidths that its own times and group do not give: the group may not be what the lines of devices say."""
+    for line in lines:
+        ours = bandwidth.busbw(op, ranks, line.nbytes, line.seconds) * 1e-9
+        if max(ours, line.busbw) >= LEAST_SHOWN and abs(ours / line.busbw - 1.0 if line.busbw else math.inf) > ROUNDING:
+            yield (
+                f"{line.nbytes} bytes in {line.seconds * 1e6:g} us on {ranks} ranks are a busbw of {ours:.2f} GB/s, and the file says {line.busbw:g}"
+            )
+            return
+
+
+def _program(text: str, path: Path, place: Place) -> str:
+    for match in (*_PROGRAM.finditer(text), *_PROGRAM.finditer(path.name)):
+        if match[1] in PROGRAMS:
+            return match[1]
+        if match[1] in ("alltoallv", "hypercube", "bisection"):
+            raise place.wrong(match[0], f"one of {', '.join(f'{name}_perf' for name in PROGRAMS)}")
+    raise place.wrong(Words("no name of a program"), f"one of {', '.join(f'{name}_perf' for name in PROGRAMS)}", "Name the file after it: all_reduce_perf.txt")
+
+
+def _option(arguments: Sequence[str], *names: str) -> str | None:
+    for place, word in enumerate(arguments[:-1]):
+        if word in names:
+            return arguments[place + 1]
+    return next((word.partition("=")[2] for word in arguments if word.partition("=")[0] in names and "=" in word), None)
+
+
+def _whole(value: Any) -> int:
+    try:
+        return int(str(value).strip())
+    except ValueError:
+        return -1
+
+
+def _number(value: Any) -> float | None:
+    try:
+        found = float(value)
+    except (TypeError, ValueError):
+        return None
+    return found if math.isfinite(found) else None
+
+
+def _lasted(begin: Any, end: Any) -> float | None:
+    try:
+        form = "%Y-%m-%d %H:%M:%S"
+        return (datetime.strptime(str(end), form) - datetime.strptime(str(begin), form)).total_seconds()
+    except ValueError:
+        return None
+
+
+def _variables(pairs: Any) -> dict[str, str]:
+    """NCCL's own variables; others may hold anything."""
+    found = dict(str(pair).partition("=")[::2] for pair in pairs or ())
+    return redact_environment({name: value for name, value in found.items() if name.startswith(("NCCL_", "CUDA_VISIBLE"))})
+
+
+# ---- writing -----------------------------------------------------------------------------------------------------------
+
+
+def _record(runs: Sequence[Run], name: str, digests: Mapping[str, str], root: Path, clock: Clock) -> Imported:
+    from assay.runners.foreign.importing import Imported
+
+    one = runs[0]
+    experiment = _experiment(one, name, len(runs))
+    record = record_folder.create(root, experiment, plan_signature(experiment), clock=clock)
+    try:
+        planned = plan(experiment)
+        for number, run in enumerate(runs):
+            writer = record.writer(number)
+            for place, line in enumerate(run.lines):
+                writer.append("collectives", _row(number, place, run, line))
+            length = run.seconds if run.seconds is not None else sum(line.seconds for line in run.lines)
+            write_launch(writer, launch_row(
+                planned[number], launch=number, attempt=0, begin_ns=0, end_ns=round(length * 1e9), begin_utc="", status="ok", reason="",
+                exit_code=None, restarts=0, placement="{}",
+            ), record.path)  # fmt: skip
+        record.note(foreign=_manifest(runs, digests))
+        record.finish("complete")
+    except BaseException:
+        record.finish("interrupted")
+        files.remove_tree(record.path)
+        raise
+    missing = tuple(dict.fromkeys(words for run in runs for words in run.unsaid))
+    return Imported(
+        path=record.path, tool=NAME, title=TITLE, configurations=(planned[0].configuration,), launches=len(runs),
+        requests=sum(len(run.lines) for run in runs), failed=sum(bool(line.wrong) for run in runs for line in run.lines), has_requests=True,
+        missing=missing, doubts=tuple(dict.fromkeys(words for run in runs for words in run.doubts)), unit="sizes",
+    )  # fmt: skip
+
+
+def _experiment(run: Run, name: str, launches: int) -> Experiment:
+    sizes = sorted({line.nbytes for line in run.lines})
+    return Experiment.model_validate({
+        "name": name, "workload": {"runner": "collectives", "work": "calls"}, "factor": {"levels": [run.ranks]},
+        "launches": {"per_configuration": launches}, "gates": {"efficiency": "none"},
+        "collectives": {
+            "operations": [run.op], "sizes": [_written(size) for size in sizes], "dtype": run.dtype, "backend": "nccl", "root": min(run.root, run.ranks - 1),
+        },
+    })  # fmt: skip
+
+
+def _written(size: int) -> str:
+    for unit in ("G", "M", "K"):
+        if size % UNITS[unit] == 0 and size:
+            return f"{size // UNITS[unit]}{unit}"
+    return str(size)
+
+
+def _row(launch: int, place: int, run: Run, line: Line) -> tuple[Any, ...]:
+    times = (0, round(line.seconds * 1e9))
+    return (
+        launch, 0, 0, "nccl-tests", place, None, run.op, run.ranks, line.nbytes, run.dtype, "timed", int(line.in_place), *times, None, line.wrong,
+        "not named by nccl-tests" if line.wrong else None, f"nccl-tests: mean of iterations, {run.aggregation}",
+    )  # fmt: skip
+
+
+def _manifest(runs: Sequence[Run], digests: Mapping[str, str]) -> dict[str, Any]:
+    one = runs[0]
+    main = next(iter(digests))
+    return {
+        "tool": NAME, "title": TITLE, "version": one.version or None, "file": main, "sha256": digests[main], "files": dict(digests),
+        "clock": "host", "times": "none", "requests": False, "begin_utc": None,
+        "meanings": {
+            "time": "mean over iterations of a loop", "rank": one.aggregation, "check": "a separate iteration, not the timed ones", "backend": "nccl",
+            "convention": "nccl-tests", "nccl": one.version or None,
+        },
+        "unsaid": [], "missing": list(dict.fromkeys(words for run in runs for words in run.unsaid)),
+        "doubts": list(dict.fromkeys(words for run in runs for words in run.doubts)), "reported": [], "kept": [dict(run.kept) for run in runs],
+    }  # fmt: skip

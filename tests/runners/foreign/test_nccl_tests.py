@@ -1,0 +1,159 @@
+"""Results of nccl-tests become records whose numbers are those that it printed, and that say what they are."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from assay.clock import FakeClock
+from assay.errors import SpecError
+from assay.metrics.estimate import Estimate
+from assay.metrics.measured import Measured, from_record
+from assay.record.reader import open_record
+from assay.reports import terminal
+from assay.reports.view import build
+from assay.runners.foreign.importing import Imported, import_results
+from assay.runners.foreign.nccl_tests import read
+from assay.verdict.judge import Judgement, judge
+
+# Lines as nccl-tests 2.13 prints them, with times and bandwidths that were published for two nodes of eight H100 (all_reduce_perf -b 8 -e 8G).
+DEVICES = "\n".join(
+    f"#  Rank {rank:2d} Group  0 Pid   69{rank:02d} on node{rank // 8} device {rank % 8:2d} [0000:04:00] NVIDIA H100 80GB HBM3" for rank in range(16)
+)
+TEXT = f"""\
+# nThread 1 nGpus 1 minBytes 8 maxBytes 8589934592 step: 2(factor) warmup iters: 5 iters: 20 agg iters: 1 validation: 1 graph: 0
+#
+# Using devices
+{DEVICES}
+#
+#                                                              out-of-place                       in-place
+#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong
+#        (B)    (elements)                               (us)  (GB/s)  (GB/s)            (us)  (GB/s)  (GB/s)
+           8             2     float     sum      -1    135.8    0.00    0.00      0    123.5    0.00    0.00      0
+       65536         16384     float     sum      -1    159.4    0.41    0.77      0    157.6    0.42    0.78      0
+    16777216       4194304     float     sum      -1    977.6   17.16   32.18      0    951.6   17.63   33.06      0
+  8589934592    2147483648     float     sum      -1    47535  180.71  338.82      0    47743  179.92  337.35      0
+# Out of bounds values : 0 OK
+# Avg bus bandwidth    : 70.742
+"""
+
+
+def document(*, op: str = "all_gather", each: int = 2, processes: int = 2, wrong: float | None = 0.0, args: tuple[str, ...] = (), scale: float = 1.0) -> dict[str, Any]:
+    """What nccl-tests 2.17 and later write with -J, for a link with alpha = 10 us and 1 / beta = 100 GB/s."""
+    ranks = each * processes
+    results = []
+    for size in (0, 2**10, 2**16, 2**20, 2**24, 2**28):
+        seconds = scale * ((ranks - 1) * 10e-6 + (ranks - 1) / ranks * size * 1e-11)
+        algbw = size / seconds / 1e9
+        one = {"time": seconds * 1e6, "alg_bw": algbw, "bus_bw": algbw * (ranks - 1) / ranks, "nwrong": wrong}
+        results.append({
+            "size": size, "count": size // 4 // ranks, "type": "float", "redop": "none", "root": "    -1", "out_of_place": one,
+            "in_place": {**one, "nwrong": None}, "actual_iterations": 20, "experiment_name": "",
+        })  # fmt: skip
+    devices = [{"rank": place * each, "group": 0, "pid": 7, "hostname": f"node{place}", "device": 0, "device_hex": "0000:04:00", "device_info": "H100"}
+               for place in range(processes)]  # fmt: skip
+    return {
+        "version": 2, "start_time": "2026-01-01 10:00:00", "args": [f"./{op}_perf", "-b", "8", *args], "nccl_version": 22703,
+        "env": ["HOME=/home/somebody", "MY_API_KEY=verysecret", "NCCL_DEBUG=WARN"],
+        "config": {"nthreads": 1, "ngpus": each, "minimum_bytes": 8, "maximum_bytes": 2**28, "devices": devices},
+        "results": results, "out_of_bounds": {"count": 0, "okay": "true"}, "end_time": "2026-01-01 10:00:30",
+    }  # fmt: skip
+
+
+def imported(path: Path, root: Path, **rest: Any) -> tuple[Imported, ...]:
+    return import_results(path, root / "records", clock=FakeClock(), **rest)
+
+
+def judged(one: Imported) -> tuple[Measured, Judgement]:
+    measured = from_record(open_record(one.path))
+    return measured, judge(measured)
+
+
+def value(judgement: Judgement, metric: str, key: str) -> Estimate:
+    found = judgement.results[metric][key]
+    assert isinstance(found, Estimate), found
+    return found
+
+
+def test_printed_bandwidths_come_out_as_they_were_printed(tmp_path: Path) -> None:
+    (tmp_path / "all_reduce_perf.txt").write_text(TEXT)
+    (one,) = imported(tmp_path / "all_reduce_perf.txt", tmp_path)
+    assert (one.tool, one.configurations, one.launches, one.requests, one.failed) == ("nccl_tests", ("workers=16",), 1, 8, 0)
+    _, judgement = judged(one)
+    for size, place, algbw, busbw in ((16777216, "out", 17.16, 32.18), (8589934592, "out", 180.71, 338.82), (8589934592, "in", 179.92, 337.35)):
+        key = f"workers=16 op=all_reduce place={place} bytes={size}"
+        assert value(judgement, "algbw", key).value / 1e9 == pytest.approx(algbw, rel=4e-4)
+        assert value(judgement, "busbw", key).value / 1e9 == pytest.approx(busbw, rel=4e-4)
+    assert judgement.verdict.status == "INCONCLUSIVE"  # one run has no interval
+
+
+def test_runs_of_a_folder_are_launches_and_fit_a_link(tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    runs.mkdir()
+    for place, scale in enumerate((0.98, 1.0, 1.01, 0.99, 1.02)):
+        (runs / f"run{place}.json").write_text(json.dumps(document(scale=scale)))
+    (one,) = imported(runs, tmp_path, name="fabric")
+    measured, judgement = judged(one)
+    assert (one.launches, measured.levels, measured.experiment.name) == (5, (4,), "fabric")
+    group = "workers=4 op=all_gather place=out"
+    assert value(judgement, "alpha", group).value == pytest.approx(10e-6, rel=0.02)
+    assert value(judgement, "beta", group).value == pytest.approx(1e-11, rel=0.02)
+    assert "rank:mean of ranks" in value(judgement, "busbw", f"{group} bytes=1048576").signature
+    assert judgement.verdict.status == "PASS"
+    assert {"collective_check_apart"} <= {finding.rule for finding in judgement.verdict.findings}
+    assert "a separate iteration, not the timed ones" in terminal.render(build(measured, judgement), width=200)
+
+
+def test_nothing_of_the_file_is_lost_but_other_peoples_variables(tmp_path: Path) -> None:
+    written = document()
+    (tmp_path / "a.json").write_text(json.dumps(written))
+    (one,) = imported(tmp_path / "a.json", tmp_path)
+    (kept,) = from_record(open_record(one.path)).foreign["kept"]  # type: ignore[index]
+    assert kept["results"] == written["results"]
+    assert kept["config"] == written["config"]
+    assert kept["env"] == {"NCCL_DEBUG": "WARN"}
+
+
+def test_the_ranks_that_were_averaged_are_part_of_the_definition(tmp_path: Path) -> None:
+    for words, meant in ((("-a", "3"), "slowest"), (("--average", "2"), "fastest"), ((), "mean of ranks")):
+        (tmp_path / "a.json").write_text(json.dumps(document(args=words)))
+        assert read(tmp_path / "a.json").aggregation == meant
+
+
+def test_wrong_elements_fail_the_record(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text(json.dumps(document(wrong=3.0)))
+    _, judgement = judged(imported(tmp_path / "a.json", tmp_path)[0])
+    assert judgement.verdict.status == "FAIL"
+    assert "gave wrong data" in judgement.verdict.sentence
+
+
+def test_a_group_that_the_numbers_contradict_is_told(tmp_path: Path) -> None:
+    """Devices of one node alone, of a run on two: the printed busbw has the factor of sixteen ranks."""
+    few = "\n".join(line for line in TEXT.splitlines() if "on node1" not in line)
+    (tmp_path / "all_reduce_perf.txt").write_text(few)
+    (one,) = imported(tmp_path / "all_reduce_perf.txt", tmp_path)
+    assert "on 8 ranks are a busbw of" in one.doubts[0]
+    _, judgement = judged(one)
+    assert "collective_numbers_contradict" in {finding.rule for finding in judgement.verdict.findings}
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("hypercube_perf.txt", TEXT, "hypercube_perf"),
+        ("out.txt", TEXT, "no name of a program"),
+        ("all_reduce_perf.txt", TEXT.replace("# Using devices", "").replace("#  Rank", "#  Ran"), "no line of a device"),
+        ("all_reduce_perf.txt", TEXT.replace("   float", "fp8_e4m3"), "fp8_e4m3"),
+        ("a.json", json.dumps(document())[:-40], "no JSON"),
+        ("a.json", json.dumps(document()).replace('"time"', '"cpu_time"'), "times of the processor"),
+    ],
+)
+def test_what_cannot_be_used_is_told_and_leaves_nothing_behind(tmp_path: Path, name: str, content: str, said: str) -> None:
+    (tmp_path / name).write_text(content)
+    with pytest.raises(SpecError) as caught:
+        imported(tmp_path / name, tmp_path, tool="nccl_tests")
+    assert said in str(caught.value)
+    assert not list((tmp_path / "records").glob("*"))
