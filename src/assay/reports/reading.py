@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 ORDER: Final = (
-    "quality", "quality_difference", "loss_deviation", "replicas_agree", "samples_lost", "samples_duplicated",
+    "quality", "quality_difference", "loss_deviation", "gradient_error", "gradient_scale", "replicas_agree", "samples_lost", "samples_duplicated",
+    "sample_weight_error",
     "speedup", "efficiency", "step_time", "step_time_p50", "step_time_p95", "step_time_p99", "step_autocorrelation",
     "throughput", "wall_time", "speedup_wall", "serial_fraction", "amdahl_ceiling",
     "usl_contention", "usl_coherency", "usl_peak", "scaled_speedup", "held_out_error", "karp_flatt",
