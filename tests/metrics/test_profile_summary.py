@@ -54,6 +54,16 @@ def test_kernels_are_summed_by_name_and_kind_and_the_steps_divide() -> None:
     assert (step["copy_ns"], step["idle_ns"]) == (5 * US, 35 * US)
 
 
+def test_bytes_are_known_where_every_collective_says_them() -> None:
+    """1,000 elements of bfloat16, then another collective that says nothing."""
+    known = {"Out msg nelems": 1000, "In msg nelems": 1000, "dtype": "BFloat16"}
+    one, other = kernel(NEW, 10, 20, stream=20, **known), kernel(NEW, 30, 40, stream=20)
+    mark = host("ProfilerStep#0", 0, 100)
+    assert [step["bytes"] for step in summary(trace([mark, one]))["steps"]] == [2000]
+    assert [step["bytes"] for step in summary(trace([mark, one, other]))["steps"]] == [None]
+    assert [step["bytes"] for step in summary(trace([mark]))["steps"]] == [None]
+
+
 def test_steps_are_numbered_as_the_training_does() -> None:
     found = summary(trace([host("ProfilerStep#7", 0, 100)], assay_first_step="40"))
     assert [step["step"] for step in found["steps"]] == [47]

@@ -8,6 +8,7 @@ from typing import Any
 
 from assay import catalog
 from assay.metrics.measured import Measured
+from assay.reports.pictures import profile
 from assay.reports.profiled import launch_lines, of_record, rank_lines
 from assay.reports.view import View, build
 from assay.verdict.judge import judge
@@ -105,3 +106,20 @@ def test_captures_of_nsight_systems_are_listed() -> None:
     }
     lines = list(launch_lines({**told, "nsys": [capture]}))
     assert lines[-2:] == ["    nsys cuda_gpu_kern_sum:", f"      {'2 µs':>10}  {3:>6} ×  gemm"]
+
+
+def test_the_picture_has_a_bar_for_each_rank_that_left_a_trace() -> None:
+    """Rank 0 as above, rank 1 without a trace that can be read, rank 2 idle throughout."""
+    from assay.reports import charts
+    from tests.reports.schema import checked
+
+    idle = [{"step": 5, "window_ns": 4000 * US, "compute_ns": 0, "exposed_ns": 0, "copy_ns": 0, "idle_ns": 4000 * US}]
+    shown = view(measured([rank(), rank(rank=1, absent="damaged"), rank(rank=2, steps=idle)]))
+    (drawing,) = profile.draw(shown)
+    checked(drawing.chart)
+    assert drawing.description == (
+        "rank 0: 10 ms: computing 50 %, exposed communication 20 %, idle 30 %. rank 2: 4 ms: idle 100 %."
+    )
+    assert [key.text for key in drawing.key] == ["computing", "exposed communication", "idle"]
+    assert "profile" in [picture.name for picture in charts.draw(shown)]
+    assert profile.draw(view(good(levels=(1,)).measured())) == []

@@ -120,8 +120,18 @@ def _step(trace: Trace, step: int) -> dict[str, Any]:
     divided = overlap(trace, step)
     return {
         "step": step, "window_ns": divided.window_ns, "compute_ns": divided.compute_ns, "communication_ns": divided.total_ns,
-        "exposed_ns": divided.exposed_ns, "copy_ns": divided.copy_ns, "idle_ns": divided.idle_ns,
+        "exposed_ns": divided.exposed_ns, "copy_ns": divided.copy_ns, "idle_ns": divided.idle_ns, "bytes": _sent(trace, step),
     }  # fmt: skip
+
+
+def _sent(trace: Trace, step: int) -> int | None:
+    """Bytes of the collectives that began in the step; None where one of them does not say, or there is none."""
+    window = trace.window(step)
+    sizes = [
+        one.nbytes for one in trace.kernels if one.kind == "communication" and window.begin <= one.begin < window.end
+    ]
+    known = [size for size in sizes if size is not None]
+    return sum(known) if sizes and len(known) == len(sizes) else None
 
 
 def _memory(content: Mapping[str, Any]) -> list[dict[str, Any]]:

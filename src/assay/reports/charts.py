@@ -29,6 +29,7 @@ from assay.reports.pictures import (
     load_percentiles,
     load_timeline,
     phases,
+    profile,
     quality,
     ranks,
     speedup,
@@ -120,7 +121,9 @@ def begun(view: View) -> Callable[[], tuple[Picture, ...]]:
 def _pictures(view: View) -> tuple[tuple[str, Draw], ...]:
     if view.of_links:
         return COLLECTIVE_PICTURES
-    return LOAD_PICTURES if view.serving is not None else PICTURES
+    if view.serving is not None:
+        return LOAD_PICTURES
+    return (*PICTURES, ("profile", profile.draw)) if view.profiles else PICTURES
 
 
 def picture(name: str, drawing: Drawing | Missing) -> Picture:

@@ -149,7 +149,7 @@ def _communication(rank: Mapping[str, Any], launch: int) -> Iterator[tuple[Any, 
     for step in rank.get("steps", ()):
         if step["communication_ns"]:
             yield (
-                launch, rank["rank"], 0, step["step"], "kineto", step["communication_ns"], step["exposed_ns"], step["compute_ns"], None
+                launch, rank["rank"], 0, step["step"], "kineto", step["communication_ns"], step["exposed_ns"], step["compute_ns"], step.get("bytes")
             )  # fmt: skip
 
 
