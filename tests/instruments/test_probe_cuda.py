@@ -177,8 +177,29 @@ def test_an_error_of_the_gpu_ends_the_recording_and_is_left_to_the_training_to_r
 def test_a_watched_model_in_host_memory_is_timed_by_the_host_even_if_cuda_was_started(gpu: Gpu) -> None:
     p, sink = recorder()
     weight = SimpleNamespace(device=SimpleNamespace(type="cpu"), numel=lambda: 3)
-    p.watch(SimpleNamespace(parameters=lambda: [weight]))
+    p.watch(SimpleNamespace(parameters=lambda: [weight], modules=list))
     for _ in p.steps(range(1)):
         with p.phase("forward"):
             pass
     assert [row[-1] for row in sink.of("steps")] == ["monotonic"]
+
+
+def test_a_gpu_that_is_started_after_the_first_batch_was_asked_for_is_timed_by_events(
+    gpu: Gpu, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Hooks see the batch before the script moves its model; the first forward pass tells where the model is."""
+    torch = sys.modules["torch"]
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: False)
+    p, sink = recorder()
+    p.begin_outside()
+    p.opened(0)
+    watch = SimpleNamespace(device="cuda", hashed=1, due=lambda _: False)
+    monkeypatch.setattr(p, "watch", lambda model: setattr(p, "_watch", watch))
+    p.watched(object())
+    with p.phase("forward"):
+        gpu.work(7)
+    p.turn()
+    p.close()
+    (row,) = sink.of("steps")
+    assert (row[7], row[-1]) == (7_000_000, "cuda_event")
+    assert [kind for *_, kind, _, _, _ in sink.of("events")] == ["first_step", "worker_end"], "nothing failed"

@@ -209,6 +209,8 @@ class Recorder(Probe):
     def watched(self, model: Any) -> None:
         """Watch a model from inside the first step, before it has changed; hashing it is no training."""
         self.watch(model)
+        if self._choose_phases() and self._work is not None:  # CUDA was started since the step began
+            self._named = self._work.begin_again(self._named, None if self._watch is None else self._watch.device)
         if self._watch is not None and self._watch.due(self._step):
             before = self._hash_ns
             self._phases.pause()
@@ -251,15 +253,17 @@ class Recorder(Probe):
     def _step_row(self, fields: tuple[Any, ...], times: Times, method: str) -> None:
         self._append("steps", (*self._key, *fields[:4], *times, *fields[4:], method))
 
-    def _choose_phases(self) -> None:
-        """Events instead of the host's clock from here on, if the training runs on a GPU."""
+    def _choose_phases(self) -> bool:
+        """Events instead of the host's clock from here on, if the training runs on a GPU; whether that is new."""
         torch = sys.modules.get("torch")
         if torch is None or self._later is not None:
-            return
-        if uses_cuda(torch, None if self._watch is None else self._watch.device):
-            self._later = Later(torch)
-            self._phases = CudaPhases(torch, self._later, self._step_row, self.fail)
-            self._named = self._phases.named
+            return False
+        if not uses_cuda(torch, None if self._watch is None else self._watch.device):
+            return False
+        self._later = Later(torch)
+        self._phases = CudaPhases(torch, self._later, self._step_row, self.fail)
+        self._named = self._phases.named
+        return True
 
     # ------------------------------------------------------------------ marks inside a step
 
@@ -534,9 +538,10 @@ class Recorder(Probe):
     def _tell_memory(self) -> None:
         """The most that this rank needed of the host and of its devices."""
         launch, host, now = self._key[0], self._identity.host, self._now()
-        for device, counter, most in _memory.peaks(sys.modules.get("torch")):
-            row = (launch, now, host, f"rank-{self.rank}/{device}", counter, float(most), "B", "self")
-            self._append("telemetry", row)
+        with suppress(Exception):  # a device that failed does not answer; then its peak is absent
+            for device, counter, most in _memory.peaks(sys.modules.get("torch")):
+                row = (launch, now, host, f"rank-{self.rank}/{device}", counter, float(most), "B", "self")
+                self._append("telemetry", row)
 
     def _stop(self) -> None:
         self.active = False

@@ -53,6 +53,11 @@ class WorkOfAStep:
             self._trouble = f"{type(error).__name__}: {error}"
             return named
 
+    def begin_again(self, named: Named, device: str | None) -> Named:
+        """The same for other phases, before any of them was entered."""
+        self._plain = None
+        return self.begin(named, device)
+
     def tell(self, step: int, items: float | None) -> None:
         """The step is over."""
         self.told, self._step, self._items = self._plain is not None, step, items
