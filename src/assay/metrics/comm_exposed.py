@@ -24,5 +24,5 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
 
 METRIC = Metric(
     name="comm_exposed", title="Exposed communication", unit=SECONDS, kind="cost", better="lower", dimension="performance",
-    formula="step time that communication adds: steps with - without synchronising, else |communication without computing|", compute=compute,
+    formula="step time that communication adds: with - without synchronising, else |communication without computing|", compute=compute, about=("training",),
 )  # fmt: skip

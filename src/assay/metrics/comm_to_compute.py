@@ -28,5 +28,5 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
 
 METRIC = Metric(
     name="comm_to_compute", title="Communication to computing", unit=RATIO, kind="ratio", better="lower", dimension="performance",
-    formula="comm_total / (step - data wait - comm_exposed)", compute=compute,
+    formula="comm_total / (step - data wait - comm_exposed)", compute=compute, about=("training",),
 )  # fmt: skip

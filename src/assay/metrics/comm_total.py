@@ -26,5 +26,5 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
 
 METRIC = Metric(
     name="comm_total", title="Communication", unit=SECONDS, kind="cost", better="lower", dimension="performance",
-    formula="median over steps of the mean over ranks of |union of its collectives|", compute=compute,
+    formula="median over steps of the mean over ranks of |union of its collectives|", compute=compute, about=("training",),
 )  # fmt: skip

@@ -25,5 +25,5 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
 
 METRIC = Metric(
     name="comm_transfer", title="Transfer", unit=SECONDS, kind="cost", better="lower", dimension="performance",
-    formula="median over steps of |union of its collectives, each as long as the least over ranks|", compute=compute,
+    formula="median over steps of |union of its collectives, each as long as the least over ranks|", compute=compute, about=("training",),
 )  # fmt: skip

@@ -22,5 +22,5 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
 
 METRIC = Metric(
     name="comm_wait", title="Waiting for ranks", unit=SECONDS, kind="cost", better="lower", dimension="performance",
-    formula="median over steps of the mean over ranks of (comm_total - comm_transfer)", compute=compute,
+    formula="median over steps of the mean over ranks of (comm_total - comm_transfer)", compute=compute, about=("training",),
 )  # fmt: skip

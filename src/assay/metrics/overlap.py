@@ -27,5 +27,5 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
 
 METRIC = Metric(
     name="overlap", title="Hidden communication", unit=FRACTION, kind="ratio", better="higher", dimension="performance",
-    formula="1 - comm_exposed / comm_total", compute=compute,
+    formula="1 - comm_exposed / comm_total", compute=compute, about=("training",),
 )  # fmt: skip
