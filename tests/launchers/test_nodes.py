@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -163,6 +164,22 @@ def test_a_program_that_joins_its_words_for_a_shell_and_forgets_every_variable_w
     ending = helpers.ending_of(start(monkeypatch, request), request.mark)
     assert ending.exit_code == 0
     assert (tmp_path / "log.a").read_text() == "a of a by all\n"
+
+
+def test_a_connection_that_breaks_leaves_nothing_running_on_its_node(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The words of the coordinator come through a `cat`, as through a wire; it is cut."""
+    of = (Host(name="a", address="10.0.0.1", prefix=("sh", "-c", 'cat | "$@"', "sh")),)
+    request = asked(tmp_path, of, "import time\nopen('runs', 'w').close()\ntime.sleep(1000)", grace_s=0.2)
+    handle = start(monkeypatch, request)
+    helpers.until(lambda: (tmp_path / "runs").exists(), "the script")
+    pids = guard.marked(request.mark)
+    (wire,) = (pid for pid in pids if Path(f"/proc/{pid}/comm").read_text() == "cat\n")
+    os.kill(wire, signal.SIGKILL)
+    ending = helpers.ending_of(handle, request.mark)
+    assert ending.exit_code == 128 + signal.SIGTERM
+    helpers.wait_until_gone(pids)
 
 
 @pytest.mark.parametrize("how", ["stop", "kill"])
