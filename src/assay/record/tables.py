@@ -86,7 +86,7 @@ STEPS = Table("steps", "a training step on a rank", (
     Column("checkpoint_ns", "int64", "pauses inside this step: saving or loading a checkpoint, evaluating; readers subtract them", nullable=True),
     Column("exposed_comm_ns", "int64", "time that communication added to the step", nullable=True),
     Column("items", "float64", "units of work done by this rank in this step", nullable=True),
-    Column("method", "string", "how phases were timed: monotonic or cuda_event"),
+    Column("method", "string", "how phases were timed: monotonic, cuda_event or simulated (computed, not measured)"),
 ), order=("launch", "rank", "incarnation", "step", "begin_ns"))  # fmt: skip
 
 TRIALS = Table("trials", "a timed call: a command's run, or some calls of a function", (
@@ -153,13 +153,13 @@ COLLECTIVES = Table("collectives", "a collective call on a rank", (
     Column("blocked_ns", "int64", "how long the rank's own thread stood still for it; null: not seen", nullable=True),
     Column("wrong", "int64", "elements of the result that are wrong; null: not checked", nullable=True),
     Column("fault", "string", "what is wrong with them, where that is known", nullable=True),
-    Column("method", "string", "how it was timed: host (completion seen by this process), cuda_event, kineto"),
+    Column("method", "string", "how it was timed: host (completion seen by this process), cuda_event, kineto, simulated"),
 ), order=("launch", "rank", "incarnation", "group", "call"))  # fmt: skip
 
 COMMUNICATION = Table("communication", "what a step's communication took on a rank, by one way of measuring it", (
     _LAUNCH, _RANK, _INCARNATION,
     Column("step", "int64", "number of the step, from 0"),
-    Column("method", "string", "ddp_logging, engine (after the last gradient), group (collectives seen), kineto, unsynchronised (a step without it), replay"),
+    Column("method", "string", "ddp_logging, engine (after the last gradient), group (collectives seen), kineto, unsynchronised (none), replay, simulated"),
     Column("total_ns", "int64", "time in which some collective was under way", nullable=True),
     Column("exposed_ns", "int64", "time by which it lengthened the step", nullable=True),
     Column("compute_ns", "int64", "time of the computing that could hide it: of the backward pass, or of its kernels", nullable=True),
@@ -361,6 +361,7 @@ Arrow IPC streams, one per table and process, each readable up to the last batch
 | `session` | only if made in turn with other records: `id`, the same in all; `arm` from 0; `arms`; `label`; `seed`; `alone`: blocks made apart |
 | `looks` | only with `launches.precision`: one entry per look at the intervals: `blocks`, `confidence`, `widths`, `enough`, `sentence` |
 | `looks_ended` | why no further blocks were made: precision, at_most, budget or failed |
+| `simulated` | only if `assay simulate` computed it: `what`, and every number of the cluster; its verdict is INVALID |
 | `foreign` | only if imported: `tool`, `file`, `sha256`, `clock`, `times`, `meanings`, `unsaid`, `missing`, `reported` ... (docs/how-to/import.md) |
 | `schedules` | serving: per launch, `sha256` of everything that was to be sent and `requests`, how many |
 | `sentinel` | `rounds` of the sentinel's fixed work: the same in all launches of the record |
