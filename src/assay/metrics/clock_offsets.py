@@ -18,17 +18,22 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from assay.metrics.estimate import Absent
 from assay.metrics.measured import Measured
 from assay.stats.clocks import LEAST_PINGS, Drift, Offset, Ping, linear_drift, too_short
 from assay.units import NS_PER_S
 
+Array = NDArray[np.float64]
 Way = Literal["same", "pings", "collectives", "none"]
 # nobody is done with them before everybody has begun
 JOINT: Final = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "barrier")
 NOUNS: Final = {"pings": "looks at rank 0's clock", "collectives": "collectives with rank 0's host"}
+MOVED: Final = ("events", "steps", "collectives")  # tables with times of workers
+GRID: Final = 257
 CALL: Final = ["incarnation", "group", "call"]
 STRETCHES, LOOKS = 10, 50  # of a launch, and collectives of each that are looked at: the shortest ones bound best
 
@@ -67,6 +72,17 @@ class HostClock:
         at, beyond = self.line.at(nearest), ns - nearest
         return Offset(offset=ns + at.offset + self.slope * beyond, bound=at.bound + self.slope_bound * abs(beyond))
 
+    def shifts(self, ns: Array) -> tuple[Array, float]:
+        """Common minus own at many times at once, and the largest bound of them: between points so dense that a line joins them."""
+        if self.line is None or len(ns) == 0:
+            return np.full(len(ns), self.offset), self.bound
+        grid = np.linspace(self.line.begin, self.line.end, GRID)
+        there = [self.line.at(time) for time in grid]
+        inside = np.clip(ns, self.line.begin, self.line.end)
+        shift = np.interp(inside, grid, [one.offset for one in there]) + self.slope * (ns - inside)
+        ends = (self.common(int(ns.min())).bound, self.common(int(ns.max())).bound)
+        return shift, max(*ends, *(one.bound for one in there))
+
 
 def clock_offsets(measured: Measured) -> Mapping[tuple[int, str], HostClock]:
     """(launch, host) -> its clock, of every host on which a worker began."""
@@ -98,18 +114,19 @@ def between(first: HostClock, first_ns: int, second: HostClock, second_ns: int) 
 
 @dataclass(frozen=True, kw_only=True)
 class Aligned:
-    """The events and steps of a launch with all their times on one clock, and by how much two of them can be wrong against each other."""
+    """The events, steps and collectives of a launch with all their times on one clock, and by how much two of them can be wrong against each other."""
 
     events: pl.DataFrame = field(repr=False)
     steps: pl.DataFrame = field(repr=False)
+    collectives: pl.DataFrame = field(repr=False)
     bound_ns: float = 0.0
     trouble: str = ""  # why times of its hosts cannot be compared; empty: they can
 
 
 def aligned(measured: Measured, launch: int) -> Aligned:
     """Times of workers and of the coordinator on one clock. Where all ran on one host, or on one kernel, they are as they were."""
-    events, steps = (measured.table(name).filter(pl.col("launch") == launch) for name in ("events", "steps"))
-    whole = Aligned(events=events, steps=steps)
+    events, steps, calls = (measured.table(name).filter(pl.col("launch") == launch) for name in MOVED)
+    whole = Aligned(events=events, steps=steps, collectives=calls)
     if events["host"].n_unique() <= 1:
         return whole
     placed = hosts_of(measured).filter(pl.col("launch") == launch)
@@ -121,19 +138,21 @@ def aligned(measured: Measured, launch: int) -> Aligned:
         return whole
     unknown = [clock for clock in clocks.values() if not clock.known]
     if unknown:
-        return Aligned(events=events, steps=steps, trouble=f"the clock of {unknown[0].host}: {unknown[0].trouble}")
-    stepped = steps.join(placed.select("rank", "incarnation", "host"), on=["rank", "incarnation"], how="left")
-    if stepped["host"].null_count():
-        return Aligned(events=events, steps=steps, trouble="a worker did not say on which host it began")
+        return replace(whole, trouble=f"the clock of {unknown[0].host}: {unknown[0].trouble}")
+    where = placed.select("rank", "incarnation", "host")
+    stepped, called = (rows.join(where, on=["rank", "incarnation"], how="left") for rows in (steps, calls))
+    if stepped["host"].null_count() or called["host"].null_count():
+        return replace(whole, trouble="a worker did not say on which host it began")
     bounds: list[float] = [0.0]
     moved_events = _with_starts(_moved(events, clocks, ("ns",), bounds), events)
     moved_steps = _moved(stepped, clocks, ("begin_ns", "end_ns"), bounds).select(steps.columns)
-    return Aligned(events=moved_events, steps=moved_steps, bound_ns=2.0 * max(bounds))
+    moved_calls = _moved(called, clocks, ("begin_ns", "end_ns"), bounds).select(calls.columns)
+    return Aligned(events=moved_events, steps=moved_steps, collectives=moved_calls, bound_ns=2.0 * max(bounds))
 
 
 @dataclass(frozen=True, kw_only=True)
 class OneClock:
-    """A record whose steps and events are on one clock in every launch where that can be."""
+    """A record whose steps, events and collectives are on one clock in every launch where that can be."""
 
     measured: Measured = field(repr=False)
     troubles: Mapping[int, str]  # launch -> why its hosts' times cannot be compared; they are as they were
@@ -145,8 +164,7 @@ def on_one_clock(measured: Measured) -> OneClock:
 
 
 def _on_one_clock(measured: Measured) -> OneClock:
-    events, steps = measured.table("events"), measured.table("steps")
-    hosts = events.group_by("launch").agg(pl.col("host").n_unique().alias("hosts"))
+    hosts = measured.table("events").group_by("launch").agg(pl.col("host").n_unique().alias("hosts"))
     several = sorted(hosts.filter(pl.col("hosts") > 1)["launch"].to_list())
     found = {launch: aligned(measured, launch) for launch in several}
     moved = {launch: one for launch, one in found.items() if one.bound_ns > 0.0}
@@ -154,11 +172,11 @@ def _on_one_clock(measured: Measured) -> OneClock:
     if not moved:
         return OneClock(measured=measured, troubles=troubles)
     rest = ~pl.col("launch").is_in(list(moved))
-    tables = {
-        **measured.tables,
-        "events": pl.concat([events.filter(rest), *(one.events for one in moved.values())]),
-        "steps": pl.concat([steps.filter(rest), *(one.steps for one in moved.values())]),
-    }
+    own = {
+        "events": [one.events for one in moved.values()], "steps": [one.steps for one in moved.values()],
+        "collectives": [one.collectives for one in moved.values()],
+    }  # fmt: skip
+    tables = {**measured.tables, **{name: pl.concat([measured.table(name).filter(rest), *own[name]]) for name in MOVED}}
     return OneClock(measured=replace(measured, tables=tables), troubles=troubles)
 
 
@@ -177,14 +195,23 @@ def _moved(
     rows: pl.DataFrame, clocks: Mapping[str, HostClock], columns: tuple[str, ...], bounds: list[float]
 ) -> pl.DataFrame:
     """The rows with these columns on the common clock; their bounds are added to `bounds`."""
-    moved: dict[str, list[int | None]] = {}
-    for column in columns:
-        found = [
-            None if ns is None or host not in clocks else clocks[host].common(ns) for host, ns in rows.select("host", column).iter_rows()
-        ]  # fmt: skip
-        bounds.extend(one.bound for one in found if one is not None)
-        moved[column] = [None if one is None else round(one.offset) for one in found]
-    return rows.with_columns(pl.Series(name, values, dtype=pl.Int64) for name, values in moved.items())
+    moved = []
+    for own in rows.with_row_index("_place").partition_by("host"):
+        clock, changed = clocks[str(own["host"][0])], []
+        for column in columns:
+            shift, bound = clock.shifts(own[column].drop_nulls().to_numpy().astype(np.float64))
+            bounds.append(bound)
+            known = own.select("_place", column).drop_nulls()
+            told = known.select("_place", (pl.col(column) + pl.Series(shift.round().astype(np.int64))).alias(column))
+            changed.append(told)
+        for told in changed:
+            own = own.drop(told.columns[-1]).join(told, on="_place", how="left")
+        moved.append(own)
+    return (
+        pl.concat([one.select("_place", *rows.columns) for one in moved]).sort("_place").drop("_place")
+        if moved
+        else rows
+    )
 
 
 def _with_starts(moved: pl.DataFrame, events: pl.DataFrame) -> pl.DataFrame:

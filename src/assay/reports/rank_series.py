@@ -11,6 +11,7 @@ from typing import Final
 
 import polars as pl
 
+from assay.metrics.clock_offsets import on_one_clock
 from assay.metrics.measured import Measured, effective_steps
 from assay.units import NS_PER_S
 
@@ -99,8 +100,11 @@ def timeline(measured: Measured, ranks: tuple[RankPhases, ...]) -> StepTimeline 
     """The steady step of the shown ranks whose length is the median's, in the launch that has most collectives; None without any."""
     if not ranks or measured.table("collectives").height == 0:
         return None
+    clock = on_one_clock(measured)  # ranks of several hosts stand in one picture
     configuration, shown = ranks[0].configuration, [one.rank for one in ranks]
-    steady = measured.steady_steps.filter(pl.col("configuration") == configuration)
+    apart = pl.col("launch").is_in(list(clock.troubles))
+    steady = measured.steady_steps.filter((pl.col("configuration") == configuration) & ~apart)
+    measured = clock.measured
     calls = measured.table("collectives").filter(
         pl.col("rank").is_in(shown) & pl.col("end_ns").is_not_null() & pl.col("step").is_not_null()
     )
