@@ -85,7 +85,11 @@ class HostClock:
 
 
 def clock_offsets(measured: Measured) -> Mapping[tuple[int, str], HostClock]:
-    """(launch, host) -> its clock, of every host on which a worker began."""
+    """(launch, host) -> its clock, of every host on which a worker began. Made once."""
+    return measured.once("clock offsets", _clock_offsets)
+
+
+def _clock_offsets(measured: Measured) -> Mapping[tuple[int, str], HostClock]:
     begun = hosts_of(measured).sort("launch").partition_by("launch", maintain_order=True)
     return {(clock.launch, clock.host): clock for own in begun for clock in _of_launch(measured, own)}
 
