@@ -119,9 +119,9 @@ VERB = Verb(
     summary="profile a few training steps: traces kept in the record, and what they say",
     description="""Run a training script once with a profiler over a few of its steps, keep the traces in a record and say what they show.
 
-    assay profile -- train.py                                5 steps are waited, 2 warm up, 3 are kept
+    assay profile -- train.py                     5 steps are waited, 2 warm up, 3 are kept
     assay profile --workers 2 --wait 20 -- train.py --lr 0.1
-    assay profile --tool nsys -- train.py                    by NVIDIA Nsight Systems, where it is installed
+    assay profile --tool nsys -- train.py         by NVIDIA Nsight Systems, if installed
 
 The script needs no change. The profiled launch is never timed: its steps are slower. In an experiment's file the section [profile] adds
 such launches to the timed ones, and `assay report` shows what they say.

@@ -18,6 +18,7 @@ PARTS: Final = (
     ("copy_ns", "copies"),
     ("idle_ns", "idle"),
 )
+ENGINE: Final = "autograd::engine::evaluate_function: "  # before the name of every node of a backward pass
 WIDEST: Final = 60  # characters of a kernel's name
 
 
@@ -104,7 +105,8 @@ def _rows(title: str, rows: list[Mapping[str, Any]], most: int) -> Iterator[str]
         return
     yield f"  {title}:"
     for row in rows[:most]:
-        name = row["name"] if len(row["name"]) <= WIDEST else f"{row['name'][: WIDEST - 1]}…"
+        name = row["name"].removeprefix(ENGINE)
+        name = name if len(name) <= WIDEST else f"{name[: WIDEST - 1]}…"
         yield f"    {_time(row['ns']):>10}  {row['calls']:>6} ×  {name}"
 
 

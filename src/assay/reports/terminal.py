@@ -81,7 +81,7 @@ def _sections(view: View, width: int) -> list[RenderableType]:
     if view.profiles:
         parts += [
             title("Profile"),
-            *(Text(line) for one in view.profiles for line in profiled.launch_lines(one, most=PROFILE_ROWS)),
+            *(_indented(line) for one in view.profiles for line in profiled.launch_lines(one, most=PROFILE_ROWS)),
         ]
     parts += [title("Findings"), _findings(view)]
     parts += [title("Recommendation"), _recommendations(view)]
@@ -110,6 +110,12 @@ def _of_collectives(view: View, width: int) -> list[RenderableType]:
     if view.foreign:
         parts += [title("Imported"), _pairs(view.foreign)]
     return [*parts, title("Findings"), _findings(view), Text(), *_footer(view)]
+
+
+def _indented(line: str) -> RenderableType:
+    """A line whose continuation keeps its indentation in a narrow window."""
+    text = line.lstrip()
+    return Padding(Text(text), (0, 0, 0, len(line) - len(text)))
 
 
 def title(text: str, style: str = "bold") -> RenderableType:
