@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 import select
 import shutil
 import struct
@@ -75,6 +76,7 @@ def two_hosts(
         delay_s: joins them by a second, delayed link, each way.
         tag: part of their names, where one test has several pairs.
     """
+    _sweep()
     names = [f"assay-{os.getpid()}{tag}{end}" for end in "ab"]
     hosts = Host(names[0], "10.231.7.1", "10.231.8.1"), Host(names[1], "10.231.7.2", "10.231.8.2")
     with ExitStack() as stack:
@@ -89,6 +91,14 @@ def two_hosts(
         if delay_s is not None:
             stack.enter_context(_delayed(hosts, delay_s))
         yield hosts
+
+
+def _sweep() -> None:
+    """Remove what a test that was killed has left behind."""
+    for path in Path("/run/netns").glob("assay-[0-9]*"):
+        found = re.match(r"assay-(\d+)", path.name)
+        if found is not None and not Path(f"/proc/{found[1]}").exists():
+            subprocess.run(["ip", "netns", "del", path.name], capture_output=True, check=False)
 
 
 def _up(host: Host, mbit: float | None) -> None:

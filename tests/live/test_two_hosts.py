@@ -50,6 +50,8 @@ def rounds(tmp_path_factory: pytest.TempPathFactory) -> tuple[Measured, Measured
     """The rounds over the shaped link, and those over the delayed one."""
     if reason := why_not():
         pytest.skip(reason)
+    if not Path("/dev/net/tun").exists():
+        pytest.skip("no /dev/net/tun, so no delayed link")
     folder = tmp_path_factory.mktemp("rounds")
     with two_hosts(mbit=THERE, back_mbit=BACK, delay_s=DELAY_S) as hosts:
         port = free_port(hosts[0].prefix)
@@ -121,7 +123,7 @@ def test_the_latency_holds_the_delay_of_the_link(rounds: tuple[Measured, Measure
     assert isinstance(slow, Estimate)
     assert isinstance(quick, Estimate)
     assert DELAY_S <= slow.value < 2 * DELAY_S
-    assert quick.value < slow.value
+    assert slow.low <= DELAY_S + quick.value <= slow.high
 
 
 @pytest.mark.torch

@@ -202,6 +202,18 @@ def _hosts(places: Mapping[int, Mapping[str, object]], ranks: int) -> tuple[str,
     )
 
 
+def farthest(measured: Measured, of_pairs: pl.Expr, *, unit: str, name: str, aggregate: str) -> dict[str, Value]:
+    """A launch's value is one number of all its pairs; where pairs were not asked for, nothing is applicable."""
+    values = per_pair(measured)
+    if values.height == 0:
+        absent = Absent(reason="not_applicable", detail=NO_PAIRS)
+        return dict.fromkeys(measured.configurations, absent)
+    each = values.group_by("launch").agg(of_pairs.alias("value"), pl.col("exchanges").sum())
+    return per_launch.from_frame(
+        measured, each, unit=unit, name=name, aggregate=aggregate, missing="no pair has a value", trials="exchanges"
+    )
+
+
 # ---- the classes -------------------------------------------------------------------------------------------------
 
 
