@@ -132,3 +132,17 @@ def test_a_parameter_without_a_gradient_has_neither_norm_nor_sums() -> None:
     model.weight.grad = torch.tensor([[3.0, 4.0]])
     assert list(rows(of_model(model), None)) == [("weight", 2, "float32", 5.0, [3.0, 4.0])]
     assert next(rows(of_model(model), "bfloat16"))[2] == "bfloat16"
+
+
+def test_a_model_of_which_this_rank_has_a_part_has_no_gradients_to_compare() -> None:
+    import torch
+
+    from assay.instruments.gradients import of_model
+
+    class FullyShardedDataParallel(torch.nn.Module):
+        def __init__(self, module: torch.nn.Module) -> None:
+            super().__init__()
+            self.module = module
+
+    assert list(of_model(FullyShardedDataParallel(torch.nn.Linear(2, 1)))) == []
+    assert len(list(of_model(torch.nn.Linear(2, 1)))) == 2

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from assay.metrics.estimate import Absent, Estimate, Value
+from assay.metrics.first_gradients import firsts
 from assay.metrics.gradient_error import METRIC
 from assay.spec.experiment import Scaling
 from tests.handmade import Handmade
@@ -64,7 +65,9 @@ def test_what_is_not_comparable_says_why() -> None:
     assert "not hashed" in reason({}, {"start": ""})
     assert "other samples" in reason({"ids": range(8)}, {"ids": range(1, 9)})
     assert "of another step" in reason({}, {"step": 1})
-    assert "another number of items" in reason({"ids": None}, {"ids": None, "items": 16.0})
+    assert "another number of items" in reason(
+        {"ids": None}, {"ids": None, "items": 16.0}, scaling=Scaling(mode="strong")
+    )
     assert "call probe.samples" in reason({"ids": None}, {"ids": None}, scaling=Scaling(mode="weak"))
 
 
@@ -95,3 +98,14 @@ def test_a_later_incarnation_is_no_first_step() -> None:
     found = value(made)
     assert isinstance(found, Estimate)
     assert found.value == 0.0
+
+
+def test_ranks_with_other_parameters_are_no_replicas() -> None:
+    """The stages of a pipeline: nothing is apart, and nothing is compared."""
+    made = Handmade(levels=(1, 2), blocks=1)
+    add(made, [RIGHT])
+    add(made, [{"w": [3.0, 4.0]}, {"b": [0.5]}])
+    assert [first.apart() for first in firsts(made.measured())] == [(), ()]
+    found = value(made)
+    assert isinstance(found, Absent)
+    assert "of other parameters" in found.detail

@@ -87,6 +87,12 @@ def test_a_fault_gets_its_name(fault: str, workers: int, dtype: str) -> None:
     assert diagnosis.severity == ("warning" if fault == "same dropout" else "fail")
 
 
+@pytest.mark.parametrize("fault", sorted(FAULTS))
+def test_a_fault_of_a_thousand_samples_gets_its_name(fault: str) -> None:
+    trainer, name = FAULTS[fault]
+    assert named(trained(trainer, 4, samples=1001), 4).fault == name
+
+
 @pytest.mark.parametrize("workers", [2, 3, 4])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("called", ["1 / workers", "workers", "1 / accumulated batches", "accumulated batches"])

@@ -140,6 +140,12 @@ def _feed(digest: Any, tensor: Any) -> None:
         digest.update((ctypes.c_char * size).from_address(plain.data_ptr()))
 
 
+def is_sharded(model: Any) -> bool:
+    """Whether every rank has its own part of the model."""
+    plain = unwrap(model)
+    return _is_sharded(plain, list(plain.named_parameters()))
+
+
 def _is_sharded(model: Any, parameters: list[tuple[str, Any]]) -> bool:
     if any(hasattr(parameter, "to_local") for _, parameter in parameters):
         return True

@@ -61,9 +61,11 @@ def norm(gradient: Any) -> float:
 
 
 def of_model(model: Any) -> Iterator[tuple[str, Any]]:
-    """(name, gradient or None) of every parameter that is trained and whole on this rank."""
+    """(name, gradient or None) of every parameter that is trained; none of a model of which this rank has a part."""
+    if _model.is_sharded(model):
+        return
     for name, parameter in _model.unwrap(model).named_parameters():
-        if parameter.requires_grad and not hasattr(parameter, "to_local"):
+        if parameter.requires_grad:
             yield name, parameter.grad
 
 

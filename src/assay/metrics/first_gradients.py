@@ -51,9 +51,12 @@ class First:
         return self.of_rank[min(self.of_rank)]
 
     def apart(self) -> tuple[str, ...]:
-        """The parameters whose gradients are not the same on all ranks, bit for bit."""
-        names = sorted({name for gradients in self.of_rank.values() for name in gradients})
-        return tuple(name for name in names if not _all_equal([own.get(name) for own in self.of_rank.values()]))
+        """The parameters whose gradients are not the same on all ranks, bit for bit; none where ranks have other parameters
+        (each its stage of a pipeline) and so are no replicas."""
+        ranks = list(self.of_rank.values())
+        if any(one.keys() != ranks[0].keys() for one in ranks):
+            return ()
+        return tuple(name for name in sorted(ranks[0]) if not _all_equal([own[name] for own in ranks]))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,10 +81,7 @@ def firsts(measured: Measured) -> tuple[First, ...]:
 
 def compared(measured: Measured) -> tuple[Compared, ...]:
     """Every launch of several workers, with its difference or the reason why there is none."""
-    if "first_gradients" not in measured.kept:
-        measured.kept["first_gradients"] = _every(measured)
-    found: tuple[Compared, ...] = measured.kept["first_gradients"]
-    return found
+    return measured.once("first_gradients", _every)
 
 
 def _every(measured: Measured) -> tuple[Compared, ...]:
@@ -136,14 +136,12 @@ def coarsest(precisions: list[str]) -> str:
     return max(named, key=lambda one: tolerance(one).error, default="float32")
 
 
-def _all_equal(gradients: list[Gradient | None]) -> bool:
+def _all_equal(gradients: list[Gradient]) -> bool:
     head, *rest = gradients
     return all(_equal(head, other) for other in rest)
 
 
-def _equal(a: Gradient | None, b: Gradient | None) -> bool:
-    if a is None or b is None:
-        return a is b
+def _equal(a: Gradient, b: Gradient) -> bool:
     return (a.norm is None) == (b.norm is None) and np.array_equal(a.sums, b.sums, equal_nan=True)
 
 

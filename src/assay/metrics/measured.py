@@ -42,8 +42,6 @@ class Measured:
     sealed: bool
     tables: Mapping[str, pl.DataFrame] = field(repr=False)
     profiles: tuple[Mapping[str, Any], ...] = field(default=(), repr=False)  # what the traces of profiled launches say
-    # What others worked out of this record once, as `cached_property` keeps what is worked out here.
-    kept: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def table(self, name: str) -> pl.DataFrame:
         """A raw table."""

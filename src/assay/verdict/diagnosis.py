@@ -77,11 +77,12 @@ def look(measured: Measured) -> Evidence:
 
 def diagnose(measured: Measured) -> Mapping[str, Diagnosis | None]:
     """The first fault of every configuration, or None."""
-    if "diagnosis" not in measured.kept:
-        evidence = look(measured)
-        measured.kept["diagnosis"] = {name: next(_faults(evidence, name), None) for name in measured.configurations}
-    found: Mapping[str, Diagnosis | None] = measured.kept["diagnosis"]
-    return found
+    return measured.once("diagnosis", _diagnosed)
+
+
+def _diagnosed(measured: Measured) -> Mapping[str, Diagnosis | None]:
+    evidence = look(measured)
+    return {name: next(_faults(evidence, name), None) for name in measured.configurations}
 
 
 def _faults(evidence: Evidence, name: str) -> Iterator[Diagnosis]:
