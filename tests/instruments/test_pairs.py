@@ -106,10 +106,10 @@ def test_five_ranks_finish_though_every_send_waits_for_its_receiver(together: bo
     for rank, sink in enumerate(sinks):
         rows = [dict(zip(COLLECTIVES.column_names, row, strict=True)) for row in sink.of("collectives")]
         assert {row["group"] for row in rows} == {f"pair {rank}-{other}" for other in range(5) if other != rank}
-        assert len(rows) == 4 * 3 * 3
-        assert [row["bytes"] for row in rows[:9]] == [8] * 3 + [512] * 3 + [1024] * 3
+        assert len(rows) == 4 * (11 + 3 + 3)  # one to warm up; two that count, and ten of the smallest
+        assert [row["bytes"] for row in rows[:17]] == [8] * 11 + [512] * 3 + [1024] * 3
         assert [row["phase"] for row in rows[:3]] == ["warm_up", "timed", "timed"]
-        assert [row["call"] for row in rows[:9]] == list(range(9))
+        assert [row["call"] for row in rows[:17]] == list(range(17))
         assert all(row["end_ns"] >= row["begin_ns"] and row["wrong"] == 0 and row["rank"] == rank for row in rows)
 
 
@@ -121,7 +121,7 @@ def test_a_byte_that_arrives_otherwise_is_counted_by_its_receiver_and_noted_by_i
 
     sinks = exchanged(2, PLAN, spoil)
     wrong = [[row[COLLECTIVES.column_names.index("wrong")] for row in sink.of("collectives")] for sink in sinks]
-    assert wrong == [[0] * 6 + [1] * 3, [0] * 9]
+    assert wrong == [[0] * 14 + [1] * 3, [0] * 17]
 
 
 @pytest.mark.torch
