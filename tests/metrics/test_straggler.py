@@ -140,6 +140,29 @@ def test_own_times_are_the_phases_without_asking_and_waiting() -> None:
     assert float(own.whole[0, 0]) == pytest.approx(0.098 - 0.019)  # asking is work of its own
 
 
+def test_where_a_gpu_waits_the_threads_own_waits_are_not_used() -> None:
+    """Waiting is null then: DDP's logging, which a GPU fills as well, is next."""
+    made = record(Training(ranks=2, seed=3, late={(1, "backward"): 50.0}))
+    made.rows["waits"] = [(*row[:6], None) for row in made.rows["waits"]]
+    (own,) = own_times(made.measured())
+    assert own.method == "ddp_logging"
+    assert named(own) == [(1, "backward")]
+
+
+def test_steps_done_again_after_a_restart_count_as_they_were_at_last() -> None:
+    """Rank 1 is late in the first incarnation only, whose steps from 5 on were lost."""
+    made = record(Training(ranks=2, seed=3))
+    again = record(Training(ranks=2, seed=4, late={(1, "data"): 50.0}))
+    for table in ("steps", "waits"):
+        lost = [row for row in again.rows[table] if row[3] >= 5]
+        fresh = [(*row[:2], 1, *row[3:]) for row in made.rows[table] if row[3] >= 5]
+        made.rows[table] = [row for row in made.rows[table] if row[3] < 5] + lost + fresh
+    made.rows["collectives"], made.rows["communication"] = [], []
+    (own,) = own_times(made.measured())
+    assert own.method == "thread"
+    assert named(own) == []
+
+
 def test_a_phase_that_was_not_seen_is_not_compared() -> None:
     made = record(Training(ranks=2))
     made.rows["steps"] = [(*row[:6], None, *row[7:]) for row in made.rows["steps"]]
