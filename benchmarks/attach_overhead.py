@@ -1,7 +1,8 @@
 """What does it cost a training step to be seen by assay's hooks?
 
 The same loop, of a fixed number of steps, with the hooks in torch and without, in turn within one process and whichever first in turn;
-medians of the rounds, paired.  By the processors' time, which other programs on the machine disturb less, and by the clock on the wall.
+medians of the rounds, paired; of each round the lower quartile of its steps, after the first ones, in which a model is found and hashed.
+By the processors' time, which other programs on the machine disturb less, and by the clock on the wall.
 Three models: a small one whose step takes a tenth of a millisecond or two, one of two hundred modules, and one whose step takes tens of
 milliseconds.  Promise: at most 1 % or 100 microseconds a step.  Beside it what the hooks say themselves, as a record holds it.
 
@@ -18,12 +19,13 @@ import sys
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
+from itertools import pairwise
 from statistics import median
 from typing import Any
 
 MOST_US = 100.0
 MOST_SHARE = 0.01
-WARM = 60  # steps before the clocks are read: a model is found and hashed in the first ones
+WARM = 40  # steps at the beginning that are left out
 
 
 def models(torch: Any) -> dict[str, tuple[Any, int, int]]:
@@ -38,26 +40,30 @@ def models(torch: Any) -> dict[str, tuple[Any, int, int]]:
     }
 
 
-def loop(torch: Any, model: Any, batch: int, steps: int, warm: Callable[[], None]) -> tuple[float, float]:
+def loop(torch: Any, model: Any, batch: int, steps: int) -> tuple[float, float]:
     """Seconds of a step, of the processors and of the wall, in a loop as scripts have it."""
     features = next(model.parameters()).shape[1]
     data = torch.utils.data.TensorDataset(torch.randn(batch * (WARM + steps), features))
     loader = torch.utils.data.DataLoader(data, batch_size=batch)
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
-    used = begin = 0.0
-    for number, (x,) in enumerate(loader):
-        if number == WARM:
-            warm()
-            used, begin = time.process_time(), time.perf_counter()
+    used, walls = [], []
+    for (x,) in loader:
+        used.append(time.process_time())
+        walls.append(time.perf_counter())
         optimizer.zero_grad()
         model(x).square().mean().backward()
         optimizer.step()
-    return (time.process_time() - used) / steps, (time.perf_counter() - begin) / steps
+    return low(used), low(walls)
 
 
-def attached(torch: Any, measured: Callable[[Callable[[], None]], tuple[float, float]], steps: int) -> tuple[float, float, float, float]:
-    """The same with the hooks, whose rows go to memory; what of it was hashing the model, which is no part of any step; and what the
-    hooks say that they took."""
+def low(times: list[float]) -> float:
+    """The lower quartile of the steps after the first ones: what else runs on the machine only makes steps longer."""
+    lengths = sorted(after - before for before, after in pairwise(times[WARM:]))
+    return lengths[len(lengths) // 4]
+
+
+def attached(torch: Any, measured: Callable[[], tuple[float, float]], steps: int) -> tuple[float, float, float]:
+    """The same with the hooks, whose rows go to memory; and what the hooks say that they took."""
     from assay.instruments import _hooks
     from assay.instruments._attached import Attached
     from assay.instruments._recorder import Recorder
@@ -66,21 +72,18 @@ def attached(torch: Any, measured: Callable[[Callable[[], None]], tuple[float, f
     undo: list[Any] = []
     sink = MemorySink()
     recorder = Recorder(Identity(launch=0, rank=0, workers=1, incarnation=0, seed=0, host="here"), sink)
-    steps_of = Attached(torch, recorder)
-    _hooks.install(torch, steps_of, undo)
-    hashes: list[int] = []
+    hooked = Attached(torch, recorder)
+    _hooks.install(torch, hooked, undo)
     try:
-        used, seconds = measured(lambda: hashes.append(recorder._hash_ns))
-        hashes.append(recorder._hash_ns)
-        steps_of.close()
+        used, wall = measured()
+        hooked.close()
     finally:
         while undo:
             undo.pop()()
-    hashed = (hashes[1] - hashes[0]) / 1e9 / steps
     assert len(sink.of("steps")) == WARM + steps
     own = next(float(row[5]) for row in sink.of("telemetry") if row[4] == "cost_per_step")
     recorder.close()
-    return used - hashed, seconds - hashed, hashed, own / 1e9
+    return used, wall, own / 1e9
 
 
 def main() -> int:
@@ -94,10 +97,8 @@ def main() -> int:
     results = []
     for name, (model, batch, steps) in models(torch).items():
 
-        def bare(
-            warm: Callable[[], None] = lambda: None, model: Any = model, batch: int = batch, steps: int = steps
-        ) -> tuple[float, float]:
-            return loop(torch, model, batch, steps, warm)
+        def bare(model: Any = model, batch: int = batch, steps: int = steps) -> tuple[float, float]:
+            return loop(torch, model, batch, steps)
 
         bare()
         pairs = []
@@ -111,8 +112,7 @@ def main() -> int:
         results.append({
             "model": name, "modules": sum(1 for _ in model.modules()), "step_us": round(step * 1e6, 1),
             "added_us": round(more * 1e6, 1), "added_percent": round(100 * more / step, 2), "kept": kept,
-            "added_wall_us": round(wall * 1e6, 1), "said_us": round(median(seen[3] for _, seen in pairs) * 1e6, 1),
-            "hashing_us": round(median(seen[2] for _, seen in pairs) * 1e6, 1),
+            "added_wall_us": round(wall * 1e6, 1), "said_us": round(median(seen[2] for _, seen in pairs) * 1e6, 1),
         })  # fmt: skip
     whole = {
         "benchmark": "attach_overhead", "utc": datetime.now(UTC).isoformat(timespec="seconds"), "python": platform.python_version(),
