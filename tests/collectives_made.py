@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from assay.metrics import bandwidth
+from assay.metrics.collective_calls import asked_cells
+from assay.metrics.estimate import Estimate, Value
 from assay.metrics.measured import Measured
 from assay.record.tables import TABLES
 from assay.spec.collectives import Cell, Collectives, cells
@@ -73,13 +75,17 @@ class Made:
             for op, why in self.unsupported.items():
                 detail = json.dumps({"op": op, "place": "out", "backend": self.backend, "why": why})
                 rows["events"].append((launch, begin, None, "host", 0, 0, "not_supported", None, None, detail))
-            self._launch(rows["collectives"], launch, list(cells(experiment.collectives, planned.workers)), begin, numbers)
+            self._launch(
+                rows["collectives"], launch, list(cells(experiment.collectives, planned.workers)), begin, numbers
+            )
         return Measured(
             experiment=experiment, manifest={"environment": {"before": {}, "after": {}}, "reason": ""}, state="complete", sealed=True,
             tables={name: frame(name, own) for name, own in rows.items()},
         )  # fmt: skip
 
-    def _launch(self, rows: list[tuple[Any, ...]], launch: int, asked: list[Cell], now: int, numbers: random.Random) -> None:
+    def _launch(
+        self, rows: list[tuple[Any, ...]], launch: int, asked: list[Cell], now: int, numbers: random.Random
+    ) -> None:
         luck, call = numbers.gauss(0.0, self.luck), 0
         for cell in asked:
             if cell.op in self.unsupported:
@@ -94,13 +100,53 @@ class Made:
                 call += CALLS + 2
                 now += round(each * CALLS * S) + 1000
 
-    def _loop(self, rows: list[tuple[Any, ...]], launch: int, cell: Cell, rank: int, call: int, now: int, each: float, phase: str) -> None:
+    def _loop(
+        self,
+        rows: list[tuple[Any, ...]],
+        launch: int,
+        cell: Cell,
+        rank: int,
+        call: int,
+        now: int,
+        each: float,
+        phase: str,
+    ) -> None:
         who, place = (launch, rank, 0, "world"), int(cell.place == "in")
         barrier = (None, "barrier", cell.workers, 0, "float32", phase, None)
         rows.append((*who, call, *barrier, now - 500, now, None, None, None, "host"))
         for number in range(CALLS):
             times = (now + round(number * each * S), now + round((number + 1) * each * S))
             wrong, fault = self.wrong(cell, launch, rank, number) if phase == "timed" else (0, None)
-            rows.append((*who, call + 1 + number, None, cell.op, cell.workers, cell.nbytes, "float32", phase, place, *times, None, wrong, fault, "host"))
+            rows.append(
+                (
+                    *who,
+                    call + 1 + number,
+                    None,
+                    cell.op,
+                    cell.workers,
+                    cell.nbytes,
+                    "float32",
+                    phase,
+                    place,
+                    *times,
+                    None,
+                    wrong,
+                    fault,
+                    "host",
+                )
+            )
         end = now + round(CALLS * each * S)
         rows.append((*who, call + CALLS + 1, *barrier, end, end + 500, None, None, None, "host"))
+
+
+def known(value: Value) -> Estimate:
+    """The estimate, which must be one."""
+    assert isinstance(value, Estimate), value
+    return value
+
+
+def one(measured: Measured, **asked: object) -> Cell:
+    """The first cell that is so."""
+    return next(
+        cell for cell in asked_cells(measured) if all(getattr(cell, name) == value for name, value in asked.items())
+    )

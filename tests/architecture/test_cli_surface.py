@@ -13,6 +13,11 @@ SURFACE = {
         "RECORD --against --history --root --varying --force --primary --at --margin --day-to-day --all --accept --confirm "
         "--baseline-folder --folder --blocks --show --output --json --junit --markdown --push --quiet"
     ),
+    "comm": (
+        "--workers --ops --sizes --factor --dtype --backend --placement --warm-up --seconds --calls --memory --root-rank --launches "
+        "--seed --confidence --threads --pin --launcher --nodes --node-rank --rendezvous-endpoint --rendezvous-id --timeout --name "
+        "--matrix --interface --net --root --dry-run --toml --quiet --json"
+    ),
     "compare": "RECORDS --varying --force --primary --at --json --markdown --html --output --root",
     "doctor": "SUBJECT --seconds --show --quiet --json",
     "import": "FILE --tool --name --root --json",

@@ -7,22 +7,14 @@ from dataclasses import replace
 
 import pytest
 
-from assay.metrics.measured import Measured
 from assay.reports import html, markdown, terminal
 from assay.reports import json as json_report
 from assay.reports.view import build
-from assay.spec.collectives import Cell
-from assay.verdict.audits.collective_data import AUDIT, explained
 from assay.verdict.compare import compare
 from assay.verdict.compared import Side
 from assay.verdict.judge import judge
-from assay.verdict.types import Finding
 from tests.builders import frame
 from tests.collectives_made import Made
-
-
-def findings(measured: Measured) -> dict[str, Finding]:
-    return {finding.rule: finding for finding in AUDIT.examine(measured, {})}
 
 
 def test_right_data_on_enough_launches_pass() -> None:
@@ -40,54 +32,24 @@ def test_too_few_launches_decide_nothing() -> None:
     assert judge(Made(blocks=2, sizes=("1K:1M",)).measured()).verdict.status == "INCONCLUSIVE"
 
 
-def test_wrong_data_fail_the_record_and_are_named() -> None:
-    def wrong(cell: Cell, launch: int, rank: int, call: int) -> tuple[int, str | None]:
-        return (300, "rank_missing: rank 2") if cell.size == 2**14 and launch == 3 and call == 2 else (0, None)
-
-    measured = Made(levels=(4,), sizes=("1K:1M",), wrong=wrong).measured()
-    found = findings(measured)["collective_data_wrong"]
-    assert found.severity == "fail"
-    for part in ("all_reduce in place of 16384 bytes of float32 on 4 ranks", "launch 3", "ranks 0, 1, 2, 3", "rank_missing: rank 2", "300 wrong elements"):
-        assert part in found.evidence
-    judgement = judge(measured)
-    assert judgement.verdict.status == "FAIL"
-    assert "rank_missing: rank 2" in judgement.verdict.sentence
-
-
-def test_calls_that_nobody_checked_are_inadmissible() -> None:
-    measured = Made(sizes=("1K:1M",), wrong=lambda *_: (None, None)).measured()
-    assert findings(measured)["collective_data_unchecked"].severity == "invalid"
-    assert judge(measured).verdict.status == "INVALID"
-
-
-def test_only_the_root_of_a_reduction_must_have_been_checked() -> None:
-    measured = Made(ops=("reduce",), levels=(3,), sizes=("1K:1M",), wrong=lambda cell, launch, rank, call: (0 if rank == 0 else None, None)).measured()
-    assert findings(measured) == {}
-
-
-@pytest.mark.parametrize(
-    ("seen", "size", "said"),
-    [
-        ({0: ("stale: the input", 9), 1: ("sum_is_here", 0)}, 2, "wrong_root: the sum is on rank 1"),
-        ({0: ("stale: the input", 9), 1: ("rank_missing: rank 1", 9)}, 2, "rank_missing: rank 1"),
-        ({0: ("stale: the input", 9), 1: ("stale: the input", 9)}, 2, "stale: the input"),
-        ({0: ("stale: the input", 9), 1: ("rank_missing: rank 1", 9), 2: ("rank_missing: rank 1", 9)}, 3, "stale: the input; rank_missing: rank 1"),
-        ({0: ("bit_flip: bit 1 of element 2", 1), 1: ("", 0)}, 2, "bit_flip: bit 1 of element 2"),
-    ],
-)
-def test_what_all_ranks_saw_together_has_one_explanation(seen: dict[int, tuple[str, int]], size: int, said: str) -> None:
-    assert explained(seen, size) == said
-
-
 def test_metrics_and_audits_of_trainings_say_nothing() -> None:
     judgement = judge(Made(sizes=("1K:1M",)).measured())
-    assert {"collective_time", "algbw", "busbw", "alpha", "beta", "crossover_size", "collective_errors"} <= set(judgement.results)
+    assert {"collective_time", "algbw", "busbw", "alpha", "beta", "crossover_size", "collective_errors"} <= set(
+        judgement.results
+    )
     assert not {"step_time", "speedup", "quality", "throughput"} & set(judgement.results)
-    assert not {"quality_not_measured", "ranks_missing", "no_steps"} & {finding.rule for finding in judgement.verdict.findings}
+    assert not {"quality_not_measured", "ranks_missing", "no_steps"} & {
+        finding.rule for finding in judgement.verdict.findings
+    }
 
 
 def test_every_report_has_a_line_for_every_size() -> None:
-    measured = Made(ops=("all_reduce", "all_to_all"), levels=(2, 3), sizes=("1K:1M",), unsupported={"all_to_all": "no support for alltoall"}).measured()
+    measured = Made(
+        ops=("all_reduce", "all_to_all"),
+        levels=(2, 3),
+        sizes=("1K:1M",),
+        unsupported={"all_to_all": "no support for alltoall"},
+    ).measured()
     view = build(measured, judge(measured))
     for text in (terminal.render(view), markdown.render(view), html.render(view)):
         for part in ("256 KiB", "busbw, GB/s", "1/beta, GB/s", "no support for alltoall"):
@@ -113,7 +75,9 @@ def side(label: str, made: Made, engine: dict[str, str] | None = None) -> Side:
 
 
 def test_records_are_compared_size_by_size() -> None:
-    found = compare([side("before", Made(noise=0.01)), side("after", Made(noise=0.01, alpha=25e-6, seed=2))], force=True)
+    found = compare(
+        [side("before", Made(noise=0.01)), side("after", Made(noise=0.01, alpha=25e-6, seed=2))], force=True
+    )
     changes = {(change.metric, change.configuration): change for change in found.changes}
     small = changes["collective_time", "workers=2 op=all_reduce place=in bytes=1024"]
     large = changes["collective_time", "workers=2 op=all_reduce place=in bytes=16777216"]

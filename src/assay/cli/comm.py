@@ -68,9 +68,9 @@ VERB = Verb(
 
     assay comm --workers 2,4 --ops all_reduce,all_gather --sizes 1K:256M
     assay comm --workers 8 --backend nccl --ops all --sizes 8:1G --factor 2
-    assay comm --workers 8 --matrix                   messages between every pair of ranks, and who is near whom
-    assay comm --net node1 node2                      round trip, bandwidth there and back, interfaces' counters
-    assay comm --workers 2 --interface eth0 --nodes 2 --node-rank 0 --rendezvous-endpoint host0:29400
+    assay comm --workers 8 --matrix              every pair of ranks, and who is near whom
+    assay comm --net node1 node2                 round trip, bandwidth, interfaces' counters
+    assay comm --workers 2 --interface eth0 --nodes 2 --rendezvous-endpoint host0:29400
 
 Sizes, algbw and busbw are those of nccl-tests; the time is that of the slowest rank over calls back to back. Latency
 (alpha) and time per byte (beta) of a link are fitted over the sizes, and stand with their intervals over launches.

@@ -10,7 +10,7 @@ from assay import catalog
 from assay.cli.base import Verb
 
 if TYPE_CHECKING:
-    from assay.runners.foreign.importing import Imported
+    from assay.runners.foreign.base import Imported
 
 TOOLS = catalog.names("runners.foreign")
 DESCRIPTION = f"""\
@@ -22,7 +22,7 @@ only where the conditions allow. What the file does not say stays unknown; nothi
     assay import profile_export.jsonl           AIPerf
     assay import benchmarks.json --name before  guidellm
     assay import mlperf_log_detail.txt          MLPerf LoadGen: totals only
-    assay import all_reduce_perf.json           nccl-tests, -J FILE or what it printed; a folder of runs gives launches
+    assay import all_reduce_perf.json           nccl-tests: -J FILE, or what it printed
 
 The tool is told from the file; --tool names it otherwise: {", ".join((*TOOLS, "nccl_tests"))}.
 A folder is read as one: runs with equal settings become launches of one record, others become records of their own.
@@ -61,9 +61,9 @@ def _told(one: Imported) -> list[str]:
     from assay.metrics.format import count
     from assay.printable import one_line
 
-    what = (
-        f"{count(one.requests, one.unit)} ({one.failed:,} {'failed' if one.unit == 'requests' else 'with wrong data'})" if one.has_requests else "totals only, no requests"
-    )
+    bad = "failed" if one.unit == "requests" else "with wrong data"
+    known = f"{count(one.requests, one.unit)} ({one.failed:,} {bad})"
+    what = known if one.has_requests else "totals only, no requests"
     where = ", ".join(one.configurations[:6]) + (" ..." if len(one.configurations) > 6 else "")
     lines = [f"imported from {one.title}: {what} in {count(one.launches, 'launches')} of {where}"]
     lines += [f"the file contradicts itself: {words}" for words in one.doubts]

@@ -252,3 +252,20 @@ def lengths_agree(columns: Mapping[str, int], place: Place) -> int:
 def first(values: Iterable[str]) -> str:
     """The first text that is not empty."""
     return next((value for value in values if value), "")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Imported:
+    """A record that was made from foreign results."""
+
+    path: Path
+    tool: str
+    title: str
+    configurations: tuple[str, ...]
+    launches: int
+    requests: int
+    failed: int
+    has_requests: bool  # False: the file holds totals only
+    missing: tuple[str, ...]
+    doubts: tuple[str, ...]
+    unit: str = "requests"

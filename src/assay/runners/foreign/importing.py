@@ -26,7 +26,7 @@ from assay.record.folder import RecordFolder
 from assay.record.writer import ROWS_PER_BATCH, StreamWriter, to_batch
 from assay.runners.base import plan_signature
 from assay.runners.foreign import nccl_tests
-from assay.runners.foreign.base import UNSAID, Foreign, Load, Row, first
+from assay.runners.foreign.base import UNSAID, Foreign, Imported, Load, Row, first
 from assay.runners.foreign.documents import Place, Words, head, opened
 from assay.runners.rows import check_written, launch_row, write_event, write_launch
 from assay.spec.experiment import Experiment
@@ -44,23 +44,6 @@ OPEN: Final = (
     "engine.balance", "engine.headers", "engine.restart",
 )  # fmt: skip
 LONGEST_NAME: Final = 80
-
-
-@dataclass(frozen=True, kw_only=True)
-class Imported:
-    """A record that was made from foreign results."""
-
-    path: Path
-    tool: str
-    title: str
-    configurations: tuple[str, ...]
-    launches: int
-    requests: int
-    failed: int
-    has_requests: bool  # False: the file holds totals only
-    missing: tuple[str, ...]
-    doubts: tuple[str, ...]
-    unit: str = "requests"
 
 
 def import_results(path: Path, root: Path, *, clock: Clock, tool: str = "", name: str = "") -> tuple[Imported, ...]:

@@ -19,22 +19,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from assay.clock import Clock
-from assay.metrics import bandwidth
 from assay.record import files
 from assay.record import folder as record_folder
 from assay.record.redact import redact_arguments, redact_environment
 from assay.runners.base import plan_signature
+from assay.runners.foreign.base import Imported
 from assay.runners.foreign.documents import Place, Words
 from assay.runners.rows import launch_row, write_launch
 from assay.spec.collectives import UNITS
 from assay.spec.experiment import Experiment
 from assay.spec.plan import plan
-
-if TYPE_CHECKING:
-    from assay.runners.foreign.importing import Imported
 
 NAME: Final = "nccl_tests"
 TITLE: Final = "nccl-tests"
@@ -48,8 +45,6 @@ TYPES: Final = {
 }  # fmt: skip
 RANKS: Final = {0: "rank 0", 1: "mean of ranks", 2: "fastest", 3: "slowest"}
 MOST_BYTES: Final = 64 << 20
-ROUNDING: Final = 0.02  # of a printed bandwidth against the one that its time gives
-LEAST_SHOWN: Final = 1.0  # GB/s below which two printed decimals say too little
 PLACES: Final = ("out_of_place", "in_place")
 _DEVICE = re.compile(r"#\s+Rank\s+(\d+)\s+(?:Group\s+(\d+)\s+)?Pid\s+\d+ on\s+(\S+)\s+device\s+(\d+)\s+\[[^\]]*\]\s*(.*)")
 _PROGRAM = re.compile(r"\b(\w+?)_perf\b")
@@ -81,7 +76,6 @@ class Run:
     version: str
     seconds: float | None  # how long the run took, where the file says it
     kept: Mapping[str, Any] = field(repr=False)
-    doubts: tuple[str, ...] = ()
     unsaid: tuple[str, ...] = ()
 
 
@@ -216,20 +210,8 @@ def _run(path: Path, place: Place, *, program: str, ranks: int, kind: str, root:
         raise place.wrong(kind, f"one of the types {', '.join(TYPES)}")
     unsaid = ("which ranks' times were averaged (-a)",) if str(rest["aggregation"]).startswith("not said") else ()
     return Run(
-        file=path.name, op=op, ranks=ranks, dtype=TYPES[kind], root=max(0, root), lines=tuple(lines), doubts=tuple(_doubts(op, ranks, lines)),
-        unsaid=unsaid, **rest,
+        file=path.name, op=op, ranks=ranks, dtype=TYPES[kind], root=max(0, root), lines=tuple(lines), unsaid=unsaid, **rest,
     )  # fmt: skip
-
-
-def _doubts(op: str, ranks: int, lines: Sequence[Line]) -> Iterator[str]:
-    """Bandwidths that its own times and group do not give: the group may not be what the lines of devices say."""
-    for line in lines:
-        ours = bandwidth.busbw(op, ranks, line.nbytes, line.seconds) * 1e-9
-        if max(ours, line.busbw) >= LEAST_SHOWN and abs(ours / line.busbw - 1.0 if line.busbw else math.inf) > ROUNDING:
-            yield (
-                f"{line.nbytes} bytes in {line.seconds * 1e6:g} us on {ranks} ranks are a busbw of {ours:.2f} GB/s, and the file says {line.busbw:g}"
-            )
-            return
 
 
 def _program(text: str, path: Path, place: Place) -> str:
@@ -281,8 +263,6 @@ def _variables(pairs: Any) -> dict[str, str]:
 
 
 def _record(runs: Sequence[Run], name: str, digests: Mapping[str, str], root: Path, clock: Clock) -> Imported:
-    from assay.runners.foreign.importing import Imported
-
     one = runs[0]
     experiment = _experiment(one, name, len(runs))
     record = record_folder.create(root, experiment, plan_signature(experiment), clock=clock)
@@ -307,7 +287,7 @@ def _record(runs: Sequence[Run], name: str, digests: Mapping[str, str], root: Pa
     return Imported(
         path=record.path, tool=NAME, title=TITLE, configurations=(planned[0].configuration,), launches=len(runs),
         requests=sum(len(run.lines) for run in runs), failed=sum(bool(line.wrong) for run in runs for line in run.lines), has_requests=True,
-        missing=missing, doubts=tuple(dict.fromkeys(words for run in runs for words in run.doubts)), unit="sizes",
+        missing=missing, doubts=(), unit="sizes",
     )  # fmt: skip
 
 
@@ -348,5 +328,6 @@ def _manifest(runs: Sequence[Run], digests: Mapping[str, str]) -> dict[str, Any]
             "convention": "nccl-tests", "nccl": one.version or None,
         },
         "unsaid": [], "missing": list(dict.fromkeys(words for run in runs for words in run.unsaid)),
-        "doubts": list(dict.fromkeys(words for run in runs for words in run.doubts)), "reported": [], "kept": [dict(run.kept) for run in runs],
+        "doubts": [], "reported": [],
+        "printed": [[number, line.nbytes, line.in_place, line.busbw] for number, run in enumerate(runs) for line in run.lines], "kept": [dict(run.kept) for run in runs],
     }  # fmt: skip

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 
 import polars as pl
 
+from assay.metrics.bandwidth import busbw
 from assay.metrics.base import Results
 from assay.metrics.format import count
 from assay.metrics.measured import Measured
@@ -19,6 +20,8 @@ from assay.verdict.audits.base import Audit
 from assay.verdict.types import Finding
 
 MOST_TOLD = 8  # ranks named in a finding
+ROUNDING = 0.02  # of a printed bandwidth against the one that its time gives
+LEAST_SHOWN = 1.0  # GB/s below which two printed decimals say too little
 HERE = "sum_is_here"  # a rank that is not the root holds the sum
 
 
@@ -105,11 +108,17 @@ def _of_others(measured: Measured, rows: pl.DataFrame) -> Iterable[Finding]:
         evidence=f"{foreign.get('title')} checks {(foreign.get('meanings') or {}).get('check')}; {told}",
         remedy="assay comm checks the timed calls themselves",
     )  # fmt: skip
-    for doubt in foreign.get("doubts") or ():
-        yield Finding(
-            rule="collective_numbers_contradict", severity="warning", configuration=None, evidence=f"the file contradicts itself: {doubt}",
-            remedy="see whether all of its lines of devices belong to the group that was timed",
-        )  # fmt: skip
+    for launch, nbytes, in_place, printed in foreign.get("printed") or ():
+        own = rows.filter((pl.col("launch") == launch) & (pl.col("bytes") == nbytes) & (pl.col("in_place") == int(in_place)))
+        op, size, seconds = own["op"][0], own["size"][0], (own["end_ns"][0] - own["begin_ns"][0]) / 1e9
+        ours = busbw(op, size, nbytes, seconds) * 1e-9
+        if max(ours, printed) >= LEAST_SHOWN and abs(ours - printed) > ROUNDING * max(ours, printed):
+            yield Finding(
+                rule="collective_numbers_contradict", severity="warning", configuration=None,
+                evidence=f"{nbytes} bytes in {seconds * 1e6:g} us on {size} ranks are a busbw of {ours:.2f} GB/s, and the file says {printed:g}",
+                remedy="see whether all of its lines of devices belong to the group that was timed",
+            )  # fmt: skip
+            return
 
 
 AUDIT = Audit(

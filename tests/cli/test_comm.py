@@ -1,0 +1,88 @@
+"""Does `assay comm` do what its help says, and does it explain itself where it cannot?"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from assay import cli
+from assay.record.reader import record_folders
+from assay.spec.load import from_mapping
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def test_the_first_example_of_the_help_as_a_file(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["comm", "--workers", "2,4", "--ops", "all_reduce,all_gather", "--sizes", "1K:256M", "--toml"]) == 0
+    made = from_mapping(tomllib.loads(capsys.readouterr().out))
+    assert made.collectives is not None
+    assert (made.workload.runner, made.factor.levels) == ("collectives", (2, 4))
+    assert made.collectives.operations == ("all_reduce", "all_gather")
+    assert made.collectives.every_size == tuple(1024 * 4**step for step in range(10))  # 1 KiB ... 256 MiB
+
+
+def test_without_flags_two_workers_reduce_up_to_16_mebibytes(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["comm", "--dry-run", "--json"]) == 0
+    plan = json.loads(capsys.readouterr().out)["launches"]
+    assert [one["configuration"] for one in plan] == ["workers=2"] * 5
+    assert cli.main(["comm", "--toml"]) == 0
+    made = from_mapping(tomllib.loads(capsys.readouterr().out))
+    assert made.collectives is not None
+    assert (made.collectives.every_size[0], made.collectives.every_size[-1]) == (2**10, 2**24)
+
+
+def test_all_operations_and_an_interface(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["comm", "--ops", "all", "--interface", "eth1", "--toml"]) == 0
+    made = from_mapping(tomllib.loads(capsys.readouterr().out))
+    assert made.collectives is not None
+    assert len(made.collectives.operations) == 9
+    assert made.workload.environment == {"GLOO_SOCKET_IFNAME": "eth1", "NCCL_SOCKET_IFNAME": "eth1"}
+
+
+def test_wrong_flags_are_told_together_under_their_own_names(capsys: pytest.CaptureFixture[str]) -> None:
+    words = [
+        "comm",
+        "--workers",
+        "2,x",
+        "--ops",
+        "all_redcue",
+        "--sizes",
+        "1K:big",
+        "--backend",
+        "smoke",
+        "--root-rank",
+        "5",
+        "--calls",
+        "0",
+    ]
+    assert cli.main(words) == 2
+    err = capsys.readouterr().err
+    for flag in ("--workers", "--ops", "--sizes", "--backend", "--calls"):
+        assert f"- {flag}: found" in err
+    assert "whole numbers with commas and no spaces, as in 2,4" in err
+    assert "a size such as 1K, 16M or 1000" in err
+    assert record_folders(Path("records")) == []
+
+
+def test_a_root_that_is_no_rank_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["comm", "--workers", "2,4", "--root-rank", "2", "--dry-run"]) == 2
+    assert "--root-rank: found 2; allowed: a rank of every level: below 2" in capsys.readouterr().err
+
+
+def test_a_placement_that_an_operation_does_not_have_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["comm", "--ops", "all_reduce", "--placement", "out", "--dry-run"]) == 2
+    assert "torch.distributed offers these operations in one placement alone" in capsys.readouterr().err
+
+
+def test_a_section_without_its_runner_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "a.toml").write_text(
+        'name = "a"\n[workload]\nscript = "a.toml"\n[factor]\nlevels = [2]\n[collectives]\nsizes = ["1K"]\n'
+    )
+    assert cli.main(["run", "a.toml", "--dry-run"]) == 2
+    assert 'Write runner = "collectives" below [workload]' in capsys.readouterr().err

@@ -1,0 +1,84 @@
+"""Is a launch of collectives asked for as it should be, refused where it cannot be, and measured for real on two ranks?"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from assay.errors import EnvironmentLacks, SpecError
+from assay.launchers import guard
+from assay.record.reader import open_record
+from assay.runners import collectives
+from assay.runners.base import planned_seconds, run
+from assay.spec.collectives import Collectives
+from assay.spec.experiment import Experiment, Factor, Launches, Measure, Workload
+from assay.spec.plan import plan
+
+
+def experiment(*, levels: tuple[int, ...] = (2,), launches: int = 1, **asked: object) -> Experiment:
+    return Experiment(
+        name="comm", workload=Workload(runner="collectives", work="calls"), factor=Factor(levels=levels),
+        launches=Launches(per_configuration=launches), collectives=Collectives.model_validate(asked),
+    )  # fmt: skip
+
+
+@pytest.mark.slow
+def test_two_ranks_give_a_sealed_record_of_checked_calls(tmp_path: Path) -> None:
+    path = run(
+        experiment(
+            operations=["all_reduce", "all_gather"], sizes=["1K", "64K"], seconds=0.001, batches=2, memory_mib=1.0
+        ),
+        root=tmp_path / "records",
+    )
+    record = open_record(path)
+    assert (record.state, record.sealed) == ("complete", True)
+    assert guard.marked(f"{path.name}.") == []
+    rows = record.table("collectives").filter((pl.col("phase") == "timed") & (pl.col("op") != "barrier"))
+    assert set(rows.select("op", "bytes", "in_place", "rank").iter_rows()) == {
+        (op, nbytes, place, rank) for op, places in (("all_reduce", (1,)), ("all_gather", (0, 1)))
+        for nbytes in (1024, 65536) for place in places for rank in (0, 1)
+    }  # fmt: skip
+    assert rows["wrong"].to_list() == [0] * rows.height
+    assert (rows["end_ns"] > rows["begin_ns"]).all()
+    (engine,) = set(record.table("events").filter(pl.col("kind") == "engine")["detail"])
+    assert json.loads(engine)["backend"] == "gloo"
+    assert "step" not in set(record.table("events")["kind"])  # nothing was hooked into the worker
+
+
+def test_a_backend_that_torch_was_not_built_with_is_refused_beforehand(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(collectives, "_offers", lambda backend: False)
+    with pytest.raises(EnvironmentLacks, match="no backend 'mpi'"):
+        collectives.check(experiment(backend="mpi"), tmp_path)
+
+
+def test_ranks_whose_sums_are_not_exact_in_the_type_are_refused(tmp_path: Path) -> None:
+    """bfloat16 holds whole numbers up to 256: 128 ranks can send 1 or 2 each, 129 cannot."""
+    collectives.check(experiment(levels=(128,), dtype="bfloat16"), tmp_path)
+    with pytest.raises(SpecError, match="at most 128 workers with bfloat16"):
+        collectives.check(experiment(levels=(129,), dtype="bfloat16"), tmp_path)
+
+
+def test_the_time_that_is_planned_is_that_of_all_cells() -> None:
+    """Two sizes of all_gather in two placements and of all_reduce in one: six times 0.5 s, as long again to check, and 5 s to start."""
+    asked = experiment(operations=["all_gather", "all_reduce"], sizes=["1K", "1M"], seconds=0.5)
+    assert planned_seconds(asked) == pytest.approx(5.0 + 2 * 6 * 0.5)
+
+
+def test_a_training_may_have_its_links_swept_in_launches_of_their_own() -> None:
+    def roles(measure: Measure) -> list[tuple[str, int]]:
+        asked = Experiment(
+            name="train",
+            workload=Workload(script="train.py"),
+            factor=Factor(levels=(1, 2, 4)),
+            launches=Launches(per_configuration=2),
+            measure=measure,
+        )
+        return [(launch.role, launch.workers) for launch in plan(asked) if launch.role != "timed"]
+
+    assert roles(Measure()) == []
+    assert roles(Measure(communication=True)) == [("sweep", 2), ("sweep", 4)]
