@@ -15,7 +15,7 @@ from assay.metrics.measured import Measured
 from assay.record.tables import TABLES, arrow_schema
 from assay.runners.cluster import Cluster
 from assay.runners.simulated import SCRIPT, arguments, batches, cluster_of, row_of, rows_of
-from assay.spec.experiment import Experiment, Factor, Gates, Launches, Noise, Scaling, Workload
+from assay.spec.experiment import Experiment, Factor, Gates, Launches, Measure, Noise, Scaling, Workload
 from assay.spec.plan import plan
 from tests.builders import frame
 
@@ -31,13 +31,20 @@ def cluster(**other: Any) -> Cluster:
 
 
 def experiment(
-    *, levels: tuple[int, ...] = LEVELS, launches: int = 4, steps: int = 10, weak: bool = False, **other: Any
+    *,
+    levels: tuple[int, ...] = LEVELS,
+    launches: int = 4,
+    steps: int = 10,
+    weak: bool = False,
+    sweep: bool = True,
+    **other: Any,
 ) -> Experiment:
     """An experiment that simulates it."""
     return Experiment(
         name="simulated", workload=Workload(runner="simulated", script=SCRIPT, arguments=arguments(cluster(weak=weak, **other), steps), attach=False),
         factor=Factor(levels=levels), launches=Launches(per_configuration=launches, seed=3), noise=Noise(sentinel_s=0.0),
         gates=Gates(efficiency=None), scaling=Scaling(mode="weak" if weak else "strong"),
+        measure=Measure(communication=sweep),
     )  # fmt: skip
 
 
@@ -49,8 +56,7 @@ def record(**words: Any) -> Measured:
     parts: dict[str, list[pa.RecordBatch]] = {name: [] for name in TABLES}
     launches, begin = [], 0
     for number, planned in enumerate(plan(asked)):
-        sweeps = planned.workers == min((level for level in asked.factor.levels if level > 1), default=0)
-        own, end = rows_of(made, steps, planned, number, begin, sweeps=sweeps)
+        own, end = rows_of(made, steps, planned, number, begin)
         for table, columns in own:
             parts[table] += batches(table, columns)
         launches.append(tuple(row_of(planned, number, begin, end).values()))

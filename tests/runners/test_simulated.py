@@ -20,7 +20,7 @@ from tests.simulated_made import experiment, record
 
 
 def test_it_makes_a_sealed_record_with_a_row_per_step_and_rank(tmp_path: Path) -> None:
-    path = run(experiment(levels=(1, 3), launches=2, steps=7), root=tmp_path)
+    path = run(experiment(levels=(1, 3), launches=2, steps=7, sweep=False), root=tmp_path)
     assert verify(path) == ()
     found = open_record(path)
     steps = found.table("steps")
@@ -59,6 +59,16 @@ def test_the_same_seed_gives_the_same_times(tmp_path: Path) -> None:
             steps.sort("launch", "rank", "step").select(pl.col("end_ns") - pl.col("begin_ns"))["end_ns"].to_list()
         )
     assert durations[0] == durations[1]
+
+
+def test_sweeps_are_launches_of_their_own() -> None:
+    """One for each count above one; never timed, without steps."""
+    found = record(levels=(1, 2, 4), launches=2)
+    sweeps = found.table("launches").filter(pl.col("role") == "sweep")
+    assert sweeps["workers"].to_list() == [2, 4]
+    assert found.table("steps").join(sweeps, on="launch", how="semi").height == 0
+    assert set(found.table("collectives").filter(pl.col("step").is_null())["launch"]) == set(sweeps["launch"])
+    assert record(levels=(1, 2), launches=1, sweep=False).table("launches")["role"].unique().to_list() == ["timed"]
 
 
 def test_phases_and_items_add_up() -> None:
@@ -101,5 +111,5 @@ def test_a_cluster_that_makes_no_sense_is_told(tmp_path: Path, words: tuple[str,
 
 
 def test_it_has_no_faults(tmp_path: Path) -> None:
-    with pytest.raises(SpecError, match="none in a simulated cluster"):
+    with pytest.raises(SpecError, match="launches of the role fault"):
         run(experiment().model_copy(update={"faults": (Fault(),)}), root=tmp_path)

@@ -94,7 +94,7 @@ def asked(arguments: argparse.Namespace) -> tuple[Cluster, Experiment]:
     from assay.runners.cluster import Cluster
     from assay.runners.simulated import SCRIPT
     from assay.runners.simulated import arguments as words
-    from assay.spec.experiment import Experiment, Factor, Gates, Launches, Noise, Scaling, Workload
+    from assay.spec.experiment import Experiment, Factor, Gates, Launches, Measure, Noise, Scaling, Workload
 
     problems: list[Problem] = []
     levels: tuple[int, ...] = (1,)
@@ -124,7 +124,7 @@ def asked(arguments: argparse.Namespace) -> tuple[Cluster, Experiment]:
         name=arguments.name, workload=Workload(runner="simulated", script=SCRIPT, arguments=words(cluster, arguments.steps), work="steps", attach=False),
         factor=Factor(levels=levels), scaling=Scaling(mode="weak" if arguments.weak else "strong"), gates=Gates(efficiency=None),
         launches=Launches(per_configuration=arguments.launches, seed=arguments.seed), noise=Noise(sentinel_s=0.0),
-        conditions={"simulated": True},
+        conditions={"simulated": True}, measure=Measure(communication=True),
     )  # fmt: skip
     return cluster, experiment
 

@@ -114,8 +114,9 @@ def transfers(measured: Measured) -> pl.DataFrame:
 
 
 def links(found: pl.DataFrame, levels: Sequence[int], wanted: str) -> Links | Absent:
-    """Alpha and beta by `transfers`; of a sweep preferably of the operation `wanted`, of a training by launches of these levels."""
-    sweep = found.filter(~pl.col("trained"))
+    """Alpha and beta by `transfers`, of groups no larger than these levels: of a sweep, preferably of the operation `wanted`, else of the
+    training's launches."""
+    sweep = found.filter(~pl.col("trained") & (pl.col("size") <= max(levels)))
     if wanted in sweep["op"].unique():
         sweep = sweep.filter(pl.col("op") == wanted)
     trained = found.filter(pl.col("trained") & (pl.col("role") == "timed") & pl.col("workers").is_in(levels))
@@ -136,7 +137,7 @@ def links(found: pl.DataFrame, levels: Sequence[int], wanted: str) -> Links | Ab
     )
     return Absent(
         reason="not_measured",
-        detail=f"{why}; train with at least {LEAST_SIZES} worker counts above one, or with buckets of several sizes",
+        detail=f"{why}; set measure.communication = true, which sweeps their sizes in launches of their own",
     )
 
 

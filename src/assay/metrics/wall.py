@@ -224,7 +224,8 @@ def _refusal(measured: Measured, levels: Sequence[int]) -> Absent | None:
     if measured.table("collectives").height == 0:
         return Absent(
             reason="not_measured",
-            detail="no collective was timed, so communication cannot be told from serial work; let assay see the script's collectives (workload.attach)",
+            detail="no collective was timed, so communication cannot be told from serial work; let assay see the script's collectives "
+            "(workload.attach), and set measure.communication = true",
         )
     if len(levels) < LEAST_POINTS:
         return Absent(

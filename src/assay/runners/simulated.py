@@ -25,7 +25,7 @@ from assay.runners.base import LaunchRow, Outcome, RunContext, Runner
 from assay.runners.cluster import Cluster, Simulated, simulate
 from assay.runners.rows import launch_row, write_launch
 from assay.spec.experiment import Experiment
-from assay.spec.plan import PlannedLaunch
+from assay.spec.plan import PlannedLaunch, plan
 from assay.units import NS_PER_S
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ ITEMS: Final = 1.0  # of a step on one worker: a unit of work is a step's
 AT_ONCE: Final = 32_768  # rows of a batch
 MOST_CALLS: Final = 200_000  # rows of collectives of a launch; of more only those of its last steps are kept
 SWEEP_BYTES: Final = tuple(2**power for power in range(10, 29, 2))  # of the calls outside of the steps, from 1 KiB
-SWEEP_CALLS: Final = 5
+SWEEP_CALLS: Final = 20  # of each size
 PHASES: Final = {
     "data_ns": 0.05,
     "forward_ns": 0.30,
@@ -113,9 +113,11 @@ def check(experiment: Experiment, folder: Path) -> None:
         SpecError: it cannot.
     """
     cluster_of(experiment)
-    if experiment.faults:
+    unknown = sorted({planned.role for planned in plan(experiment)} - {"timed", "sweep"})
+    if unknown:
         raise SpecError((Problem(
-            where="faults", found="a fault", allowed="none in a simulated cluster", mend="Leave it out.",
+            where="faults, profile", found=f"launches of the role {', '.join(unknown)}", allowed="none in a simulated cluster",
+            mend="Leave them out.",
         ),), "the cluster")  # fmt: skip
 
 
@@ -145,8 +147,7 @@ def _launch(
 ) -> LaunchRow:
     """One launch, written."""
     writer = context.record.writer(number)
-    sweeps = planned.workers == min((level for level in context.experiment.factor.levels if level > 1), default=0)
-    tables, end = rows_of(cluster, steps, planned, number, begin, sweeps=sweeps)
+    tables, end = rows_of(cluster, steps, planned, number, begin)
     for table, columns in tables:
         for batch in batches(table, columns):
             writer.append_batch(table, batch)
@@ -172,28 +173,26 @@ def row_of(planned: PlannedLaunch, number: int, begin: int, end: int, *, attempt
 
 
 def rows_of(
-    cluster: Cluster, steps: int, planned: PlannedLaunch, number: int, begin: int, *, sweeps: bool
+    cluster: Cluster, steps: int, planned: PlannedLaunch, number: int, begin: int
 ) -> tuple[list[tuple[str, Columns]], int]:
-    """What a launch holds, as columns of tables, and when it ended.
+    """What a launch holds, as columns of tables, and when it ended: steps, or in a launch that sweeps collectives these alone.
 
     From its own stream of random numbers, so that it is the same in any order.
     """
     rng = np.random.default_rng([planned.seed, planned.block, planned.workers])
+    if planned.role == "sweep":
+        swept = _sweep(cluster, number, planned.workers, begin, rng)
+        return [("collectives", swept)], int(swept["end_ns"].max())
     made = simulate(cluster, planned.workers, steps, rng)
     ends = begin + np.rint(np.cumsum(made.step) * NS_PER_S).astype(np.int64)
     starts = np.concatenate([[begin], ends[:-1]])
-    end = int(ends[-1])
     found = [("steps", _steps(made, number, planned.workers, starts, ends, weak=cluster.weak))]
-    if planned.workers == 1:
-        return found, end
-    found.append(("communication", _communication(cluster, made, number)))
     kept = min(steps, MOST_CALLS // (planned.workers * cluster.buckets))
-    if kept:
+    if planned.workers > 1:
+        found.append(("communication", _communication(cluster, made, number)))
+    if planned.workers > 1 and kept:
         found.append(("collectives", _calls(cluster, made, number, starts, kept)))
-    if sweeps:
-        swept = _sweep(cluster, number, planned.workers, end, rng)
-        return [*found, ("collectives", swept)], int(swept["end_ns"].max())
-    return found, end
+    return found, int(ends[-1])
 
 
 def _by_rank(values: Array) -> NDArray[np.int64]:
@@ -239,8 +238,9 @@ def _calls(cluster: Cluster, made: Simulated, number: int, starts: NDArray[np.in
 
 
 def _sweep(cluster: Cluster, number: int, workers: int, begin: int, rng: np.random.Generator) -> Columns:
-    """All-reduces of many sizes after the last step, one after the other, outside of a training."""
-    sizes = np.array(SWEEP_BYTES * SWEEP_CALLS)
+    """All-reduces of many sizes, one after the other, outside of a training; of many workers each size fewer times."""
+    calls = max(1, min(SWEEP_CALLS, MOST_CALLS // (workers * len(SWEEP_BYTES))))
+    sizes = np.array(SWEEP_BYTES * calls)
     seconds = [replace(cluster, gradient=float(size), buckets=1).transfer_s(workers) for size in sizes]
     luck = np.exp((cluster.jitter + cluster.noise) * rng.standard_normal(len(sizes)))
     ends = begin + np.cumsum(np.maximum(1, np.rint(seconds * luck * NS_PER_S).astype(np.int64)))

@@ -35,7 +35,7 @@ REMEDIES: Final[dict[Limit, str]] = {
     "communication": "send fewer bytes or in fewer pieces (precision, larger buckets, accumulating gradients), or hide more of it under computing",
     "slowest": "look which worker it is, and whether always the same one; even out its work or its processors",
     "serial and communication": "both must fall: the audit's evidence says how much each takes",
-    "unexplained": "measure the links with assay comm on the same workers, and look at the phases of a step",
+    "unexplained": "sweep the links on the same workers (measure.communication = true), and look at the phases of a step",
 }
 
 
@@ -121,7 +121,7 @@ def _misses(results: Results) -> tuple[Finding, ...]:
         rule="communication_model_misses", severity="warning", configuration=None,
         evidence=f"fitted without the largest worker count, the model of communication misses it by {percent(abs(error.value))}, "
         f"more than {percent(WORST_MISS)}",
-        remedy="do not carry its predictions further; measure the links with assay comm on as many workers",
+        remedy="do not carry its predictions further; sweep the links on as many workers (measure.communication = true)",
     ),)  # fmt: skip
 
 
