@@ -168,6 +168,9 @@ def test_a_script_of_two_ranks_is_seen_on_both_and_does_not_notice(together: Pat
         assert [row["step"] for row in prints] == [step for step in (0, 1, 2, 4, 8) if step <= TOGETHER[name].steps]
         hashes.append([row["text"] for row in prints])
     assert (hashes[0] == hashes[1]) == (name != "fsdp2"), "replicas agree, shards do not"
+    first = [[(row["parameter"], row["sums"]) for row in seen(together, name, rank).of("gradients")] for rank in (0, 1)]
+    assert first[0] == first[1], "what the optimizer gets has been averaged"
+    assert bool(first[0]) == (name != "fsdp2"), "of a part nothing is kept"
 
 
 def test_the_loss_is_the_number_whose_gradients_were_asked_for(alone: Path) -> None:

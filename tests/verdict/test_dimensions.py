@@ -7,6 +7,7 @@ import pytest
 from assay.spec.experiment import Gates, Scaling
 from assay.verdict.types import DIMENSIONS, DimensionResult
 from tests.handmade import Handmade
+from tests.metrics.gradients_made import add
 from tests.verdict.making import change, gate, good, judged
 
 
@@ -104,3 +105,14 @@ def test_reliability_without_a_fault_launch_is_not_measured_and_says_what_to_add
     result = of(good(), 2, "reliability")
     assert result.status == "NOT_MEASURED"
     assert "[[faults]]" in result.sentence
+
+
+def test_a_gradient_that_was_compared_is_said_beside_the_samples_and_the_replicas() -> None:
+    made = Handmade(levels=(1, 2), blocks=1)
+    add(made, [{"w": [3.0, 4.0]}])
+    add(made, [{"w": [3.0, 4.000001]}] * 2, precision="float32")
+    judgement = judged(made)
+    assert judgement.verdict.dimensions["workers=2"]["correctness"].sentence.endswith(
+        "first gradient within 2.0e-07 of one worker's"
+    )
+    assert "gradient" not in judgement.verdict.dimensions["workers=1"]["correctness"].sentence

@@ -57,6 +57,9 @@ def _integrity(results: Results, name: str) -> str:
         parts.append(f"replicas equal at {show(agree).text} of the hashed steps")
     elif agree.reason != "not_applicable":
         parts.append("replicas not checked")
+    gradient = results.get("gradient_error", {}).get(name)
+    if isinstance(gradient, Estimate):
+        parts.append(f"first gradient within {gradient.value:.1e} of one worker's")
     return ", ".join(parts)
 
 
