@@ -31,7 +31,7 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
     rows = (
         measured.table("collectives")
         .join(launches, on="launch")
-        .filter((pl.col("phase") == "timed") & (pl.col("op") != "barrier"))
+        .filter((pl.col("phase") == "timed") & (pl.col("op") != "barrier") & (pl.col("method") != "simulated"))
     )
     return (*_wrong(rows), *(_unchecked(rows) if measured.foreign is None else _of_others(measured, rows)))
 
