@@ -179,6 +179,15 @@ def test_what_the_counter_does_not_know_is_named_instead_of_left_out() -> None:
     assert "lstm" in told["absent"] or "rnn" in told["absent"]
 
 
+def test_the_cells_of_a_recurrent_layer_are_counted_by_their_products() -> None:
+    """A cell of 8 by 8: input and state to 4 gates each, of a batch of 2; the input needs no gradient."""
+    import torch
+
+    cell, x = torch.nn.LSTMCell(8, 8, bias=False), torch.randn(2, 8)
+    flops, _ = count(trains(lambda x: cell(x, (x, x))[0], x))
+    assert flops == 2 * 2 * 2 * 32 * 8 * 2  # forward and the gradients of both weights
+
+
 def test_a_compiled_model_is_left_compiled_and_not_counted() -> None:
     import torch
 

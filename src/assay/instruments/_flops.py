@@ -58,6 +58,7 @@ class StepCounter:
         self._torch = torch
         self._registry: Mapping[Any, Callable[..., int]] = _registry()
         self._mode = _mode(torch, self)
+        self._kinds: dict[Any, str] = {}
         self._phases: list[str] = []  # under way, the innermost last
         self._counting = False
         self.sums: Sums[tuple[str, str, str]] = Sums()  # (phase or recomputed, device, precision) -> operations
@@ -95,25 +96,42 @@ class StepCounter:
 
     # ---- what an operator does
 
-    def saw(self, function: Any, out: Any, arguments: Sequence[Any], words: Mapping[str, Any]) -> None:
-        """An operator was called, and this came of it."""
+    def kind(self, function: Any) -> str:
+        """What an operator is to the counter; worked out once for each."""
+        if (known := self._kinds.get(function)) is None:
+            known = self._kinds[function] = self._kind(function)
+        return known
+
+    def _kind(self, function: Any) -> str:
+        packet, name = function._overloadpacket, str(function)
+        if packet.__name__ in _LAYOUT:
+            return "layout"
+        if "scaled_dot_product" in name:
+            return "attention"
+        if packet in self._registry:
+            return "product"
+        multiplies = (
+            any(word in name for word in _KNOWN_TO_MULTIPLY) and "_thnn_fused" not in name
+        )  # those come after their products
+        if function.namespace not in _NO_PRODUCTS or multiplies:
+            self.unknown.add(name.removesuffix(".default"))
+        return "other"
+
+    def saw(self, function: Any, kind: str, out: Any, arguments: Sequence[Any], words: Mapping[str, Any]) -> None:
+        """A product was made, and this came of it."""
         try:
-            self._saw(function, out, arguments, words)
+            self._saw(function, kind, out, arguments, words)
         except Exception as error:  # a shape that the formula does not expect
             self.trouble = self.trouble or f"{function}: {type(error).__name__}: {error}"
 
-    def _saw(self, function: Any, out: Any, arguments: Sequence[Any], words: Mapping[str, Any]) -> None:
-        packet, name = function._overloadpacket, str(function).removesuffix(".default")
-        if "scaled_dot_product" in name and "fused_attention" not in name:
+    def _saw(self, function: Any, kind: str, out: Any, arguments: Sequence[Any], words: Mapping[str, Any]) -> None:
+        name = str(function)
+        if kind == "attention":
             own, again = _attention([a.shape for a in arguments if hasattr(a, "shape")], backward="backward" in name)
-        elif packet in self._registry:
-            own, again = int(self._registry[packet](*arguments, **words, out_val=out)), 0
+        else:
+            own, again = int(self._registry[function._overloadpacket](*arguments, **words, out_val=out)), 0
             if "attention_backward" in name:
                 own, again = own * 4 // 5, own - own * 4 // 5
-        else:
-            if function.namespace not in _NO_PRODUCTS or any(word in name for word in _KNOWN_TO_MULTIPLY):
-                self.unknown.add(name)
-            return
         tensor = next(_tensors(arguments), None)
         if tensor is None or tensor.device.type == "meta":
             return
@@ -195,7 +213,10 @@ class _Counted:
 def _mode(torch: Any, counter: StepCounter) -> Any:
     base: Any = importlib.import_module("torch.utils._python_dispatch").TorchDispatchMode
 
-    plain = torch.Tensor.__torch_dispatch__
+    plain, tensors = torch.Tensor.__torch_dispatch__, torch.Tensor
+
+    def _is_made_of_others(kind: Any) -> bool:
+        return issubclass(kind, tensors) and kind.__torch_dispatch__ is not plain
 
     class Mode(base):  # type: ignore[misc]
         supports_higher_order_operators = True
@@ -210,11 +231,12 @@ def _mode(torch: Any, counter: StepCounter) -> Any:
             if isinstance(function, torch._ops.HigherOrderOperator):
                 counter.unknown.add(str(function))
                 return function(*arguments, **words)
-            layout = function._overloadpacket.__name__ in _LAYOUT
-            if layout or any(one.__torch_dispatch__ is not plain for one in types if issubclass(one, torch.Tensor)):
+            kind = counter.kind(function)
+            if kind == "layout" or (types and any(_is_made_of_others(one) for one in types)):
                 return NotImplemented  # the kind of tensor says what it is made of, and that is counted
             out = function(*arguments, **words)
-            counter.saw(function, out, arguments, words)
+            if kind != "other":
+                counter.saw(function, kind, out, arguments, words)
             return out
 
     return Mode()
