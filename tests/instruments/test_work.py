@@ -61,6 +61,14 @@ def test_the_peak_is_measured_between_two_steps(monkeypatch: pytest.MonkeyPatch)
     assert second[4] - first[5] >= told["duration_ns"]  # begin of the second - end of the first
 
 
+def test_the_peak_is_measured_in_the_precision_that_was_declared(monkeypatch: pytest.MonkeyPatch) -> None:
+    from assay.instruments import _gemm
+
+    monkeypatch.setattr(_gemm, "CPU_SIZES", (32,))
+    told = train(ASSAY_PEAK="measured:float64")[2][0]
+    assert [(one["precision"], one["flops_per_s"] > 0) for one in told["detail"]["peaks"]] == [("float64", True)]
+
+
 def test_a_counter_that_fails_is_a_reason_and_no_end_of_the_recording(monkeypatch: pytest.MonkeyPatch) -> None:
     from assay.instruments import _flops
 

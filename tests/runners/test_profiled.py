@@ -87,6 +87,18 @@ def test_the_step_that_is_counted_is_never_one_that_is_profiled(tmp_path: Path) 
     assert request_for(found, Job(planned=planned(), number=1, attempt=0), {}).environment["ASSAY_FLOPS"] == "1"
 
 
+def test_the_operations_are_counted_unless_the_experiment_says_none(tmp_path: Path) -> None:
+    job = Job(planned=planned(), number=0, attempt=0)
+    for number, (flops, wanted) in enumerate((
+        ({}, ("1", "datasheet:")),
+        ({"peak": "measured", "precision": "bfloat16"}, ("1", "measured:bfloat16")),
+        ({"convention": "none"}, (None, None)),
+    )):  # fmt: skip
+        (tmp_path / str(number)).mkdir()
+        told = request_for(context(tmp_path / str(number), experiment(flops=flops), FakeClock()), job, {}).environment
+        assert (told.get("ASSAY_FLOPS"), told.get("ASSAY_PEAK")) == wanted
+
+
 def test_a_trace_is_summarised_sealed_and_its_communication_is_in_the_record(tmp_path: Path) -> None:
     """Products 10-50, a collective 40-60: 20 in all, 10 of it exposed, 40 of computing (microseconds)."""
     found, job = made(tmp_path)

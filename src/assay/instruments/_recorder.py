@@ -487,7 +487,8 @@ class Recorder(Probe):
         if asked is not None:
             self._profiled = Profiled(asked, self.rank, self._event)
         if environ.get("ASSAY_FLOPS") == "1":
-            self._work = WorkOfAStep(measures_peak=environ.get("ASSAY_PEAK") == "measured")
+            peak, _, precision = environ.get("ASSAY_PEAK", "").partition(":")
+            self._work = WorkOfAStep(measures_peak=peak == "measured", precision=precision)
 
     def begin(self, cost_ns: float, calibration_steps: int) -> None:
         """Record the start of this worker and what the probe costs here."""

@@ -26,9 +26,10 @@ Named = Mapping[str, AbstractContextManager[None]]
 class WorkOfAStep:
     """Counts the first step of a recorder."""
 
-    def __init__(self, *, measures_peak: bool) -> None:
+    def __init__(self, *, measures_peak: bool, precision: str = "") -> None:
+        """`precision`: in which the peak is measured, where the experiment says it; else in those that the products had."""
         self.told = False  # whether the step is over
-        self._measures_peak = measures_peak
+        self._measures_peak, self._precision = measures_peak, precision
         self._plain: Named | None = None
         self._counter: StepCounter | None = None
         self._device = "cpu"
@@ -90,9 +91,11 @@ class WorkOfAStep:
         from assay.instruments._gemm import measure
 
         total = sum(one["flops"] for one in detail["by"])
-        asked = [(one["device"], one["precision"]) for one in detail["by"] if one["flops"] > 0.01 * total]
+        asked = [
+            (one["device"], self._precision or one["precision"]) for one in detail["by"] if one["flops"] > 0.01 * total
+        ]
         peaks = []
-        for device, precision in asked or [(self._device, "float32")]:
+        for device, precision in dict.fromkeys(asked or [(self._device, self._precision or "float32")]):
             try:
                 peaks.append(measure(sys.modules.get("torch"), device, precision))
             except Exception as error:

@@ -49,7 +49,7 @@ def request_for(context: RunContext, job: Job, environment: dict[str, str]) -> R
     if planned.role == "communication":
         own["ASSAY_CALIBRATE_COMMUNICATION"] = "1"
     if experiment.flops.convention != "none" and not profiled.at_once(experiment, job):
-        own |= {"ASSAY_FLOPS": "1", "ASSAY_PEAK": experiment.flops.peak}
+        own |= {"ASSAY_FLOPS": "1", "ASSAY_PEAK": f"{experiment.flops.peak}:{experiment.flops.precision or ''}"}
     own |= profiled.environment(experiment, context.record.path, job)
     inner = worker_environment(environment, experiment.launcher, {**experiment.workload.environment, **own})
     if experiment.workload.attach:
