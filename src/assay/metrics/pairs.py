@@ -15,8 +15,7 @@ Cannot tell: latency of one direction alone; what runs between the hosts.
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -37,7 +36,7 @@ BYTES_PER_SECOND: Final = "B/s"
 ISLAND, HOST, ACROSS = "same island", "same host", "across hosts"
 NEAR, BETWEEN, FAR = "near", "between", "far"
 NO_PAIRS: Final = "no pair of ranks was measured; `assay comm --matrix` does"
-_GROUP: Final = re.compile(r"pair (\d+)-(\d+)")
+_GROUP: Final = r"pair (\d+)-(\d+)"
 
 Pair = tuple[int, int]
 
@@ -103,7 +102,7 @@ def matrix(measured: Measured, configuration: str) -> Matrix | Absent:
     own = values.join(launches.select("launch", "block"), on="launch").sort("block")
     if own.height == 0:
         return Absent(reason="not_measured", detail=NO_PAIRS)
-    links = tuple(_link(rows, pair, measured.confidence) for pair, rows in _by_pair(own))
+    links = tuple(_links(own, measured.confidence))
     ranks = int(launches["workers"][0])
     complete = {
         link.pair for link in links if isinstance(link.latency, Estimate) and isinstance(link.bandwidth, Estimate)
@@ -120,52 +119,43 @@ def per_pair(measured: Measured) -> pl.DataFrame:
     calls = measured.table("collectives").filter(
         (pl.col("op") == OP) & (pl.col("phase") == "timed") & pl.col("group").str.starts_with("pair ") & pl.col("end_ns").is_not_null()
     )  # fmt: skip
+    took = (pl.col("end_ns") - pl.col("begin_ns")).median() / 1e9
     times = calls.group_by("launch", "group", "bytes").agg(
-        ((pl.col("end_ns") - pl.col("begin_ns")).median() / 1e9).alias("s"),
-        pl.col("wrong").sum(),
-        pl.len().alias("exchanges"),
+        took.alias("s"), pl.col("wrong").sum(), pl.len().alias("exchanges")
     )
-    rows = [_of_sizes(one) for one in times.sort("bytes").partition_by("launch", "group", maintain_order=True)]
-    schema = {
-        "launch": pl.Int32, "sender": pl.Int64, "receiver": pl.Int64, "latency_s": pl.Float64, "large_s": pl.Float64, "bandwidth": pl.Float64,
-        "wrong": pl.Int64, "exchanges": pl.Int64,
-    }  # fmt: skip
-    return pl.DataFrame([row for row in rows if row is not None], schema=schema, orient="row", infer_schema_length=None)
-
-
-def _of_sizes(times: pl.DataFrame) -> tuple[object, ...] | None:
-    found = _GROUP.fullmatch(times["group"][0])
-    if found is None:
-        return None
-    sizes, seconds = times["bytes"].to_list(), times["s"].to_list()
-    slope = (seconds[-1] - seconds[-2]) / (sizes[-1] - sizes[-2]) if len(sizes) > 2 else None
-    bandwidth = 1.0 / slope if slope is not None and slope > 0 else None
-    return (
-        times["launch"][0], int(found[1]), int(found[2]), seconds[0] / 2, seconds[-1], bandwidth, int(times["wrong"].sum() or 0),
-        int(times["exchanges"].sum()),
+    s, size = pl.col("s"), pl.col("bytes")
+    each = times.sort("bytes").group_by("launch", "group", maintain_order=True).agg(
+        (s.first() / 2).alias("latency_s"), s.last().alias("large_s"), pl.len().alias("sizes"), pl.col("wrong").sum(), pl.col("exchanges").sum(),
+        ((size.last() - size.slice(-2, 1).first()) / (s.last() - s.slice(-2, 1).first())).alias("bandwidth"),
     )  # fmt: skip
+    told = (pl.col("sizes") > 2) & (pl.col("bandwidth") > 0) & pl.col("bandwidth").is_finite()
+    ranks = pl.col("group").str.extract_groups(_GROUP).struct
+    return each.filter(pl.col("group").str.contains(f"^{_GROUP}$")).select(
+        "launch", ranks.field("1").cast(pl.Int64).alias("sender"), ranks.field("2").cast(pl.Int64).alias("receiver"), "latency_s", "large_s",
+        pl.when(told).then("bandwidth").alias("bandwidth"), pl.col("wrong").cast(pl.Int64), pl.col("exchanges").cast(pl.Int64),
+    ).sort("launch", "sender", "receiver")  # fmt: skip
 
 
-def _by_pair(values: pl.DataFrame) -> list[tuple[Pair, pl.DataFrame]]:
-    parts = values.partition_by("sender", "receiver", maintain_order=True)
-    return sorted(((int(one["sender"][0]), int(one["receiver"][0])), one) for one in parts)
+def _links(values: pl.DataFrame, confidence: float) -> Iterator[Link]:
+    """Plain lists: frames of five rows each would cost more than the statistics on them."""
+    each = values.group_by("sender", "receiver", maintain_order=True).agg(
+        "latency_s", "large_s", "bandwidth", pl.col("wrong").sum(), pl.col("exchanges").sum()
+    )
+    for row in each.sort("sender", "receiver").iter_rows(named=True):
+        pair, trials = (row["sender"], row["receiver"]), row["exchanges"]
+        named = f"pair {pair[0]}-{pair[1]}"
+        yield Link(
+            pair=pair, wrong=row["wrong"], large_s=float(np.exp(np.mean(np.log(row["large_s"])))),
+            latency=_value(row["latency_s"], confidence, SECONDS, f"pair_latency|{named}", trials, "half of the median round trip"),
+            bandwidth=_value(
+                row["bandwidth"], confidence, BYTES_PER_SECOND, f"pair_bandwidth|{named}", trials,
+                "bytes per second between the two largest sizes",
+            ),
+        )  # fmt: skip
 
 
-def _link(rows: pl.DataFrame, pair: Pair, confidence: float) -> Link:
-    trials = int(rows["exchanges"].sum())
-    named = f"pair {pair[0]}-{pair[1]}"
-    return Link(
-        pair=pair, wrong=int(rows["wrong"].sum()), large_s=float(np.exp(np.mean(np.log(rows["large_s"].to_numpy())))),
-        latency=_value(rows["latency_s"], confidence, SECONDS, f"pair_latency|{named}", trials, "half of the median round trip"),
-        bandwidth=_value(
-            rows["bandwidth"], confidence, BYTES_PER_SECOND, f"pair_bandwidth|{named}", trials,
-            "bytes per second between the two largest sizes",
-        ),
-    )  # fmt: skip
-
-
-def _value(values: pl.Series, confidence: float, unit: str, name: str, trials: int, how: str) -> Value:
-    known = values.drop_nulls().to_list()
+def _value(values: Sequence[float | None], confidence: float, unit: str, name: str, trials: int, how: str) -> Value:
+    known = [value for value in values if value is not None]
     if len(known) < len(values):
         return Absent(
             reason="undefined",
@@ -321,14 +311,11 @@ def _by_name(hosts: Sequence[str]) -> Groups:
 
 def _kinds(ranks: int, levels: Sequence[tuple[Groups, str]], outside: str) -> dict[Pair, str]:
     """The kind of every ordered pair: that of the first level in which both are in one group."""
-    kinds = {}
-    for a in range(ranks):
-        for b in range(ranks):
-            if a != b:
-                kinds[a, b] = next(
-                    (name for groups, name in levels if any(a in one and b in one for one in groups)), outside
-                )
-    return kinds
+    homes = [
+        ({member: place for place, group in enumerate(groups) for member in group}, name) for groups, name in levels
+    ]
+    pairs = ((a, b) for a in range(ranks) for b in range(ranks) if a != b)
+    return {(a, b): next((name for home, name in homes if home[a] == home[b]), outside) for a, b in pairs}
 
 
 def _made(kinds: Mapping[Pair, str], sentences: Sequence[str]) -> Classes:
