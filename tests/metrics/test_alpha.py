@@ -40,3 +40,16 @@ def test_too_few_sizes_give_no_link() -> None:
         found = alpha.METRIC.compute(measured, {})[one(measured).group]
         assert isinstance(found, Absent)
         assert found.reason == "insufficient"
+
+
+def test_a_part_that_hardly_shows_is_absent_instead_of_any_number() -> None:
+    """At 1 ns a byte and 1 s of latency 16 MiB take 1.7 % longer than nothing; with 1 ns of latency 1 KiB is all of it growth."""
+    slow, quick = Made(alpha=1.0, beta=1e-9).measured(), Made(alpha=1e-9, beta=1e-9).measured()
+    found = beta.METRIC.compute(slow, {})[one(slow).group]
+    assert isinstance(found, Absent)
+    assert "does not grow with the size up to 16777216 bytes" in found.detail
+    assert known(alpha.METRIC.compute(slow, {})[one(slow).group]).value == pytest.approx(1.0, rel=0.1)
+    found = alpha.METRIC.compute(quick, {})[one(quick).group]
+    assert isinstance(found, Absent)
+    assert "even 1024 bytes" in found.detail
+    assert known(beta.METRIC.compute(quick, {})[one(quick).group]).value == pytest.approx(1e-9, rel=0.1)

@@ -19,7 +19,9 @@ from assay.units import SECONDS
 
 def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     """One fit per launch; the interval is between launches."""
-    return over_groups(measured, lambda cell, fitted: link(cell, fitted)[0], unit=SECONDS, name="alpha")
+    return over_groups(
+        measured, lambda cell, fitted: link(cell, fitted)[0], unit=SECONDS, name="alpha", needs=("fixed",)
+    )
 
 
 METRIC = Metric(

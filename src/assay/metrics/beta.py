@@ -19,7 +19,9 @@ from assay.units import SECONDS_PER_BYTE
 
 def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     """One fit per launch; the interval is between launches."""
-    return over_groups(measured, lambda cell, fitted: link(cell, fitted)[1], unit=SECONDS_PER_BYTE, name="beta")
+    return over_groups(
+        measured, lambda cell, fitted: link(cell, fitted)[1], unit=SECONDS_PER_BYTE, name="beta", needs=("growing",)
+    )
 
 
 METRIC = Metric(

@@ -19,7 +19,9 @@ from assay.units import BYTES
 
 def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     """One fit per launch; the interval is between launches."""
-    return over_groups(measured, lambda _, fitted: fitted.half, unit=BYTES, name="crossover_size")
+    return over_groups(
+        measured, lambda _, fitted: fitted.half, unit=BYTES, name="crossover_size", needs=("fixed", "growing")
+    )
 
 
 METRIC = Metric(

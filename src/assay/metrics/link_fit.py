@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Final
+from typing import Final, Literal
 
 import polars as pl
 
@@ -22,7 +22,11 @@ from assay.metrics.per_launch import positive
 from assay.spec.collectives import Cell
 from assay.stats.affine_fit import LEAST_SIZES, Affine, affine_fit
 
+Part = Literal["fixed", "growing"]
 ENOUGH_SIZES: Final = max(4, LEAST_SIZES)  # three points leave one residual for two parameters
+LEAST_SEEN: Final = (
+    0.1  # of the time at the smallest size for a fixed part, at the largest for one that grows, in every launch
+)
 LEAST_RANGE: Final = 16.0  # largest / smallest size: below that neither part is seen apart from the other
 
 
@@ -62,8 +66,10 @@ def _fit(measured: Measured, members: list[Cell], values: Mapping[str, pl.DataFr
     return {block: affine_fit(*map(list, zip(*points, strict=True))) for block, points in whole.items()}
 
 
-def over_groups(measured: Measured, of: Callable[[Cell, Affine], float], *, unit: str, name: str) -> dict[str, Value]:
-    """One estimate per group, from a number of each launch's fit."""
+def over_groups(
+    measured: Measured, of: Callable[[Cell, Affine], float], *, unit: str, name: str, needs: tuple[Part, ...]
+) -> dict[str, Value]:
+    """One estimate per group, from a number of each launch's fit; Absent where a part that it needs is hardly seen in a launch."""
     found: dict[str, Value] = {}
     members = groups(measured)
     for group, fitted in fits(measured).items():
@@ -71,13 +77,34 @@ def over_groups(measured: Measured, of: Callable[[Cell, Affine], float], *, unit
             found[group] = fitted
             continue
         cell = members[group][0]
+        if (unseen := _unseen(members[group], fitted, needs)) is not None:
+            found[group] = unseen
+            continue
         made = positive(
             [of(cell, one) for one in fitted.values()], measured.confidence, unit=unit, name=name, n_trials=len(fitted) * len(members[group]),
             aggregate=f"fit of T(S) = a + b S by relative errors over {count(len(members[group]), 'sizes')} in each launch; {HOW}",
         )  # fmt: skip
         _, _, rest = made.signature.partition("|")
-        found[group] = replace(made, signature=f"{name}|model:hockney-ring|rank:{ranks_of(measured)}|ranks:{cell.workers}|{rest}")
+        found[group] = replace(
+            made, signature=f"{name}|model:hockney-ring|rank:{ranks_of(measured)}|ranks:{cell.workers}|{rest}"
+        )
     return found
+
+
+def _unseen(members: list[Cell], fitted: Mapping[int, Affine], needs: tuple[Part, ...]) -> Absent | None:
+    """A part that hardly shows has a value of any order of magnitude, and its reciprocal too."""
+    first, last = members[0].nbytes, members[-1].nbytes
+    shares = {
+        "fixed": min(one.fixed / one.at(first) for one in fitted.values()),
+        "growing": min(one.per_unit * last / one.at(last) for one in fitted.values()),
+    }
+    if "growing" in needs and shares["growing"] < LEAST_SEEN:
+        return Absent(reason="insufficient", detail=f"in some launch the time does not grow with the size up to {last} bytes: ask for larger sizes, "
+                      "or leave the machine to the experiment")  # fmt: skip
+    if "fixed" in needs and shares["fixed"] < LEAST_SEEN:
+        return Absent(reason="insufficient", detail=f"in some launch even {first} bytes take no time that is fixed: ask for smaller sizes, or leave the "
+                      "machine to the experiment")  # fmt: skip
+    return None
 
 
 def link(cell: Cell, fitted: Affine) -> tuple[float, float]:

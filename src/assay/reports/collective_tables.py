@@ -89,13 +89,19 @@ def _notes(view: View, missing: Sequence[Cell]) -> Iterator[str]:
 def _links(view: View, operations: Sequence[str]) -> tuple[LoadTable, ...]:
     """alpha, 1/beta and the crossover size of each operation, or why there are none."""
     groups = {cell.group: cell for cell in view.collectives}
-    known = {name: cell for name, cell in groups.items() if isinstance(_value(view, "alpha", name), Estimate)}
-    reasons: dict[str, list[str]] = {}
+    fitted = ("alpha", "beta", "crossover_size")
+    known = {
+        name: cell
+        for name, cell in groups.items()
+        if any(isinstance(_value(view, metric, name), Estimate) for metric in fitted)
+    }
+    reasons: dict[str, dict[str, None]] = {}
     for name, cell in groups.items():
-        value = _value(view, "alpha", name)
-        if isinstance(value, Absent) and value.reason == "insufficient":
-            reasons.setdefault(value.detail, []).append(f"{cell.op} on {count(cell.workers, 'workers')}")
-    notes = tuple(f"No fit for {', '.join(dict.fromkeys(where))}: {why}." for why, where in reasons.items())
+        for metric in fitted:
+            value = _value(view, metric, name)
+            if isinstance(value, Absent) and value.reason == "insufficient":
+                reasons.setdefault(value.detail, {})[f"{cell.op} on {cell.workers}"] = None
+    notes = tuple(f"Not fitted ({', '.join(where)}): {why}." for why, where in reasons.items())
     if not known and not notes:
         return ()
     rows = tuple(

@@ -46,7 +46,9 @@ TYPES: Final = {
 RANKS: Final = {0: "rank 0", 1: "mean of ranks", 2: "fastest", 3: "slowest"}
 MOST_BYTES: Final = 64 << 20
 PLACES: Final = ("out_of_place", "in_place")
-_DEVICE = re.compile(r"#\s+Rank\s+(\d+)\s+(?:Group\s+(\d+)\s+)?Pid\s+\d+ on\s+(\S+)\s+device\s+(\d+)\s+\[[^\]]*\]\s*(.*)")
+_DEVICE = re.compile(
+    r"#\s+Rank\s+(\d+)\s+(?:Group\s+(\d+)\s+)?Pid\s+\d+ on\s+(\S+)\s+device\s+(\d+)\s+\[[^\]]*\]\s*(.*)"
+)
 _PROGRAM = re.compile(r"\b(\w+?)_perf\b")
 
 
@@ -96,14 +98,26 @@ def import_runs(chosen: Sequence[Path], root: Path, *, clock: Clock, name: str =
     groups: dict[str, list[Run]] = {}
     for path in chosen:
         run = read(path)
-        same = (run.op, run.ranks, run.dtype, run.root, run.aggregation, run.version, tuple((line.nbytes, line.in_place) for line in run.lines))
+        same = (
+            run.op,
+            run.ranks,
+            run.dtype,
+            run.root,
+            run.aggregation,
+            run.version,
+            tuple((line.nbytes, line.in_place) for line in run.lines),
+        )
         groups.setdefault(json.dumps(same), []).append(run)
     digests = {path.name: files.digest(path) for path in chosen}
     made = []
     for place, runs in enumerate(groups.values()):
         stem = re.sub(r"[^A-Za-z0-9._-]+", "-", name or f"nccl-tests-{runs[0].op}-{runs[0].ranks}").strip("-._")
         ending = f"-{place + 1}" if name and len(groups) > 1 else ""
-        made.append(_record(runs, f"{stem[: 80 - len(ending)]}{ending}", {run.file: digests[run.file] for run in runs}, root, clock))
+        made.append(
+            _record(
+                runs, f"{stem[: 80 - len(ending)]}{ending}", {run.file: digests[run.file] for run in runs}, root, clock
+            )
+        )
     return tuple(made)
 
 
@@ -127,8 +141,16 @@ def _from_json(text: str, path: Path, place: Place) -> Run:
     try:
         found = json.loads(text)
     except ValueError as error:
-        raise place.wrong(Words(f"no JSON ({error})"), "what nccl-tests writes with -J", "A run that was ended early leaves it unfinished.") from None
-    config, results, arguments = found.get("config"), found.get("results"), [str(one) for one in found.get("args") or ()]
+        raise place.wrong(
+            Words(f"no JSON ({error})"),
+            "what nccl-tests writes with -J",
+            "A run that was ended early leaves it unfinished.",
+        ) from None
+    config, results, arguments = (
+        found.get("config"),
+        found.get("results"),
+        [str(one) for one in found.get("args") or ()],
+    )
     if not isinstance(config, dict) or not isinstance(results, list) or not results:
         raise place.wrong(Words("no results"), "a run with at least one size")
     devices = [one for one in config.get("devices") or () if isinstance(one, dict)]
@@ -157,7 +179,9 @@ def _lines_of(one: Any, place: Place) -> Iterator[Line]:
         if part is None:
             continue
         if "cpu_time" in part:
-            raise place.at(key).wrong(Words("times of the processor (-C 1)"), "times of the calls", "Run it again without -C.")
+            raise place.at(key).wrong(
+                Words("times of the processor (-C 1)"), "times of the calls", "Run it again without -C."
+            )
         time, wrong = _number(part.get("time")), _number(part.get("nwrong"))
         if time is None or time <= 0.0:
             raise place.at(key).at("time").wrong(part.get("time"), "microseconds above 0")
@@ -182,7 +206,13 @@ def _from_text(text: str, path: Path, place: Place) -> Run:
     if not lines:
         raise place.wrong(Words("no line of a result"), "at least one size")
     version = re.search(r"nccl-library=(\d+)", text) or re.search(r"NCCL version (\S+)", text)
-    kept = {"text": [line for line in text.splitlines() if line.startswith("#") or (line.split()[:1] and line.split()[0].isdigit())]}
+    kept = {
+        "text": [
+            line
+            for line in text.splitlines()
+            if line.startswith("#") or (line.split()[:1] and line.split()[0].isdigit())
+        ]
+    }
     return _run(
         path, place, program=_program(text, path, place), ranks=len(own), kind=first[2], root=_whole(first[4]), lines=lines, seconds=None,
         aggregation="not said, by default the mean of ranks", version=version[1] if version else "", kept=kept,
@@ -204,7 +234,9 @@ def _of_words(words: Sequence[str], place: Place) -> Iterator[Line]:
         )  # fmt: skip
 
 
-def _run(path: Path, place: Place, *, program: str, ranks: int, kind: str, root: int, lines: Sequence[Line], **rest: Any) -> Run:
+def _run(
+    path: Path, place: Place, *, program: str, ranks: int, kind: str, root: int, lines: Sequence[Line], **rest: Any
+) -> Run:
     op = PROGRAMS[program]
     if kind not in TYPES:
         raise place.wrong(kind, f"one of the types {', '.join(TYPES)}")
@@ -220,7 +252,11 @@ def _program(text: str, path: Path, place: Place) -> str:
             return match[1]
         if match[1] in ("alltoallv", "hypercube", "bisection"):
             raise place.wrong(match[0], f"one of {', '.join(f'{name}_perf' for name in PROGRAMS)}")
-    raise place.wrong(Words("no name of a program"), f"one of {', '.join(f'{name}_perf' for name in PROGRAMS)}", "Name the file after it: all_reduce_perf.txt")
+    raise place.wrong(
+        Words("no name of a program"),
+        f"one of {', '.join(f'{name}_perf' for name in PROGRAMS)}",
+        "Name the file after it: all_reduce_perf.txt",
+    )
 
 
 def _option(arguments: Sequence[str], *names: str) -> str | None:
@@ -256,7 +292,9 @@ def _lasted(begin: Any, end: Any) -> float | None:
 def _variables(pairs: Any) -> dict[str, str]:
     """NCCL's own variables; others may hold anything."""
     found = dict(str(pair).partition("=")[::2] for pair in pairs or ())
-    return redact_environment({name: value for name, value in found.items() if name.startswith(("NCCL_", "CUDA_VISIBLE"))})
+    return redact_environment(
+        {name: value for name, value in found.items() if name.startswith(("NCCL_", "CUDA_VISIBLE"))}
+    )
 
 
 # ---- writing -----------------------------------------------------------------------------------------------------------
@@ -329,5 +367,6 @@ def _manifest(runs: Sequence[Run], digests: Mapping[str, str]) -> dict[str, Any]
         },
         "unsaid": [], "missing": list(dict.fromkeys(words for run in runs for words in run.unsaid)),
         "doubts": [], "reported": [],
-        "printed": [[number, line.nbytes, line.in_place, line.busbw] for number, run in enumerate(runs) for line in run.lines], "kept": [dict(run.kept) for run in runs],
+        "printed": [[number, line.nbytes, line.in_place, line.busbw] for number, run in enumerate(runs) for line in run.lines],
+        "kept": [dict(run.kept) for run in runs],
     }  # fmt: skip
