@@ -267,3 +267,20 @@ def test_unmodified_scripts_leave_their_first_gradients(
     assert all(row["norm"] > 0.0 for row in found.values())
     told = [row[5] for row in sink.of("fingerprints") if row[4] == "accumulation"]
     assert told == ([] if batches is None else [float(batches)])
+
+
+def test_of_a_model_on_a_gpu_both_generators_are_hashed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stand-in for the GPU's generator."""
+    import torch
+
+    from assay.instruments._model import random_hashes
+
+    state = [torch.zeros(16, dtype=torch.uint8)]
+    monkeypatch.setattr(torch.cuda, "get_rng_state", lambda: state[0])
+    before = dict(random_hashes("cuda"))
+    state[0] = torch.ones(16, dtype=torch.uint8)
+    after = dict(random_hashes("cuda"))
+    assert before.keys() == {"random_hash", "random_hash_host"}
+    assert before["random_hash"] != after["random_hash"]
+    assert before["random_hash_host"] == after["random_hash_host"] == dict(random_hashes("cpu"))["random_hash"]
+    assert dict(random_hashes("mps")) == {}

@@ -85,11 +85,16 @@ def _trained(optimizer: Any) -> Iterator[tuple[int, int, Any]]:
 
 
 def random_hashes(device: str | None) -> Iterator[tuple[str, str]]:
-    """(`random_hash`, hash) of the generator of the model's device, from which dropout draws there."""
+    """(`random_hash`, hash) of the generator of the model's device, from which dropout draws there; for a GPU also the host's
+    (`random_hash_host`), from which loaders of data draw the seeds of their helpers."""
     torch = sys.modules.get("torch")
-    if torch is not None and device in ("cpu", "cuda"):
-        state = torch.cuda.get_rng_state() if device == "cuda" else torch.random.get_rng_state()
-        yield "random_hash", tensor_hash([("state", state)])
+    if torch is None or device not in ("cpu", "cuda"):
+        return
+    host = ("random_hash", tensor_hash([("state", torch.random.get_rng_state())]))
+    if device == "cuda":
+        yield "random_hash", tensor_hash([("state", torch.cuda.get_rng_state())])
+        host = ("random_hash_host", host[1])
+    yield host
 
 
 def layers(model: Any) -> tuple[int, int]:

@@ -47,6 +47,13 @@ def test_random_states_are_judged_by_what_is_declared(
     assert hashed("random_hash", states, layers=layers, declared=declared) == expected
 
 
+def test_the_hosts_generator_is_judged_where_states_are_declared_different() -> None:
+    """Loaders draw the seeds of their helpers from it, whatever the model's device is."""
+    assert hashed("random_hash_host", EQUAL, declared="different") == {"same_random_numbers": "fail"}
+    assert hashed("random_hash_host", APART, declared="different") == {}
+    assert hashed("random_hash_host", EQUAL, layers=1) == {}
+
+
 def test_an_optimizer_that_differs_while_parameters_agree_is_a_warning() -> None:
     assert hashed("optimizer_hash", {1: ("a", "b")}) == {"optimizer_states_differ": "warning"}
     assert hashed("optimizer_hash", {1: ("a", "a")}) == {}
