@@ -173,6 +173,32 @@ def test_a_script_of_two_ranks_is_seen_on_both_and_does_not_notice(together: Pat
     assert bool(first[0]) == (name != "fsdp2"), "of a part nothing is kept"
 
 
+SIZES = {
+    "plain_loop": 64,
+    "accumulation": 96,
+    "mixed_precision": 80,
+    "teacher": 64,
+    "checkpointed": 48,
+    "hf_trainer": 32,
+    "closure": None,
+}
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_the_size_of_the_data_is_told_where_an_epoch_was_read_to_its_end(alone: Path, name: str) -> None:
+    told = [row["value"] for row in seen(alone, name).of("fingerprints") if row["what"] == "dataset_size"]
+    assert told == ([] if SIZES[name] is None else [SIZES[name]])
+
+
+@pytest.mark.parametrize("name", ALONE)
+def test_what_measuring_took_of_a_step_is_told(alone: Path, name: str) -> None:
+    found = seen(alone, name)
+    told = {row["counter"]: row["value"] for row in found.of("telemetry")}
+    assert 0 < told["cost_per_step"] < sum(row["end_ns"] - row["begin_ns"] for row in found.of("steps"))
+    assert ALONE[name].steps - told["own_steps"] in (0, 1), "the last step may have no end but that of the process"
+    assert told["memory_peak"] > 50e6
+
+
 def test_the_loss_is_the_number_whose_gradients_were_asked_for(alone: Path) -> None:
     """Before the gradient scaler, and summed over the batches of a step."""
     scaled = [row["value"] for row in seen(alone, "mixed_precision").of("fingerprints") if row["what"] == "loss"]

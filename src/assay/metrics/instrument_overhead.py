@@ -1,7 +1,8 @@
 """How much of a step is assay's own cost?
 
 instrument_overhead = the probe's self-measured cost per step / step_time.  The probe measures itself on marked steps
-of its own before training begins (telemetry, device "probe", counter "cost_per_step"); paired runs with and without
+of its own before training begins (telemetry, device "probe", counter "cost_per_step"); of an unmodified script the hooks
+say the median over its steps of what they took, and the larger of both counts.  Paired runs with and without
 assay are in benchmarks/.  It does not see disturbance of caches or of other ranks.
 """
 
