@@ -20,7 +20,7 @@ RIGHT = {
 }  # fmt: skip
 UNKNOWN = (
     "NVIDIA A100-SXM4-40GB MIG 1g.5gb", "NVIDIA GeForce RTX 4090 Laptop GPU", "NVIDIA GeForce RTX 4090 D", "NVIDIA H100",
-    "NVIDIA L400", "NVIDIA H2000", "AMD Instinct MI250X", "Intel(R) Xeon(R) Processor", "", "cpu", "GPU", "NVIDIA GeForce RTX 3080",
+    "NVIDIA L400", "NVIDIA H800", "NVIDIA H2000", "AMD Instinct MI250X", "Intel(R) Xeon(R) Processor", "", "cpu", "GPU", "NVIDIA GeForce RTX 3080",
     "NVIDIA L40S-48Q", "NVIDIA A1000", "Tesla K80", "NVIDIA Graphics Device", "H100 and more",
 )  # fmt: skip
 

@@ -75,7 +75,7 @@ class StepCounter:
         if len(self._phases) > 1 or self.trouble:
             return
         if self._compiles():
-            self.trouble = "the model is compiled by torch.compile, into which the counter cannot see"
+            self.trouble = "torch.compile is used, and the counter cannot see into what it made"
             return
         self._mode.__enter__()
         self._counting = True
