@@ -53,7 +53,8 @@ class Communicated:
 
     calls: launch, rank, step, total_ns, sum_ns, transfer_ns, wait_ns (null: not known), bytes, calls, unseen (calls without an end):
     of the steady steps of timed launches. ways: launch, configuration, block, method, exposed_s, total_s, compute_s, steps, cut
-    (share of rank-steps whose exposed time was cut to their total).
+    (share of rank-steps whose exposed time was cut to their total), thread_s (unsynchronised: what the rank's thread waited for in the
+    same launch's steps that synchronise: launches under different load must not be subtracted from one another).
     """
 
     calls: pl.DataFrame
@@ -165,7 +166,7 @@ def _union(calls: pl.DataFrame, begin: pl.Expr, name: str) -> pl.DataFrame:
 
 _WAYS: Final = {
     "launch": pl.Int32, "configuration": pl.String, "block": pl.Int32, "method": pl.String, "exposed_s": pl.Float64, "total_s": pl.Float64,
-    "compute_s": pl.Float64, "steps": pl.Int64, "cut": pl.Float64,
+    "compute_s": pl.Float64, "steps": pl.Int64, "cut": pl.Float64, "thread_s": pl.Float64,
 }  # fmt: skip
 
 
@@ -207,6 +208,7 @@ def _launches(tables: Mapping[str, pl.DataFrame], rows: pl.DataFrame) -> pl.Data
         *(pl.col(f"{name}_s").median() for name in numbers),
         pl.len().cast(pl.Int64).alias("steps"),
         pl.col("_cut").mean().alias("cut"),
+        thread_s=pl.lit(None, pl.Float64),
     )
     launches = tables["launches"].select("launch", "configuration", "block")
     return (
@@ -245,7 +247,12 @@ def _in_turn(tables: Mapping[str, pl.DataFrame], steps: pl.DataFrame) -> pl.Data
         (pl.col("total_ns").median() / NS_PER_S).alias("total_s")
     )  # fmt: skip
     launches = tables["launches"].select("launch", "configuration", "block")
-    whole = found.join(total, on="launch", how="left").join(launches, on="launch")
+    near = runs.filter(~pl.col("_free") & pl.col("_near")).select(_RANK_STEP)
+    waited = tables["communication"].filter(pl.col("method") == "group").join(near, on=_RANK_STEP, how="semi")
+    thread = waited.group_by("launch", "step").agg(pl.col("exposed_ns").mean()).group_by("launch").agg(
+        (pl.col("exposed_ns").median() / NS_PER_S).alias("thread_s")
+    )  # fmt: skip
+    whole = found.join(total, on="launch", how="left").join(thread, on="launch", how="left").join(launches, on="launch")
     whole = whole.with_columns(method=pl.lit("unsynchronised"), cut=(pl.col("exposed_s") < 0).cast(pl.Float64))
     whole = whole.with_columns(pl.col("exposed_s").clip(lower_bound=0.0))
     return whole.select(pl.col(name).cast(kind) for name, kind in _WAYS.items()).sort("launch")

@@ -11,7 +11,7 @@ from typing import Final
 
 import polars as pl
 
-from assay.metrics.communicated import IN_TRAINING, METHODS, replayed
+from assay.metrics.communicated import METHODS, replayed
 from assay.metrics.estimate import Absent, Estimate, Value
 from assay.metrics.measured import Measured
 from assay.metrics.per_launch import average, no_launch
@@ -157,7 +157,7 @@ class Anatomy:
     """What one configuration's communication is made of, in seconds of a step; None: not known.
 
     hidden = alone - exposed by unsynchronised steps, or by intervals where there are none (FSDP); contention = exposed by unsynchronised
-    steps - exposed by intervals: what computing loses beside communication (processors, memory, a GPU's cores), and what putting
+    steps - what the thread waited for in the same launch: what computing loses beside communication (processors, memory, a GPU's cores), and what putting
     gradients into buckets takes.
     """
 
@@ -175,9 +175,13 @@ def anatomy(measured: Measured, configuration: str) -> Anatomy:
     replays = replayed(measured.tables).filter(pl.col("configuration") == configuration)["alone_s"].median()
     alone = float(replays) if isinstance(replays, float) else None
     whole = told.get("unsynchronised")
-    seen = next((told[name] for name in ("kineto", *IN_TRAINING) if name in told), None)
+    seen = next((told[name] for name in METHODS if name != "unsynchronised" and name in told), None)
+    ways = measured.communicated.ways.filter(
+        (pl.col("configuration") == configuration) & pl.col("thread_s").is_not_null()
+    )
+    beside = (ways["exposed_s"] - ways["thread_s"]).median()
     added = seen if whole is None else whole
     return Anatomy(
         exposed=told, alone=alone, hidden=None if alone is None or added is None else max(0.0, alone - added),
-        contention=None if whole is None or seen is None else whole - seen,
+        contention=float(beside) if isinstance(beside, float) else None,
     )  # fmt: skip
