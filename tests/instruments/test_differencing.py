@@ -89,3 +89,26 @@ class TestOfTwoRanks:
         for left in found[kind]:
             assert left["flag"] is True
             assert left["taken_out"]
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("asked", ["1", ""])
+def test_only_a_launch_that_is_told_to_takes_turns(monkeypatch: pytest.MonkeyPatch, asked: str) -> None:
+    """The hooks put it in, and take it out with themselves."""
+    import torch
+
+    from assay.instruments import attach, probe
+    from assay.instruments._recorder import Recorder
+    from assay.instruments._sink import Identity, MemorySink
+
+    recorder = Recorder(Identity(launch=0, rank=0, workers=2, incarnation=0, seed=0, host="here"), MemorySink())
+    monkeypatch.setattr(probe, "recorder", lambda: recorder)
+    monkeypatch.setenv("ASSAY_CALIBRATE_COMMUNICATION", asked)
+    parallel = torch.nn.parallel.DistributedDataParallel
+    before = parallel.forward
+    attach._attach(torch)
+    try:
+        assert (parallel.forward is not before) == (asked == "1")
+    finally:
+        attach.detach()
+    assert parallel.forward is before
