@@ -106,6 +106,7 @@ def test_a_dry_run_lists_the_arms() -> None:
         (None, "tune: found nothing; allowed: knobs and their values"),
         ({"knobs": {"depth": [1, 2]}}, r"tune.knobs.depth: found \{depth\} in no argument.*--depth"),
         ({"knobs": {"seed": [1, 2]}}, "tune.knobs.seed: found 'seed'; allowed: another name"),
+        ({"knobs": {"batch": [1]}}, "tune.knobs.batch: found 1; allowed: at least 2 values, the first of them today's"),
         ({"knobs": {"batch": [1, 1.0]}}, "tune.knobs.batch: found 1, 1; allowed: every value once"),
     ],
 )

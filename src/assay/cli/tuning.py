@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from assay.spec.experiment import Experiment
     from assay.verdict.compared import Change, Comparison, Side
 
+FEWEST_VALUES = 2
 SAME_WORK = 0.005  # items of a launch may differ by this share: a last batch that is not full
 Show = Callable[["RunProgress"], None] | None
 
@@ -98,6 +99,9 @@ def _problems(experiment: Experiment, tune: Tune) -> list[Problem]:
                 where=where, found=f"{{{name}}} in no argument", allowed="a knob that stands in workload.arguments or workload.environment",
                 mend=mend,
             ))  # fmt: skip
+        if len(values) < FEWEST_VALUES:
+            allowed = f"at least {FEWEST_VALUES} values, the first of them today's"
+            found.append(Problem(where=where, found=", ".join(map(shown, values)) or "none", allowed=allowed))
         if len(set(map(shown, values))) < len(values):
             found.append(Problem(where=where, found=", ".join(map(shown, values)), allowed="every value once"))
     return found
@@ -229,7 +233,7 @@ def _measured(
     """All arms in turn; their records, judged. An arm whose launches all failed is there, and says so."""
     from assay.cli import judging
     from assay.cli.advice import advice
-    from assay.errors import WorkloadError
+    from assay.errors import Interrupted, WorkloadError
     from assay.record.reader import record_folders
     from assay.runners.session import Arm, run_together
 
@@ -240,6 +244,11 @@ def _measured(
     before = set(record_folders(root)) if root.exists() else set()
     try:
         paths = run_together(made, root=root, on_progress=show, advice=advice())
+    except Interrupted:
+        raise Interrupted(
+            f"interrupted in round {place + 1}: what was measured is kept in {root}, in records that begin with {experiment.name[:64]}-. "
+            "A tuning is begun anew by the same command."
+        ) from None
     except WorkloadError:
         fresh = set(record_folders(root)) - before
         by_name = {path.name.rpartition("-20")[0]: path for path in fresh}

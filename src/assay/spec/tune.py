@@ -23,7 +23,7 @@ from pydantic import BeforeValidator, Field
 from assay.spec.model import NAME_PATTERN, Model, listed
 
 Setting = str | int | float | bool
-Values = Annotated[tuple[Setting, ...], BeforeValidator(listed), Field(min_length=2)]
+Values = Annotated[tuple[Setting, ...], BeforeValidator(listed)]
 KnobName = Annotated[str, Field(pattern=NAME_PATTERN)]
 RESERVED = ("workers", "seed", "launch")  # placeholders that a launch fills in
 
