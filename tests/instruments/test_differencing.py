@@ -72,6 +72,7 @@ class TestOfTwoRanks:
             alone = [row for row in rows if row["phase"] == "replay"]
             told = [row for row in of(left, "communication") if row["method"] == "replay"]
             assert len(told) == 2
+            assert {row["step"] for row in alone} == {None}
             assert len(alone) == 2 * len(together) > 0
             assert sum(row["bytes"] for row in together) == told[0]["bytes"] == told[1]["bytes"]
             assert max(row["end_ns"] - row["begin_ns"] for row in alone[: len(together)]) <= told[0]["total_ns"]

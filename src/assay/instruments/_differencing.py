@@ -95,7 +95,7 @@ class _Turns:
     def asked(self) -> None:
         """A step ends: its collectives, before they are told."""
         step = self._recorder._step
-        self._before = [call for call in self._attached.calls._open if getattr(call, "step", step) in (None, step)]
+        self._before = [call for call in self._attached.calls._open if call.step in (None, step)]
 
     def turned(self) -> None:
         """The next has begun."""
@@ -176,7 +176,7 @@ class _Replay:
         for call, begin, end in rows:
             number = calls._numbers[call.group]
             calls._numbers[call.group] = number + 1
-            again = replace(call, number=number, begin=begin, end=end, blocked=None)
+            again = replace(call, number=number, step=None, begin=begin, end=end, blocked=None)
             self._recorder.collective(again, "replay", "host")
         self._recorder.communicated("replay", total=whole, nbytes=sum(call.nbytes for call, _, _ in rows))
 

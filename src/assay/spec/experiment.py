@@ -79,7 +79,8 @@ class Workload(Model):
     calibrate_communication: int = Field(
         0, ge=0, le=100,
         description="Launches of each configuration of two or more workers, made after the timed ones and never timed, in which steps with "
-        "and without synchronising take turns (DistributedDataParallel) and the collectives are made alone: what communication adds to a step.",
+        "and without synchronising take turns (DistributedDataParallel) and the collectives are made alone: what communication adds to a step. "
+        "Three or more give it an interval.",
     )  # fmt: skip
 
 
