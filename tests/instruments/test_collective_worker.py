@@ -14,7 +14,7 @@ from assay.instruments._sink import Identity, MemorySink
 from assay.instruments.collectives import timing
 from assay.instruments.collectives.worker import Worker
 from assay.metrics.collective_calls import loops
-from assay.spec.collectives import OPERATIONS, Collectives, cells
+from assay.spec.collectives import OPERATIONS, PLACEMENTS, Collectives, cells
 from tests.builders import frame
 from tests.instruments.fake_group import Spoil, Torch, World, run
 
@@ -104,7 +104,11 @@ def _on_call(op: str, number: int, rank: int, change: Callable[[list[torch.Tenso
     return spoil
 
 
-LATER = 7  # of an operation: after the try of each placement and two loops of two to warm up
+def first_timed(op: str) -> int:
+    """The number of an operation's first timed call: after the try of each placement, two loops of two to warm up, and two calls that lead into each loop."""
+    return len(PLACEMENTS[op]) + 2 * (2 + 2) + 2 + 1
+
+
 SPOILED = {
     "rank_missing: rank 2": ("all_reduce", -1, lambda inputs, result: result.sub_(inputs[2])),
     "shards_swapped": (
@@ -125,7 +129,7 @@ SPOILED = {
 def test_each_of_the_eight_corruptions_is_caught_on_a_timed_call(name: str) -> None:
     op, rank, change = SPOILED[name]
     asked = SMALL.model_copy(update={"operations": (op,), "sizes": ("4K",), "placement": "both"})
-    rows = calls_of(made(asked, spoil=_on_call(op, LATER, rank, change)))
+    rows = calls_of(made(asked, spoil=_on_call(op, first_timed(op), rank, change)))
     wrong = rows.filter(pl.col("wrong") > 0)
     assert wrong.height == (3 if rank == -1 else 1)
     assert set(wrong["phase"]) == {"timed"}

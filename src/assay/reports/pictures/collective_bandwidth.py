@@ -96,9 +96,12 @@ def _axes(cells: Sequence[Cell], values: Sequence[Estimate]) -> tuple[vega.Spec,
     low = min(value.value for value in values) * GIGA
     high = max(value.value for value in values) * GIGA
     domain = [low / 2.0, high * 2.0]
+    decades = [10.0**power for power in range(math.floor(math.log10(domain[0])), math.ceil(math.log10(domain[1])) + 1)]
+    inside = [value for value in decades if domain[0] <= value <= domain[1]]
+    marks = {"values": inside} if len(inside) > 1 else {"tickCount": 5}
 
     def y(field: str) -> vega.Spec:
-        axis = vega.axis(title=None, tickCount=5, format="~g")
+        axis = vega.axis(title=None, format="~g", **marks)
         return vega.y(f"{field}:Q", scale=vega.scale(type="log", domain=domain, nice=False, clamp=True), axis=axis)
 
     return x, y
