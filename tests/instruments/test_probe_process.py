@@ -57,12 +57,13 @@ def test_the_probes_own_cost_is_in_the_record(tmp_path: Path) -> None:
     launch = Launched(tmp_path / "launch=0000")
     launch.run(script(tmp_path, MARKED))
     own = launch.table("telemetry")
-    assert own["device"].unique().to_list() == ["probe"]
+    assert set(own["device"].to_list()) == {"probe", "rank-0/host"}
     assert own["method"].unique().to_list() == ["self"]
     cost = dict(own.select("counter", "value").iter_rows())
     assert cost["cost_per_step"] > 0
     assert cost["calibration_steps"] == 1000
     assert cost["hash_total"] == 0  # no model was watched
+    assert cost["memory_peak"] > 1e6
     if hasattr(os, "register_at_fork"):
         assert cost["flush_cpu"] > 0
 

@@ -90,7 +90,7 @@ def test_samplers_that_repeat_or_leave_out_do_not(torch: Any) -> None:
     assert not any(tells_ids(torch, loader(torch, data, sampler=sampler)) for sampler in wrong)
     assert not tells_ids(torch, tools.DataLoader(data, batch_size=None))
 
-    class Stream(tools.IterableDataset):  # type: ignore[misc, name-defined]
+    class Stream(tools.IterableDataset):  # type: ignore[misc]
         def __iter__(self) -> Any:
             return iter(range(8))
 
@@ -100,3 +100,13 @@ def test_samplers_that_repeat_or_leave_out_do_not(torch: Any) -> None:
     streamed = loader(torch, Stream())
     assert not tells_ids(torch, streamed)
     assert sources(torch).used(sources(torch).opened(streamed)) is None
+
+
+def test_a_loader_that_goes_on_in_the_middle_of_an_epoch_tells_no_samples(torch: Any) -> None:
+    """torchdata's StatefulDataLoader has the same samplers, but skips what it gave before."""
+    from assay.instruments._sources import tells_ids
+
+    class StatefulDataLoader(torch.utils.data.DataLoader):  # type: ignore[misc]
+        __module__ = "torchdata.stateful_dataloader.stateful_dataloader"
+
+    assert not tells_ids(torch, StatefulDataLoader(list(range(8)), batch_size=4))
