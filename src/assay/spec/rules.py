@@ -16,6 +16,7 @@ from pydantic import BaseModel
 
 from assay.errors import Problem
 from assay.spec.explain import NOTHING, shown
+from assay.spec.flops import flops_say_enough
 from assay.spec.rules_collectives import COLLECTIVE_RULES, times_collectives
 from assay.spec.rules_serving import SERVING_RULES
 
@@ -297,6 +298,7 @@ RULES: tuple[Rule, ...] = (
     _nodes_meet,
     _endpoint_is_host_and_port,
     _words_can_be_passed,
+    flops_say_enough,
     *COLLECTIVE_RULES,
     *SERVING_RULES,
 )
