@@ -90,7 +90,7 @@ def test_samplers_that_repeat_or_leave_out_do_not(torch: Any) -> None:
     assert not any(tells_ids(torch, loader(torch, data, sampler=sampler)) for sampler in wrong)
     assert not tells_ids(torch, tools.DataLoader(data, batch_size=None))
 
-    class Stream(tools.IterableDataset):  # type: ignore[misc]
+    class Stream(tools.IterableDataset):  # type: ignore[misc, name-defined]
         def __iter__(self) -> Any:
             return iter(range(8))
 
