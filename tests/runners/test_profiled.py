@@ -15,7 +15,7 @@ from assay.clock import FakeClock
 from assay.errors import EnvironmentLacks, SpecError
 from assay.metrics.profile_summary import summary
 from assay.record.reader import open_record
-from assay.runners import profiled
+from assay.runners import profiled, training
 from assay.runners.base import Advice, Job, RunContext
 from assay.runners.launch import request_for
 from assay.runners.rows import launch_row
@@ -205,8 +205,9 @@ def test_a_capture_that_is_not_there_is_said(tmp_path: Path, nsys: Path) -> None
 
 def test_where_it_is_not_installed_it_is_said_how_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
+    (tmp_path / "train.py").touch()
     with pytest.raises(EnvironmentLacks, match="developer.nvidia.com/nsight-systems"):
-        profiled.check(experiment(profile={"tool": "nsys"}))
+        training.check(experiment(profile={"tool": "nsys"}), tmp_path)
 
 
 def test_reports_of_other_columns_are_read_too() -> None:

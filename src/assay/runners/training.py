@@ -42,6 +42,7 @@ def check(experiment: Experiment, folder: Path) -> None:
         ),))  # fmt: skip
     launcher: Launcher = catalog.load("launchers", experiment.launcher.kind)
     launcher.check(experiment)
+    profiled.check(experiment)
     for place, asked in enumerate(experiment.faults):
         _check_fault(place, asked, min(asked.levels) if asked.levels else max(experiment.factor.levels))
 
