@@ -68,6 +68,8 @@ class Outermost:
 
     def look(self) -> None:
         """Look for classes that are not known."""
+        if _current is not self:  # not started, or stopped
+            return
         self._quiet = 0
         if self._base.__call__ is self._original:
             self._base.__call__ = self._looker
