@@ -9,7 +9,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assay.instruments.collectives.data import PERIOD, Asked, check, expected, numbers, poison, right, sent, sums, whole
+from assay.instruments.collectives.check import check
+from assay.instruments.collectives.data import PERIOD, Asked, expected, numbers, poison, right, sent, sums, whole
 from assay.spec.collectives import DTYPES, OPERATIONS, PLACEMENTS
 
 COUNT = 60

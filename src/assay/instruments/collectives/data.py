@@ -5,7 +5,7 @@ exact in the element type.  So a result is right or wrong to the last bit, and a
 missing rank, of another shard, of an earlier call or of another operation can be made again and compared.
 
 The numbers of a rank repeat after `PERIOD` elements, a prime, so that filling and comparing cost one pass over the memory; call
-number c begins 7919 c further on.  `expected` and `check` are pure: (operation, ranks, rank, count, type, call) -> numbers.
+number c begins 7919 c further on.  `expected` is pure: (operation, ranks, rank, count, type, call) -> numbers.
 Cannot tell: two blocks that were exchanged at a distance of a multiple of `PERIOD` elements.
 """
 
@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from assay.spec.collectives import DTYPES
@@ -42,14 +42,6 @@ class Asked:
     call: int  # number of the call: its numbers are its own
     root: int = 0
     in_place: bool = False
-
-
-@dataclass(frozen=True, kw_only=True)
-class Checked:
-    """Elements that are wrong, and what happened to them where that can be told; None: this rank has no result."""
-
-    wrong: int | None
-    fault: str = ""
 
 
 # ---- the numbers -------------------------------------------------------------------------------------------------
@@ -168,22 +160,6 @@ def right(asked: Asked, result: torch.Tensor) -> bool:
     return at in (0, result.numel())
 
 
-def check(asked: Asked, result: torch.Tensor) -> Checked:
-    """How many elements of a result are wrong, and what happened to them."""
-    from assay.instruments.collectives.corruption import named
-
-    parts = list(expected(asked))
-    if not parts:
-        return _elsewhere(asked, result)
-    if right(asked, result):
-        return Checked(wrong=0)
-    wanted = whole(parts, result.device)
-    if result.dtype != wanted.dtype or result.numel() != wanted.numel():
-        return Checked(wrong=wanted.numel(), fault=f"wrong_dtype: {_type(result)} of {result.numel()} elements")
-    flat = result.reshape(-1).cpu()
-    return Checked(wrong=int((flat != wanted.cpu()).sum()), fault=named(asked, flat, wanted.cpu()))
-
-
 def whole(parts: list[tuple[int, torch.Tensor, int]], device: Any = "cpu") -> torch.Tensor:
     """The right result as one tensor."""
     import torch
@@ -194,14 +170,3 @@ def whole(parts: list[tuple[int, torch.Tensor, int]], device: Any = "cpu") -> to
         fill(part, twice, begin)
         made.append(part)
     return torch.cat(made)
-
-
-def _elsewhere(asked: Asked, result: torch.Tensor) -> Checked:
-    """A rank that is to get nothing: what lies there is nobody's business, but for a sum that belongs to the root."""
-    if asked.op == "reduce" and asked.ranks > 1 and right(replace(asked, rank=asked.root), result):
-        return Checked(wrong=None, fault="sum_is_here")
-    return Checked(wrong=None)
-
-
-def _type(tensor: torch.Tensor) -> str:
-    return str(tensor.dtype).removeprefix("torch.")

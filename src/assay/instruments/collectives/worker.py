@@ -21,7 +21,8 @@ from typing import Any, Final
 from assay.instruments import pairs
 from assay.instruments._sink import Identity, LaunchSink, Sink, identity_from, process_start_ns
 from assay.instruments.collectives import operations, timing
-from assay.instruments.collectives.data import Asked, Checked, check, right
+from assay.instruments.collectives.check import Checked, check
+from assay.instruments.collectives.data import Asked, right
 from assay.spec.collectives import Cell, Collectives, cells
 from assay.units import MIB, NS_PER_S
 

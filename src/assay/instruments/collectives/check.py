@@ -1,0 +1,45 @@
+"""How many elements of a collective's result are wrong, and what happened to them?  Pure: what was asked and what came -> the answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from assay.instruments.collectives.corruption import named
+from assay.instruments.collectives.data import Asked, expected, right, whole
+
+if TYPE_CHECKING:
+    import torch
+
+
+@dataclass(frozen=True, kw_only=True)
+class Checked:
+    """Elements that are wrong, and what happened to them where that can be told; None: this rank has no result."""
+
+    wrong: int | None
+    fault: str = ""
+
+
+def check(asked: Asked, result: torch.Tensor) -> Checked:
+    """How many elements of a result are wrong, and what happened to them."""
+    parts = list(expected(asked))
+    if not parts:
+        return _elsewhere(asked, result)
+    if right(asked, result):
+        return Checked(wrong=0)
+    wanted = whole(parts, result.device)
+    if result.dtype != wanted.dtype or result.numel() != wanted.numel():
+        return Checked(wrong=wanted.numel(), fault=f"wrong_dtype: {_type(result)} of {result.numel()} elements")
+    flat = result.reshape(-1).cpu()
+    return Checked(wrong=int((flat != wanted.cpu()).sum()), fault=named(asked, flat, wanted.cpu()))
+
+
+def _elsewhere(asked: Asked, result: torch.Tensor) -> Checked:
+    """A rank that is to get nothing: what lies there is nobody's business, but for a sum that belongs to the root."""
+    if asked.op == "reduce" and asked.ranks > 1 and right(replace(asked, rank=asked.root), result):
+        return Checked(wrong=None, fault="sum_is_here")
+    return Checked(wrong=None)
+
+
+def _type(tensor: torch.Tensor) -> str:
+    return str(tensor.dtype).removeprefix("torch.")
