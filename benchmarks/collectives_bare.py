@@ -20,6 +20,7 @@ import sys
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from statistics import median
 from typing import Any
 
@@ -65,13 +66,14 @@ def inner(rounds: int) -> None:
     for size, calls in SIZES.items():
         one = cell("all_reduce", size, "in", identity.workers, 4)
         asked, memory = worker._asked(one), worker._memory(one.count)
-        tensors = list(torch.zeros(len(memory)).split(one.count))[:calls]
+        rotating: Any = torch.zeros(len(memory))
+        tensors = [rotating[begin : begin + one.count] for begin in range(0, len(memory) - one.count + 1, one.count)][
+            :calls
+        ]
         ways: dict[str, Callable[[], float]] = {
-            "assay": lambda one=one, asked=asked, memory=memory, calls=calls: worker._loop(
-                one, asked, memory, 0, calls, "timed"
-            ),
-            "rotating": lambda tensors=tensors, calls=calls: bare(torch, tensors, calls),
-            "same": lambda tensors=tensors, calls=calls: bare(torch, tensors[:1], calls),
+            "assay": partial(worker._loop, one, asked, memory, 0, calls, "timed"),
+            "rotating": partial(bare, torch, tensors, calls),
+            "same": partial(bare, torch, tensors[:1], calls),
         }
         for turn in range(rounds + 3):
             names = list(ways)[turn % 3 :] + list(ways)[: turn % 3]
