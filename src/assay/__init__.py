@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from assay.spec.load import load as load
     from assay.verdict.judge import judge as judge
 
-__version__ = "0.3.0"
+__version__ = "0.4.0"
 
 _HOMES = {
     "probe": ("assay.instruments.probe", None),

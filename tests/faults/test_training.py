@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
-import sys
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -13,8 +10,7 @@ import polars as pl
 import pytest
 
 from assay.errors import EnvironmentLacks, SpecError
-from assay.faults import slow, throttle
-from assay.faults.base import Victim
+from assay.faults import slow
 from assay.metrics.measured import Measured, from_record
 from assay.metrics.partition import CATEGORIES, partition
 from assay.metrics.recovery import recoveries
@@ -23,7 +19,6 @@ from assay.runners.base import run
 from assay.runners.training import check
 from assay.spec.experiment import Fault as Asked
 from assay.spec.load import from_mapping
-from assay.spec.plan import PlannedFault
 
 COUPLED = Path(__file__).with_name("coupled.py")
 STOPPED_S, SLOWED_S, SHARE, LOAD_S = 1.0, 1.5, 0.02, 0.7
@@ -131,44 +126,6 @@ def noted(folder: Path, what: str) -> dict[tuple[int, int], int]:
     """(rank, incarnation) -> the first moment, monotonic ns, at which the script noted this."""
     lines = [line.split() for line in (folder / "truth").read_text().splitlines()]
     return {(int(rank), int(incarnation)): int(ns) for word, rank, incarnation, ns in reversed(lines) if word == what}
-
-
-# ---- throttle
-
-
-def planned(interface: str, rate_mbit: float = 10.0) -> PlannedFault:
-    asked = Asked(kind="throttle", interface=interface, rate_mbit=rate_mbit)
-    return PlannedFault(kind="throttle", rank=0, after_checkpoints=0, delay_steps=1, signal="KILL", training=asked)
-
-
-@cache
-def has_namespaces() -> bool:
-    if not all(shutil.which(one) for one in ("unshare", "nsenter", "tc")):
-        return False
-    return subprocess.run(["unshare", "--net", "true"], capture_output=True, check=False).returncode == 0
-
-
-@pytest.mark.skipif(not has_namespaces(), reason="no network namespace may be made here, or there is no tc (iproute2)")
-def test_a_throttled_interface_is_held_back_in_the_victims_own_network_and_freed() -> None:
-    words = ["unshare", "--net", sys.executable, "-S", "-c", "print(flush=True); input()"]
-    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-        assert process.stdout is not None
-        process.stdout.readline()
-
-        def rules() -> str:
-            line = ["nsenter", "-t", str(process.pid), "-n", "tc", "qdisc", "show", "dev", "lo"]
-            return subprocess.run(line, capture_output=True, text=True, check=True).stdout
-
-        undo = throttle.strike(Victim(pid=process.pid, rank=0), planned("lo", 20.0))
-        assert "tbf" in rules()
-        assert "rate 20Mbit" in rules()
-        with pytest.raises(OSError, match="held back already, by a rule of kind tbf"):
-            throttle.strike(Victim(pid=process.pid, rank=0), planned("lo"))
-        undo()
-        assert "tbf" not in rules()
-        with pytest.raises(OSError, match="nowhere0"):
-            throttle.strike(Victim(pid=process.pid, rank=0), planned("nowhere0"))
-        process.communicate(b"\n")
 
 
 # ---- bad input

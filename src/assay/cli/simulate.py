@@ -21,8 +21,8 @@ DESCRIPTION = """\
 Compute the step times of a synchronous data-parallel training on a cluster of which everything is known, print what follows in
 closed form, and write an ordinary sealed record of simulated launches, judged and shown as every record is.
 
-    assay simulate --workers 1,2,4,...,64 --step-time 1.0 --serial 0.03 --alpha 20us --gbps 10 --gradient 1e9
-    assay simulate --workers 1,16,256,2048,10000 --step-time 0.8 --serial 0.001 --alpha 5us --gbps 400 --gradient 4e8 --overlap 0.5
+    assay simulate --workers 1,2,4,...,64 --step-time 1.0 --serial 0.03 --gbps 10 --gradient 1e9
+    assay simulate --workers 1,100,10000 --step-time 0.8 --alpha 5us --gbps 400 --gradient 4e8
 
 A simulated record is marked in its manifest, its environment and every row, and its verdict is INVALID: none of its numbers is a
 measurement. It answers "what if", and shows what the reports and the model make of a cluster whose truth is known."""

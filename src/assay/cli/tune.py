@@ -139,7 +139,7 @@ VERB = Verb(
     summary="try out settings of a workload's knobs against today's, and say which is better",
     description="""Try out settings of a training's knobs (bucket size, loader workers, accumulation, batch ...) against today's.
 
-    assay tune examples/tune.toml              successive halving over blocks, then a trial that alone decides
+    assay tune examples/tune.toml              halving over blocks, then a round that decides
     assay tune examples/tune.toml --dry-run    what would be tried out
 
     [workload]

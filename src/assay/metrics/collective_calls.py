@@ -59,16 +59,30 @@ def timed_loops(measured: Measured) -> pl.DataFrame:
     """`loops` of the timed phase of the timed launches, with block and configuration."""
     launches = measured.timed.select("launch", "block", "configuration")
     mine = measured.table("collectives").join(launches, on="launch", how="semi")
-    return loops(mine, every_rank=measured.foreign is None).filter(pl.col("phase") == "timed").join(launches, on="launch")
+    return (
+        loops(mine, every_rank=measured.foreign is None).filter(pl.col("phase") == "timed").join(launches, on="launch")
+    )
 
 
 def asked_cells(measured: Measured) -> tuple[Cell, ...]:
     """Every cell that was asked for, worker counts ascending; of another program's record those that it holds."""
     asked = asked_of(measured.experiment)
     if measured.foreign is not None:
-        rows = measured.table("collectives").select("size", "op", "in_place", "bytes").unique().sort("size", "op", "in_place", "bytes")
+        rows = (
+            measured.table("collectives")
+            .select("size", "op", "in_place", "bytes")
+            .unique()
+            .sort("size", "op", "in_place", "bytes")
+        )
         return tuple(
-            Cell(op=op, size=nbytes, place="in" if in_place else "out", workers=size, count=nbytes // asked.element_size, nbytes=nbytes)
+            Cell(
+                op=op,
+                size=nbytes,
+                place="in" if in_place else "out",
+                workers=size,
+                count=nbytes // asked.element_size,
+                nbytes=nbytes,
+            )
             for size, op, in_place, nbytes in rows.iter_rows()
         )
     return tuple(cell for level in measured.levels for cell in cells(asked, level))

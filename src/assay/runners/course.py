@@ -55,7 +55,12 @@ class Course:
     @property
     def untimed(self) -> list[PlannedLaunch]:
         """The launches that are not timed and have no final row, in the order in which they are made."""
-        return [*self.waiting("communication"), *self.waiting("sweep"), *self.waiting("profile"), *self.waiting("fault")]
+        return [
+            *self.waiting("communication"),
+            *self.waiting("sweep"),
+            *self.waiting("profile"),
+            *self.waiting("fault"),
+        ]
 
     @property
     def blocks_done(self) -> int:

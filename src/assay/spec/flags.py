@@ -64,7 +64,12 @@ FLAGS: tuple[Flag, ...] = (
     _flag("--runner", "workload.runner", "NAME", "which runner drives the script (training)"),
     _flag("--work", "workload.work", "UNIT", "what one unit of useful work is called (items)"),
     _flag("--env", "workload.environment", "NAME=TEXT", "a variable set for the script; may be repeated", many=True),
-    _flag("--scaling", "scaling.mode", "MODE", "auto (by the recorded work), strong (total work fixed) or weak (work per worker fixed)"),
+    _flag(
+        "--scaling",
+        "scaling.mode",
+        "MODE",
+        "auto (by the recorded work), strong (total work fixed) or weak (work per worker fixed)",
+    ),
     _flag("--base", "scaling.base", "N", "the worker count that speedups are relative to (the smallest)"),
     _flag("--time", "scaling.time", "WHICH", "which time is compared: auto, step or wall"),
     _flag("--quality-metric", "quality.metric", "NAME", "the score that decides whether quality was held"),

@@ -52,7 +52,11 @@ def _levels(data: Data) -> list[int]:
 def _only_of_a_training(data: Data) -> Iterator[Problem]:
     measure, workload = data.get("measure"), data.get("workload")
     runner = workload.get("runner", "training") if isinstance(workload, Mapping) else "training"
-    if isinstance(measure, Mapping) and measure.get("communication") is True and runner not in ("training", "replay", "simulated"):
+    if (
+        isinstance(measure, Mapping)
+        and measure.get("communication") is True
+        and runner not in ("training", "replay", "simulated")
+    ):
         yield Problem(
             where="measure.communication", found="true", allowed="false where no training is run",
             mend="Take it out; the links alone are measured by `assay comm`.",

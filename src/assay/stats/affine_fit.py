@@ -63,7 +63,8 @@ def _start(x: Array, t: Array) -> Array:
     """Logarithms of a weighted linear fit; a part that would be below 0 starts at a thousandth of the least time."""
     design = np.column_stack([1.0 / t, x / t])
     found, *_ = np.linalg.lstsq(design, np.ones_like(t), rcond=None)
-    return np.log(np.maximum(found, 1e-3 * float(t.min())))
+    start: Array = np.log(np.maximum(found, 1e-3 * float(t.min())))
+    return start
 
 
 def _descend(x: Array, t: Array, logs: Array) -> Array:

@@ -116,7 +116,9 @@ def _correctness(
     if not checked:
         return DimensionResult(status="NOT_MEASURED", sentence="no data were checked")
     if foreign:
-        return DimensionResult(status="PASS", sentence="another program found no wrong element, in iterations apart from the timed ones")
+        return DimensionResult(
+            status="PASS", sentence="another program found no wrong element, in iterations apart from the timed ones"
+        )
     return DimensionResult(
         status="PASS", sentence=f"the data of all {count(checked, 'timed calls')} were right to the last bit"
     )

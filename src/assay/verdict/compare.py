@@ -204,9 +204,7 @@ def _check_labels(labels: Sequence[str]) -> None:
 
 def _common(sides: Sequence[Side]) -> tuple[str, ...]:
     """Configurations that all sides have, by ascending worker count."""
-    return tuple(
-        name for name in compared(sides[0].measured) if all(name in compared(s.measured) for s in sides)
-    )
+    return tuple(name for name in compared(sides[0].measured) if all(name in compared(s.measured) for s in sides))
 
 
 def _decisive(at: str | None, known: Sequence[str]) -> str:

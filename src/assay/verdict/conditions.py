@@ -549,7 +549,11 @@ def _unseen_collectives(measured: Measured, _: Results) -> Any:
     if measured.subject != "collectives":
         return None
     foreign = measured.foreign
-    return OURS["environment"] if foreign is None else f"not said by {foreign.get('file')} ({str(foreign.get('sha256'))[:8]})"
+    return (
+        OURS["environment"]
+        if foreign is None
+        else f"not said by {foreign.get('file')} ({str(foreign.get('sha256'))[:8]})"
+    )
 
 
 def _unseen_environment(measured: Measured, _: Results) -> Any:

@@ -21,7 +21,8 @@ from assay.verdict.judge import Judgement, judge
 
 # Lines as nccl-tests 2.13 prints them, with times and bandwidths that were published for two nodes of eight H100 (all_reduce_perf -b 8 -e 8G).
 DEVICES = "\n".join(
-    f"#  Rank {rank:2d} Group  0 Pid   69{rank:02d} on node{rank // 8} device {rank % 8:2d} [0000:04:00] NVIDIA H100 80GB HBM3" for rank in range(16)
+    f"#  Rank {rank:2d} Group  0 Pid   69{rank:02d} on node{rank // 8} device {rank % 8:2d} [0000:04:00] NVIDIA H100 80GB HBM3"
+    for rank in range(16)
 )
 TEXT = f"""\
 # nThread 1 nGpus 1 minBytes 8 maxBytes 8589934592 step: 2(factor) warmup iters: 5 iters: 20 agg iters: 1 validation: 1 graph: 0
@@ -82,9 +83,19 @@ def value(judgement: Judgement, metric: str, key: str) -> Estimate:
 def test_printed_bandwidths_come_out_as_they_were_printed(tmp_path: Path) -> None:
     (tmp_path / "all_reduce_perf.txt").write_text(TEXT)
     (one,) = imported(tmp_path / "all_reduce_perf.txt", tmp_path)
-    assert (one.tool, one.configurations, one.launches, one.requests, one.failed) == ("nccl_tests", ("workers=16",), 1, 8, 0)
+    assert (one.tool, one.configurations, one.launches, one.requests, one.failed) == (
+        "nccl_tests",
+        ("workers=16",),
+        1,
+        8,
+        0,
+    )
     _, judgement = judged(one)
-    for size, place, algbw, busbw in ((16777216, "out", 17.16, 32.18), (8589934592, "out", 180.71, 338.82), (8589934592, "in", 179.92, 337.35)):
+    for size, place, algbw, busbw in (
+        (16777216, "out", 17.16, 32.18),
+        (8589934592, "out", 180.71, 338.82),
+        (8589934592, "in", 179.92, 337.35),
+    ):
         key = f"workers=16 op=all_reduce place={place} bytes={size}"
         assert value(judgement, "algbw", key).value / 1e9 == pytest.approx(algbw, rel=4e-4)
         assert value(judgement, "busbw", key).value / 1e9 == pytest.approx(busbw, rel=4e-4)
@@ -146,13 +157,19 @@ def test_a_group_that_the_numbers_contradict_is_told(tmp_path: Path) -> None:
     [
         ("hypercube_perf.txt", TEXT, "hypercube_perf"),
         ("out.txt", TEXT, "no name of a program"),
-        ("all_reduce_perf.txt", TEXT.replace("# Using devices", "").replace("#  Rank", "#  Ran"), "no line of a device"),
+        (
+            "all_reduce_perf.txt",
+            TEXT.replace("# Using devices", "").replace("#  Rank", "#  Ran"),
+            "no line of a device",
+        ),
         ("all_reduce_perf.txt", TEXT.replace("   float", "fp8_e4m3"), "fp8_e4m3"),
         ("a.json", json.dumps(document())[:-40], "no JSON"),
         ("a.json", json.dumps(document()).replace('"time"', '"cpu_time"'), "times of the processor"),
     ],
 )
-def test_what_cannot_be_used_is_told_and_leaves_nothing_behind(tmp_path: Path, name: str, content: str, said: str) -> None:
+def test_what_cannot_be_used_is_told_and_leaves_nothing_behind(
+    tmp_path: Path, name: str, content: str, said: str
+) -> None:
     (tmp_path / name).write_text(content)
     with pytest.raises(SpecError) as caught:
         imported(tmp_path / name, tmp_path, tool="nccl_tests")

@@ -244,7 +244,9 @@ def _added_as_others(asked: Asked, found: torch.Tensor) -> str:
     import torch
 
     own = found.element_size()
-    for other in sorted(DTYPES, key=lambda name: DTYPES[name][0] != own):  # as long ones first: without a carry they agree
+    for other in sorted(
+        DTYPES, key=lambda name: DTYPES[name][0] != own
+    ):  # as long ones first: without a carry they agree
         kind = getattr(torch, other)
         if other == asked.dtype or len(found) * found.element_size() % DTYPES[other][0]:
             continue

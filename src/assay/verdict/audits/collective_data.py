@@ -102,14 +102,18 @@ def _of_others(measured: Measured, rows: pl.DataFrame) -> Iterable[Finding]:
     """Another program's numbers: what it checked, and whether they fit together."""
     foreign = measured.foreign or {}
     seen = rows["wrong"].is_not_null().sum()
-    told = f"{seen} of {count(rows.height, 'results')} have a count of wrong elements" if seen else "no data were checked"
+    told = (
+        f"{seen} of {count(rows.height, 'results')} have a count of wrong elements" if seen else "no data were checked"
+    )
     yield Finding(
         rule="collective_check_apart", severity="note" if seen else "warning", configuration=None,
         evidence=f"{foreign.get('title')} checks {(foreign.get('meanings') or {}).get('check')}; {told}",
         remedy="assay comm checks the timed calls themselves",
     )  # fmt: skip
     for launch, nbytes, in_place, printed in foreign.get("printed") or ():
-        own = rows.filter((pl.col("launch") == launch) & (pl.col("bytes") == nbytes) & (pl.col("in_place") == int(in_place)))
+        own = rows.filter(
+            (pl.col("launch") == launch) & (pl.col("bytes") == nbytes) & (pl.col("in_place") == int(in_place))
+        )
         op, size, seconds = own["op"][0], own["size"][0], (own["end_ns"][0] - own["begin_ns"][0]) / 1e9
         ours = busbw(op, size, nbytes, seconds) * 1e-9
         if max(ours, printed) >= LEAST_SHOWN and abs(ours - printed) > ROUNDING * max(ours, printed):

@@ -1,0 +1,55 @@
+"""The fault `throttle` holds an interface of the victim's own network back, and frees it."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from functools import cache
+
+import pytest
+
+from assay.faults import throttle
+from assay.faults.base import Victim
+from assay.spec.experiment import Fault as Asked
+from assay.spec.plan import PlannedFault
+
+
+def planned(interface: str, rate_mbit: float = 10.0) -> PlannedFault:
+    asked = Asked(kind="throttle", interface=interface, rate_mbit=rate_mbit)
+    return PlannedFault(kind="throttle", rank=0, after_checkpoints=0, delay_steps=1, signal="KILL", training=asked)
+
+
+@cache
+def has_namespaces() -> bool:
+    if not all(shutil.which(one) for one in ("unshare", "nsenter", "tc")):
+        return False
+    return subprocess.run(["unshare", "--net", "true"], capture_output=True, check=False).returncode == 0
+
+
+@pytest.mark.skipif(not has_namespaces(), reason="no network namespace may be made here, or there is no tc (iproute2)")
+def test_a_throttled_interface_is_held_back_in_the_victims_own_network_and_freed() -> None:
+    words = ["unshare", "--net", sys.executable, "-S", "-c", "print(flush=True); input()"]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+
+        def rules() -> str:
+            line = ["nsenter", "-t", str(process.pid), "-n", "tc", "qdisc", "show", "dev", "lo"]
+            return subprocess.run(line, capture_output=True, text=True, check=True).stdout
+
+        undo = throttle.strike(Victim(pid=process.pid, rank=0), planned("lo", 20.0))
+        assert "tbf" in rules()
+        assert "rate 20Mbit" in rules()
+        with pytest.raises(OSError, match="held back already, by a rule of kind tbf"):
+            throttle.strike(Victim(pid=process.pid, rank=0), planned("lo"))
+        undo()
+        assert "tbf" not in rules()
+        with pytest.raises(OSError, match="nowhere0"):
+            throttle.strike(Victim(pid=process.pid, rank=0), planned("nowhere0"))
+        process.communicate(b"\n")
+
+
+def test_the_bucket_holds_ten_milliseconds_and_at_least_four_frames() -> None:
+    assert throttle.rule("eth0", 100.0)[6:] == ["rate", "100000000bit", "burst", "125000b", "latency", "50ms"]
+    assert throttle.rule("eth0", 1.0)[8:10] == ["burst", "6400b"]
