@@ -76,6 +76,7 @@ class Attached:
         self.calls.waits = Waits(now, self._phase)
         self._tail_ns: int | None = None  # from the last gradient to the end of the backward pass, of this step
         self._computed: int | None = None
+        self._blocked_then = 0  # what had been waited for by then
         self._others = False  # other ranks
         self.reducers: list[Any] = []  # DistributedDataParallel's
 
@@ -261,6 +262,7 @@ class Attached:
         if self._computed is not None:
             tail, self._computed = self._now() - self._computed, None
             self._tail_ns = (self._tail_ns or 0) + tail
+            self.calls.blocked_ns = self._blocked_then  # waiting inside of the tail is part of it (FSDP2 waits there)
             self.calls.waits.ended("backward", tail)
         if roots is not None and not self._passes:
             self._lose(roots)
@@ -294,7 +296,7 @@ class Attached:
         engine = self._torch.autograd.Variable._execution_engine
 
         def computed() -> None:
-            self._computed = self._now()
+            self._computed, self._blocked_then = self._now(), self.calls.blocked_ns
 
         return root.register_hook(lambda _: engine.queue_callback(computed))
 

@@ -32,3 +32,11 @@ def test_what_was_not_measured_is_no_bottleneck() -> None:
     absent = {ONE: Absent(reason="not_measured", detail="")}
     assert AUDIT.examine(measured().measured(), {"step_time": of(1.0), "comm_exposed": absent}) == ()
     assert AUDIT.examine(measured().measured(), {}) == ()
+
+
+def test_it_says_what_is_hidden_and_what_is_waiting() -> None:
+    results = {
+        "step_time": of(1.0), "comm_exposed": of(0.3), "overlap": of(0.25, 0.0, "fraction"), "comm_total": of(0.4), "comm_wait": of(0.1),
+    }  # fmt: skip
+    (found,) = AUDIT.examine(measured().measured(), results)
+    assert "(25% of all communication is hidden, 25% of it is waiting for slower ranks)" in found.evidence

@@ -37,9 +37,13 @@ def examine(measured: Measured, results: Results) -> tuple[Finding, ...]:
 
 
 def _what(results: Results, name: str) -> str:
-    hidden = results.get("overlap", {}).get(name)
-    told = f" ({hidden.value:.0%} of all communication is hidden)" if isinstance(hidden, Estimate) else ""
-    return f"exposed communication{told}"
+    """With what is known of it: how much is hidden, and how much of all of it is waiting for others, which no network makes faster."""
+    hidden, total, wait = (results.get(metric, {}).get(name) for metric in ("overlap", "comm_total", "comm_wait"))
+    told = [f"{hidden.value:.0%} of all communication is hidden"] if isinstance(hidden, Estimate) else []
+    if isinstance(total, Estimate) and isinstance(wait, Estimate) and total.value > 0.0:
+        told.append(f"{min(1.0, wait.value / total.value):.0%} of it is waiting for slower ranks")
+    words = f" ({', '.join(told)})" if told else ""
+    return f"exposed communication{words}"
 
 
 AUDIT = Audit(

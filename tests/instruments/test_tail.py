@@ -1,0 +1,47 @@
+"""What is waited for after the last gradient is exposed communication once, whoever waits for it."""
+
+from __future__ import annotations
+
+import pytest
+
+from assay.clock import FakeClock
+from assay.instruments._recorder import Recorder
+from assay.instruments._sink import Identity, MemorySink
+from assay.record.tables import COMMUNICATION
+
+pytestmark = pytest.mark.torch
+
+MS = 1_000_000
+
+
+def test_waiting_inside_of_the_tail_is_not_counted_again() -> None:
+    """As FSDP2 does: a callback of the engine waits 5 ms for the last reduction; before it, 2 ms were waited for inside the pass."""
+    import torch
+
+    from assay.instruments._attached import Attached
+
+    clock, sink = FakeClock(), MemorySink()
+    recorder = Recorder(
+        Identity(launch=0, rank=0, workers=2, incarnation=0, seed=0, host="here"), sink, now=clock.now_ns
+    )
+    attached = Attached(torch, recorder, clock.now_ns)
+    attached._others = True
+    engine = torch.autograd.Variable._execution_engine  # type: ignore[attr-defined]
+    weight = torch.ones(1, requires_grad=True)
+
+    def waited(ms: int) -> None:
+        clock.sleep(ms / 1000)
+        attached.calls.blocked_ns += ms * MS
+
+    attached.ask()
+    loss = (weight * 2).sum()
+    weight.register_hook(lambda _: (waited(2), engine.queue_callback(lambda: waited(5)), None)[-1])
+    attached.backward((loss,), True)
+    loss.backward()
+    attached.backwarded()
+    optimizer = object()
+    attached.step(optimizer)
+    attached.stepped(optimizer)
+    attached.ask()
+    rows = [dict(zip(COMMUNICATION.column_names, row, strict=True)) for row in sink.of("communication")]
+    assert {row["method"]: row["exposed_ns"] for row in rows} == {"engine": 5 * MS, "group": 7 * MS}
