@@ -95,7 +95,7 @@ def pages(
     return made
 
 
-PICTURES = {"synthetic": 8, "wide": 8, "load": 10, "scenarios": 8, "panel": 2}
+PICTURES = {"synthetic": 10, "wide": 10, "load": 10, "scenarios": 8, "panel": 2}
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -161,7 +161,13 @@ HARMLESS: Mapping[str, Mutate] = {
 }  # fmt: skip
 # Read from a part that training has not, or decided by another field; each has a test of its own below.
 ELSEWHERE = {"workload.script", "warm_up.trials", "factor.name"}
-OF_LOADS = ("serving.", "engine.", "engines.", "foreign.")  # test_serving_comparability.py
+OF_LOADS = (
+    "serving.",
+    "engine.",
+    "engines.",
+    "foreign.",
+    "collectives.",
+)  # test_serving_comparability.py, test_collectives.py
 
 
 def test_every_field_that_refuses_has_its_mutation() -> None:

@@ -98,8 +98,9 @@ def dry_run_json(experiment: Experiment, root: Path) -> str:
     earlier = earlier_record(experiment, root)
     shows = [asdict(one) for one in _foreseen(experiment, earlier)]
     return json.dumps(
-        {"launches": launches, "expected_s": _expected_seconds(experiment, earlier), "able_to_show": shows}, indent=2
-    )
+        {"launches": launches, "expected_s": _expected_seconds(experiment, earlier), "able_to_show": shows}, indent=2,
+        default=lambda asked: asked.model_dump(mode="json"),  # a fault as it was asked for
+    )  # fmt: skip
 
 
 def earlier_record(experiment: Experiment, root: Path) -> Measured | None:

@@ -56,6 +56,10 @@ class Recovery:
 def recoveries(measured: Measured) -> tuple[Recovery, ...]:
     """All launches in which a fault struck, without those that were interrupted and made again, and without those in which it
     passed (`fault_end`) and nobody was restarted: there was nothing to recover from but the fault itself."""
+    return measured.once("recoveries", _recoveries)
+
+
+def _recoveries(measured: Measured) -> tuple[Recovery, ...]:
     found = []
     for row in struck_launches(measured).iter_rows(named=True):
         one = aligned(measured, row["launch"])  # the fault is the coordinator's event, the steps are the workers'
@@ -71,6 +75,10 @@ def recoveries(measured: Measured) -> tuple[Recovery, ...]:
 
 def struck_launches(measured: Measured) -> pl.DataFrame:
     """The rows of the fault launches in which a fault struck; an aborted one was made again under another number."""
+    return measured.once("struck_launches", _struck_launches)
+
+
+def _struck_launches(measured: Measured) -> pl.DataFrame:
     launches = measured.table("launches").filter((pl.col("role") == "fault") & (pl.col("status") != "aborted"))
     return launches.join(strikes(measured), on="launch", how="semi")
 
@@ -78,7 +86,7 @@ def struck_launches(measured: Measured) -> pl.DataFrame:
 def strikes(measured: Measured) -> pl.DataFrame:
     """The `fault` events of faults that struck. The event is written before the act, so that no act goes unseen; an act
     that then failed (the victim had just ended) has a `fault_missed` for the same process."""
-    return _strikes(measured.table("events"))
+    return measured.once("strikes", lambda one: _strikes(one.table("events")))
 
 
 def _strikes(rows: pl.DataFrame) -> pl.DataFrame:
