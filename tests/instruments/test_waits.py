@@ -85,7 +85,9 @@ def test_other_threads_are_not_looked_at() -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(200)
 def test_a_rank_that_sleeps_in_a_real_training_is_named_with_its_phase(tmp_path: Path, repository: Path) -> None:
-    """60 ms where both ranks' backward passes last as long (traceml #252), and in a comm hook. Of a launch that never gets steady half of the steps count: 60 leave enough."""
+    """60 ms where both ranks' backward passes last as long (traceml #252), and in a comm hook.
+
+    Of a launch that never gets steady half of the steps count: 60 leave enough."""
     script = repository / "benchmarks" / "straggler_truth.py"
     asked = [
         "--steps",

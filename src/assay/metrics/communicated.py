@@ -84,12 +84,15 @@ _OF_CALLS: Final = (*_RANK_STEP, "incarnation", "group", "call", "op", "size", "
 
 def _of_steps(tables: Mapping[str, pl.DataFrame], steps: pl.DataFrame, wanted: pl.DataFrame) -> pl.DataFrame:
     """`Communicated.calls` of the wanted steps (launch, step): every rank of them that was seen to communicate at all."""
-    counted = steps.join(wanted, on=["launch", "step"], how="semi").select(*_RANK_STEP, "incarnation")
     table = (
         tables["collectives"]
         .select(_OF_CALLS)
         .filter(pl.col("step").is_not_null() & ~pl.col("phase").is_in(["replay", "warm_up"]))
     )
+    # a step without a collective of a rank that has others communicated for 0 s; a rank that has none is not looked at
+    seen = table.select("launch", "rank").unique()
+    own = steps.select(*_RANK_STEP, "incarnation").join(seen, on=["launch", "rank"], how="semi")
+    counted = own.join(wanted, on=["launch", "step"], how="semi")
     calls = _with_transfer(table.join(counted, on=[*_RANK_STEP, "incarnation"], how="semi"))
     folded = (
         _union(calls, pl.col("begin_ns"), "total_ns")
@@ -107,12 +110,7 @@ def _of_steps(tables: Mapping[str, pl.DataFrame], steps: pl.DataFrame, wanted: p
         )
         .drop("_unmatched")
     )  # fmt: skip
-    seen = table.select(
-        "launch", "rank"
-    ).unique()  # a step without a collective of a rank that has others communicated for 0 s
-    every = (
-        counted.select(_RANK_STEP).join(seen, on=["launch", "rank"], how="semi").join(folded, on=_RANK_STEP, how="left")
-    )
+    every = counted.select(_RANK_STEP).join(folded, on=_RANK_STEP, how="left")
     none = pl.col("calls").is_null()
     filled = [
         pl.when(none).then(0).otherwise(pl.col(name)).alias(name)
@@ -184,7 +182,7 @@ def _in_training(
         *_RANK_STEP, "method", pl.col("exposed_ns").clip(lower_bound=0), pl.col("total_ns").alias("_told")
     ).join(calls.select(*_RANK_STEP, "total_ns"), on=_RANK_STEP, how="left")
     both = both.with_columns(total_ns=pl.coalesce("total_ns", "_told"))  # where the ends of calls were not seen
-    work = _work(steps.join(steady, on=["launch", "step"], how="semi"))
+    work = _work(steps.join(rows.select(_RANK_STEP).unique(), on=_RANK_STEP, how="semi"))
     kept = pl.when(pl.col("exposed_ns").is_not_null()).then(pl.min_horizontal("exposed_ns", "total_ns"))
     joined = both.join(work, on=_RANK_STEP, how="left").with_columns(
         _cut=pl.col("exposed_ns") > pl.col("total_ns"), exposed_ns=kept

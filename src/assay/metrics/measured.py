@@ -258,6 +258,23 @@ def effective_steps(steps: pl.DataFrame) -> pl.DataFrame:
     return steps.filter(pl.col("incarnation") == last)
 
 
+PORTION: Final = 100_000  # steps
+
+
+def portions(measured: Measured, launches: pl.DataFrame) -> Iterator[pl.DataFrame]:
+    """The launches in groups of at most `PORTION` steps, or of one launch: what is made of a step takes ten times its memory."""
+    rows = dict(measured.table("steps").group_by("launch").len().iter_rows())
+    groups: list[list[int]] = []
+    held = 0
+    for launch in launches["launch"].to_list():
+        if not groups or held + rows.get(launch, 0) > PORTION:
+            groups.append([])
+            held = 0
+        groups[-1].append(launch)
+        held += rows.get(launch, 0)
+    yield from (launches.filter(pl.col("launch").is_in(group)) for group in groups)
+
+
 def by_launch(frame: pl.DataFrame) -> Iterator[pl.DataFrame]:
     """The frame's rows launch by launch: a fold of one launch at a time needs the memory of one launch."""
     ordered = frame if frame["launch"].is_sorted() else frame.sort("launch", maintain_order=True)

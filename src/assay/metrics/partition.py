@@ -27,7 +27,7 @@ from typing import Final
 import polars as pl
 
 from assay.metrics.clock_offsets import on_one_clock
-from assay.metrics.measured import Measured, effective_steps
+from assay.metrics.measured import Measured, effective_steps, portions
 from assay.metrics.recovery import process_began, strikes
 
 # category -> what it is, in the order of reports
@@ -57,6 +57,11 @@ def partition(measured: Measured, launches: pl.DataFrame) -> pl.DataFrame:
 
     `launches`: rows of the table. The categories of a row sum to its wall_ns.
     """
+    parts = [_partition(measured, some) for some in portions(measured, launches)]
+    return pl.concat(parts).sort(_KEY) if parts else _partition(measured, launches)
+
+
+def _partition(measured: Measured, launches: pl.DataFrame) -> pl.DataFrame:
     ranks = launches.select(
         "launch", "begin_ns", "end_ns", pl.int_ranges(0, pl.col("workers"), dtype=pl.Int32).alias("rank")
     ).explode("rank")

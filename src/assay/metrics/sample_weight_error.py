@@ -44,7 +44,11 @@ def weights(measured: Measured) -> pl.DataFrame:
     """(launch, configuration, workers, step, rank, total, denominator, off) where a denominator was told."""
     told = measured.table("fingerprints").filter(pl.col("what") == "denominator")
     rows = effective_steps(told).select("launch", "rank", "step", pl.col("value").alias("denominator"))
-    totals = shares(measured).group_by("launch", "step").agg(pl.col("items").sum().alias("total"))
+    totals = (
+        shares(measured, rows.select("launch").unique())
+        .group_by("launch", "step")
+        .agg(pl.col("items").sum().alias("total"))
+    )
     joined = rows.join(totals, on=["launch", "step"]).join(
         measured.timed.select("launch", "configuration", "workers"), on="launch"
     )
@@ -57,10 +61,13 @@ def weights(measured: Measured) -> pl.DataFrame:
     )
 
 
-def shares(measured: Measured) -> pl.DataFrame:
-    """(launch, step, rank, items): the work of every rank in the steps of which all ranks' is known; without items, its samples."""
-    steps = effective_steps(measured.table("steps")).select("launch", "step", "rank", "items")
-    ids = effective_steps(measured.table("samples")).select(
+def shares(measured: Measured, launches: pl.DataFrame | None = None) -> pl.DataFrame:
+    """(launch, step, rank, items): the work of every rank in the steps of which all ranks' is known; without items, its samples.
+    `launches`: a frame (launch) of those that are wanted; default: the timed ones."""
+    wanted = measured.timed.select("launch") if launches is None else launches
+    own = {name: measured.table(name).join(wanted, on="launch", how="semi") for name in ("steps", "samples")}
+    steps = effective_steps(own["steps"]).select("launch", "step", "rank", "items")
+    ids = effective_steps(own["samples"]).select(
         "launch", "step", "rank", pl.col("ids").list.len().cast(pl.Float64).alias("ids")
     )
     counted = ids.group_by("launch", "step", "rank").agg(pl.col("ids").sum())

@@ -11,7 +11,7 @@ import polars as pl
 
 from assay.metrics.base import Results
 from assay.metrics.format import given
-from assay.metrics.measured import Measured
+from assay.metrics.measured import Measured, portions
 from assay.metrics.sample_weight_error import shares
 from assay.verdict.audits.base import Audit
 from assay.verdict.diagnosis import diagnose
@@ -35,16 +35,12 @@ def _untold(measured: Measured) -> list[Finding]:
     """Shards that are unequal in the first step, without a denominator and without a gradient that would tell."""
     told = measured.table("fingerprints").filter(pl.col("what") == "denominator")["launch"].unique()
     kept = measured.table("gradients")["launch"].unique()
-    launches = measured.timed.select("launch", "configuration", "workers").filter(pl.col("workers") > 1)
-    spread = (
-        shares(measured)
-        .group_by("launch", "step")
-        .agg(pl.col("items").min().alias("least"), pl.col("items").max().alias("most"))
-        .filter((pl.col("least") < pl.col("most")) & ~pl.col("launch").is_in(told.implode()))
-        .filter(~pl.col("launch").is_in(kept.implode()))
-        .join(launches, on="launch")
-        .sort("launch", "step")
-    )
+    known = pl.col("launch").is_in(told.implode()) | pl.col("launch").is_in(kept.implode())
+    launches = measured.timed.select("launch", "configuration", "workers").filter((pl.col("workers") > 1) & ~known)
+    parts = [_spread(measured, some) for some in portions(measured, launches)]
+    if not parts:
+        return []
+    spread = pl.concat(parts).join(launches, on="launch").sort("launch", "step")
     found = []
     for name in measured.configurations:
         own = spread.filter(pl.col("configuration") == name)
@@ -57,6 +53,13 @@ def _untold(measured: Measured) -> list[Finding]:
                 remedy="tell by what the loss is divided (probe.log(denominator=...)), or measure one worker too, whose gradient tells",
             ))  # fmt: skip
     return found
+
+
+def _spread(measured: Measured, launches: pl.DataFrame) -> pl.DataFrame:
+    """(launch, step, least, most): the steps in which the ranks' items differ."""
+    steps = shares(measured, launches.select("launch")).group_by("launch", "step")
+    both = steps.agg(pl.col("items").min().alias("least"), pl.col("items").max().alias("most"))
+    return both.filter(pl.col("least") < pl.col("most"))
 
 
 AUDIT = Audit(
