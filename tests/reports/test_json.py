@@ -68,10 +68,11 @@ GOLDEN = {
     "(top)": [
         "schema", "record", "verdict", "configurations", "dimensions", "metrics", "gates", "findings",
         "recommendations", "launches", "environment", "conditions", "serving", "collectives",
-        "profiles", "layers", "pairs",
+        "profiles", "layers", "spent", "pairs",
     ],
     "profiles[]": ["launch", "configuration", "status", "reason", "windows", "ranks", "nsys"],
     "layers[]": ["configuration", "layer", "state", "sentence"],
+    "spent[]": ["configuration", "role", "launches", "rank_s", "shares"],
     "pairs[]": ["configuration", "hosts", "at_once", "classes", "refused", "sentences", "links"],
     "collectives[]": ["configuration", "group", "op", "place", "workers", "size", "bytes"],
     "record": ["id", "name", "created_utc", "assay_version", "state", "sealed"],

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from assay.metrics.estimate import Absent, Estimate, Value
+from assay.metrics.partition import CATEGORIES
 from assay.reports import json_serving, pair_tables
 from assay.reports.base import Report
 from assay.reports.view import View
@@ -38,6 +39,7 @@ FIELDS: Final[Mapping[str, tuple[Row, ...]]] = {
         ("collectives", "list of objects", "only if the record times collectives: what the keys of its metrics mean"),
         ("profiles", "list of objects", "only if launches were profiled: what their traces say"),
         ("layers", "list of objects", "only if it is a training on several workers: the four layers of its correctness, for each worker count"),
+        ("spent", "list of objects", "only if a rank marks its steps: where the paid time of timed and of fault launches went"),
         ("pairs", "list of objects", "only if messages between pairs of ranks were timed: latency and bandwidth of each, and who is near whom"),
     ),
     "layers[]": (
@@ -45,6 +47,13 @@ FIELDS: Final[Mapping[str, tuple[Row, ...]]] = {
         ("layer", "string", "`ledger`, `gradient`, `hashes` or `trajectory`"),
         ("state", "string", "`pass`, `fail`, `not run`, or `advice` where what was seen decides nothing"),
         ("sentence", "string", "what was seen, or what it would have needed"),
+    ),
+    "spent[]": (
+        ("configuration", "string", "key of the configuration"),
+        ("role", "string", "`timed` or `fault`: of these launches together"),
+        ("launches", "integer", "how many they are"),
+        ("rank_s", "number", "their workers x wall time, seconds"),
+        ("shares", "object", f"share of it in each category, which sum to 1: {', '.join(f'`{name}`' for name in CATEGORIES)}"),
     ),
     "profiles[]": (
         ("launch", "integer", "number of the launch, whose role is `profile`"),
@@ -211,6 +220,7 @@ def document(view: View) -> dict[str, Any]:
         "conditions": [{"name": fact.name, "text": fact.text} for fact in view.conditions],
         **({} if view.serving is None else {"serving": json_serving.serving(view, view.serving)}),
         **({"layers": _layers(view)} if view.layers else {}),
+        **({"spent": _spent(view)} if view.series.spent else {}),
         **({"collectives": _collectives(view)} if view.collectives else {}),
         **({"profiles": [dict(one) for one in view.profiles]} if view.profiles else {}),
         **({"pairs": pair_tables.as_json(view.pairs, value_object)} if view.pairs else {}),
@@ -222,6 +232,16 @@ def _layers(view: View) -> list[dict[str, Any]]:
         {"configuration": row.configuration, "layer": row.layer, "state": row.state, "sentence": row.sentence}
         for row in view.layers
     ]
+
+
+def _spent(view: View) -> list[dict[str, Any]]:
+    return [
+        {
+            "configuration": one.configuration, "role": one.role, "launches": one.launches, "rank_s": one.rank_s,
+            "shares": dict(one.shares),
+        }
+        for one in view.series.spent
+    ]  # fmt: skip
 
 
 def _collectives(view: View) -> list[dict[str, Any]]:
