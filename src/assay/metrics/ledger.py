@@ -41,6 +41,10 @@ class Epoch:
 
 def epochs(measured: Measured, *, role: str = "timed") -> tuple[Epoch, ...]:
     """The epochs of all successful launches of a role."""
+    return measured.once(f"epochs {role}", lambda one: _epochs(one, role))
+
+
+def _epochs(measured: Measured, role: str) -> tuple[Epoch, ...]:
     samples = measured.table("samples")
     launches = measured.table("launches").filter(pl.col("status") == "ok")
     if samples.height == 0 or launches.height == 0:

@@ -48,8 +48,12 @@ class Amount:
     reason: Reason = "not_measured"
 
 
-def told(measured: Measured) -> dict[int, tuple[Told, ...]]:
+def told(measured: Measured) -> Mapping[int, tuple[Told, ...]]:
     """launch -> what each of its ranks said, the last start's word; timed launches only."""
+    return measured.once("flops told", _told)
+
+
+def _told(measured: Measured) -> dict[int, tuple[Told, ...]]:
     events = measured.table("events").filter(pl.col("kind") == "flops")
     events = events.join(measured.timed.select("launch"), on="launch", how="semi").sort("launch", "rank", "incarnation")
     last: dict[int, dict[int, Told]] = {}
