@@ -250,6 +250,7 @@ def test_the_measured_peak_is_operations_over_the_fastest_repetition() -> None:
 
     class Torch:
         no_grad, float32, empty, linspace = torch.no_grad, torch.float32, torch.empty, torch.linspace
+        get_num_threads = torch.get_num_threads
 
         @staticmethod
         def mm(left: Any, right: Any, out: Any) -> None:
@@ -270,3 +271,62 @@ def test_a_real_product_has_a_speed_and_a_strange_precision_a_reason() -> None:
     assert _gemm.measure(torch, "cpu", "float32", sizes=(64,))["flops_per_s"] > 0
     assert torch.equal(state, torch.get_rng_state())
     assert _gemm.measure(torch, "cpu", "int4")["flops_per_s"] is None
+
+
+class Gpu:
+    """What stands for torch where a GPU is asked what it is."""
+
+    float32 = "torch.float32"
+
+    def __init__(self, *, capability: int = 9, hip: str | None = None, matmul: bool = True, conv: bool = True) -> None:
+        from types import SimpleNamespace as Made
+
+        self.version = Made(hip=hip)
+        self.cuda = Made(
+            get_device_capability=lambda _: (capability, 0), get_device_properties=lambda _: Made(uuid="GPU-1"),
+            get_device_name=lambda _: "NVIDIA H200",
+        )  # fmt: skip
+        self.backends = Made(
+            cuda=Made(matmul=Made(allow_tf32=matmul)), cudnn=Made(allow_tf32=conv, conv=Made(fp32_precision="none"))
+        )
+
+
+@pytest.mark.parametrize(
+    ("gpu", "matmul", "conv"),
+    [
+        (Gpu(), True, True),
+        (Gpu(matmul=False), False, True),  # torch's default
+        (Gpu(capability=7), False, False),  # a V100 is allowed to and cannot
+        (Gpu(hip="6.4"), True, False),
+        (Gpu(hip="6.4", matmul=False), False, False),
+    ],
+)
+def test_float32_is_tf32_only_where_the_gpu_can_and_may_round(gpu: Gpu, matmul: bool, conv: bool) -> None:
+    from assay.instruments._flops import rounds_to_tf32
+
+    assert rounds_to_tf32(gpu, "cuda:0", convolution=False) is matmul
+    assert rounds_to_tf32(gpu, "cuda:0", convolution=True) is conv
+
+
+def test_a_peak_in_a_precision_that_the_process_does_not_use_is_not_measured() -> None:
+    from assay.instruments import _gemm
+
+    for gpu, asked, made in ((Gpu(matmul=False), "tf32", "float32"), (Gpu(), "float32", "tf32")):
+        found = _gemm.measure(gpu, "cuda:0", asked)
+        assert found["flops_per_s"] is None
+        assert found["absent"] == f"this process makes its float32 products in {made}, not in {asked}"
+
+
+def test_a_gpu_is_told_by_its_number_so_that_ranks_that_share_it_are_seen() -> None:
+    """Two ranks that both call it cuda:0 have one peak and not two."""
+    import torch
+
+    from assay.instruments._flops import StepCounter
+
+    counter = StepCounter(torch)
+    counter.sums[("forward", "cuda:0", "bfloat16")] += 10
+    counter._torch = Gpu()
+    _, told = counter.detail(None)
+    assert told["by"] == [
+        {"device": "cuda:0", "name": "NVIDIA H200", "precision": "bfloat16", "flops": 10, "uuid": "GPU-1"}
+    ]

@@ -91,6 +91,21 @@ def test_a_peak_can_be_measured_so_that_a_processor_has_one() -> None:
     assert "measured peak" in found.method
 
 
+def test_a_processor_with_more_threads_in_another_launch_is_no_peak_of_this_one() -> None:
+    """One rank with 4 threads reached 4e11, and each of 2 ranks with 1 thread 1e11: these two have 2e11 and not 8e11."""
+    record = Handmade(levels=(2,), blocks=3)
+    record.experiment = record.experiment.model_copy(update={"flops": Flops(peak="measured")})
+    own = {"name": "Intel Xeon", "precision": "float32", "device": "cpu"}
+    for block, (threads, speed) in enumerate([(4, 4e11), (1, 1e11), (1, 1e11)]):
+        number = record.launch(workers=2, block=block)
+        for rank in range(2):
+            peak = {"device": "cpu", "precision": "float32", "flops_per_s": speed, "threads": threads}
+            told = {"by": [part(1e11, **own)], "items": None, "absent": "", "peaks": [peak]}
+            record.steps(number, rank=rank, seconds=[9.0, 2.0, 2.0, 2.0, 2.0])
+            record.event(number, "flops", 9.0, rank=rank, incarnation=0, step=0, value=1e11, detail=told)
+    assert estimate(record, 2).launch_values == pytest.approx((0.125, 0.5, 0.5))
+
+
 def test_a_measured_peak_that_failed_is_not_replaced_by_a_published_one() -> None:
     peaks = [{"device": "cuda:0", "precision": "bfloat16", "flops_per_s": None, "absent": "out of memory"}]
     assert isinstance(value(made(part(1e12), flops=Flops(peak="measured"), peaks=peaks)), Absent)

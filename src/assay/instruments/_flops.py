@@ -28,6 +28,7 @@ from typing import Any, Final
 
 CONVENTION: Final = "counter"
 MOST_BACKWARD: Final = 2.01  # backward / forward operations, above which a part of the forward pass was not seen
+TF32_SINCE: Final = 8  # compute capability of NVIDIA's GPUs; earlier ones are allowed to and cannot
 COUNTED_PHASES: Final = ("forward", "backward")
 # Namespaces whose operators move or reduce data and multiply nothing, or are made of what is counted.
 _NO_PRODUCTS: Final = frozenset({
@@ -147,14 +148,7 @@ class StepCounter:
         """As in `spec/peaks.toml`: the element type, but tf32 where a GPU may round the factors to it."""
         name = str(tensor.dtype).removeprefix("torch.")
         if name == "float32" and tensor.device.type == "cuda":
-            backends = self._torch.backends
-            with suppress(Exception):  # two ways of asking must not be mixed in a process
-                asked = backends.cudnn.conv.fp32_precision if convolution else backends.cuda.matmul.fp32_precision
-                if asked != "none":
-                    return "tf32" if asked == "tf32" else "float32"
-            with suppress(Exception):
-                allowed = backends.cudnn.allow_tf32 if convolution else backends.cuda.matmul.allow_tf32
-                return "tf32" if allowed else "float32"
+            return "tf32" if rounds_to_tf32(self._torch, str(tensor.device), convolution=convolution) else "float32"
         return "float8" if name.startswith("float8") else name
 
     # ---- what came of it
@@ -168,8 +162,10 @@ class StepCounter:
             if phase != "recomputed":
                 parts[(device, precision)] += flops
         names = {device: device_name(self._torch, device) for device, _ in parts}
+        same = {device: identity(self._torch, device) for device in names}
         by = [
-            {"device": d, "name": names[d], "precision": p, "flops": flops} for (d, p), flops in sorted(parts.items())
+            {"device": d, "name": names[d], "precision": p, "flops": flops, **same[d]}
+            for (d, p), flops in sorted(parts.items())
         ]
         why = self._why_absent(phases)
         told = {
@@ -290,6 +286,23 @@ def device_name(torch: Any, device: str) -> str:
         return str(getattr(torch, kind).get_device_name(device))
     except Exception:
         return kind
+
+
+def rounds_to_tf32(torch: Any, device: str, *, convolution: bool) -> bool:
+    """Whether this GPU rounds the factors of float32 products to tf32: it must have units for it, and be allowed to."""
+    with suppress(Exception):
+        if torch.version.hip is not None and convolution:
+            return False
+        if torch.version.hip is None and torch.cuda.get_device_capability(device)[0] < TF32_SINCE:
+            return False
+    backends = torch.backends
+    with suppress(Exception):  # two ways of asking must not be mixed in a process
+        asked = backends.cudnn.conv.fp32_precision if convolution else backends.cuda.matmul.fp32_precision
+        if asked != "none":
+            return bool(asked == "tf32")
+    with suppress(Exception):
+        return bool(backends.cudnn.allow_tf32 if convolution else backends.cuda.matmul.allow_tf32)
+    return False
 
 
 def identity(torch: Any, device: str) -> dict[str, str]:

@@ -31,16 +31,17 @@ def measure(
     torch: Any, device: str, precision: str, *, sizes: tuple[int, ...] | None = None,
     now: Callable[[], int] = time.monotonic_ns,
 ) -> dict[str, Any]:  # fmt: skip
-    """The best speed of a device in a precision: `flops_per_s` (None with a reason under `absent`), `size`, `method`."""
+    """The best speed of a device in a precision: `flops_per_s` (None with a reason under `absent`), `size`, `method`, `threads`."""
     told: dict[str, Any] = {
         "device": device,
         "precision": precision,
         "method": METHOD,
         "flops_per_s": None,
         "size": None,
+        "threads": torch.get_num_threads() if device.startswith("cpu") else None,  # a processor is as fast as these
     }
-    if precision not in MULTIPLIED:
-        return {**told, "absent": f"no product of {precision} is made here"}
+    if why := _cannot(torch, device, precision):
+        return {**told, "absent": why}
     best, best_size = 0.0, 0
     for size in sizes or (CPU_SIZES if device.startswith("cpu") else GPU_SIZES):
         try:
@@ -51,6 +52,19 @@ def measure(
         if speed > best:
             best, best_size = speed, size
     return {**told, "flops_per_s": best, "size": best_size, "absent": ""} if best else told
+
+
+def _cannot(torch: Any, device: str, precision: str) -> str:
+    """Why no product of this precision is made; "" if one is. The switch for tf32 is the script's, and is left as it is."""
+    if precision not in MULTIPLIED:
+        return f"no product of {precision} is made here"
+    if device.startswith("cuda") and precision in ("float32", "tf32"):
+        from assay.instruments._flops import rounds_to_tf32
+
+        made = "tf32" if rounds_to_tf32(torch, device, convolution=False) else "float32"
+        if made != precision:
+            return f"this process makes its float32 products in {made}, not in {precision}"
+    return ""
 
 
 def _speed(torch: Any, device: str, dtype: Any, size: int, now: Callable[[], int]) -> float:

@@ -4,8 +4,9 @@
 cost nothing.  The count (`_flops.py`) and, if asked for, the measured peak (`_gemm.py`) become the event `flops`:
 
     value    operations of the model in this step on this rank; null if they are not known
-    detail   convention, forward, backward, recomputed, by: [{device, name, precision, flops}], items, uncounted, absent (why),
-             devices: [{device, name}] where nothing was counted, peaks: [{device, precision, flops_per_s, size, method, absent}]
+    detail   convention, forward, backward, recomputed, by: [{device, name, precision, flops, uuid}], items, uncounted, absent (why),
+             devices: [{device, name, uuid}] where nothing was counted (uuid: of a GPU, so that ranks that share it are seen),
+             peaks: [{device, precision, flops_per_s, size, threads, method, absent}]
 
 Whatever goes wrong here is a reason in that event and never ends the recording.
 """
@@ -81,9 +82,11 @@ class WorkOfAStep:
         except Exception as error:
             flops, detail = None, {"convention": "counter", "by": [], "items": self._items, "absent": str(error)}
         if not detail["by"]:
-            from assay.instruments._flops import device_name
+            from assay.instruments._flops import device_name, identity
 
-            detail["devices"] = [{"device": self._device, "name": device_name(sys.modules.get("torch"), self._device)}]
+            torch = sys.modules.get("torch")
+            name = device_name(torch, self._device)
+            detail["devices"] = [{"device": self._device, "name": name, **identity(torch, self._device)}]
         return flops, detail
 
     def _peaks(self, detail: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -28,6 +28,9 @@ NOTHING_SAID: Final = (
 LEAST_SHARE: Final = 1e-3  # of the products, below which a precision without a peak does not matter
 
 
+Best = Mapping[tuple[str, str, int | None], float]  # device, precision, threads -> operations per second
+
+
 @dataclass(frozen=True, kw_only=True)
 class Told:
     """What a rank said of its first step."""
@@ -154,7 +157,7 @@ def precisions(measured: Measured) -> tuple[str, ...]:
     return tuple(sorted({str(part["precision"]) for part in parts}))
 
 
-def _peak(measured: Measured, ranks: tuple[Told, ...], workers: int, best: Mapping[tuple[str, str], float]) -> Amount:
+def _peak(measured: Measured, ranks: tuple[Told, ...], workers: int, best: Best) -> Amount:
     if len(ranks) < workers:
         return Amount(value=None, why=f"only {len(ranks)} of {workers} ranks told their device")
     devices: dict[tuple[str, str], float] = {}
@@ -173,13 +176,15 @@ def _by_device(one: Told, declared: str | None) -> dict[str, list[dict[str, Any]
     parts = one.detail.get("by") or [
         {**device, "precision": declared, "flops": 1} for device in one.detail.get("devices", ())
     ]
+    threads = {made["device"]: made.get("threads") for made in one.detail.get("peaks") or ()}
     found: dict[str, list[dict[str, Any]]] = {}
     for part in parts:
-        found.setdefault(str(part["device"]), []).append({**part, "precision": declared or part["precision"]})
+        own = {**part, "precision": declared or part["precision"], "threads": threads.get(part["device"])}
+        found.setdefault(str(part["device"]), []).append(own)
     return found
 
 
-def _of_device(measured: Measured, best: Mapping[tuple[str, str], float], parts: list[dict[str, Any]]) -> Amount:
+def _of_device(measured: Measured, best: Best, parts: list[dict[str, Any]]) -> Amount:
     total = sum(part["flops"] for part in parts)
     time = 0.0
     for part in parts:
@@ -193,23 +198,26 @@ def _of_device(measured: Measured, best: Mapping[tuple[str, str], float], parts:
     return Amount(value=total / time) if time else Amount(value=None, why="no product was counted")
 
 
-def _speed(measured: Measured, best: Mapping[tuple[str, str], float], part: Mapping[str, Any]) -> float | None:
+def _speed(measured: Measured, best: Best, part: Mapping[str, Any]) -> float | None:
     flops = measured.experiment.flops
     if flops.peak_tflops is not None:
         return flops.peak_tflops * TERA
     if flops.peak == "measured":
-        return best.get((str(part["name"]), str(part["precision"]))) or None
+        return best.get((str(part["name"]), str(part["precision"]), part["threads"])) or None
     found = None if part["precision"] is None else peak_of(str(part["name"]), str(part["precision"]))
     return None if found is None else found.flops_per_s
 
 
-def _best(ranks: Iterable[Told]) -> dict[tuple[str, str], float]:
-    """(name of a device, precision) -> the fastest product that any rank made in any launch: a peak is the device's, not the moment's."""
-    found: dict[tuple[str, str], float] = {}
+def _best(ranks: Iterable[Told]) -> dict[tuple[str, str, int | None], float]:
+    """(name of a device, precision, threads of a processor) -> the fastest product that any rank made in any launch.
+
+    A peak is the device's and not the moment's; but a rank's processor is as many cores as it has threads.
+    """
+    found: dict[tuple[str, str, int | None], float] = {}
     for one in ranks:
         names = {part["device"]: part["name"] for part in (*one.detail.get("by", ()), *one.detail.get("devices", ()))}
         for made in one.detail.get("peaks") or ():
-            key = (str(names.get(made["device"])), str(made["precision"]))
+            key = (str(names.get(made["device"])), str(made["precision"]), made.get("threads"))
             found[key] = max(found.get(key, 0.0), float(made.get("flops_per_s") or 0.0))
     return found
 
