@@ -12,10 +12,12 @@ enqueued): there the row has no end, and kernels are read from a profiled window
 from __future__ import annotations
 
 import functools
+import inspect
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -31,14 +33,15 @@ METHODS: Final = {
     "reduce_scatter_single_coalesced": "reduce_scatter", "all_to_all_single": "all_to_all",
     "barrier": "barrier", "send": "send", "recv": "recv",
 }  # fmt: skip
-# functions of torch.distributed -> the operation, and which argument is as large as nccl-tests counts it
+# functions of torch.distributed -> the operation, and which argument is as large as nccl-tests counts it (`TIMES_SIZE`: times the ranks)
 FUNCTIONS: Final = {
     "all_reduce": ("all_reduce", 0), "broadcast": ("broadcast", 0), "reduce": ("reduce", 0), "barrier": ("barrier", -1),
     "all_gather": ("all_gather", 0), "all_gather_into_tensor": ("all_gather", 0), "all_gather_single": ("all_gather", 0),
     "reduce_scatter_single": ("reduce_scatter", 1), "reduce_scatter": ("reduce_scatter", 1),
     "reduce_scatter_tensor": ("reduce_scatter", 1), "all_to_all": ("all_to_all", 1), "all_to_all_single": ("all_to_all", 1),
-    "gather": ("gather", 1), "scatter": ("scatter", 1), "send": ("send", 0), "recv": ("recv", 0),
+    "gather": ("gather", 0), "scatter": ("scatter", 0), "send": ("send", 0), "recv": ("recv", 0),
 }  # fmt: skip
+TIMES_SIZE: Final = ("gather", "scatter")  # only the root has all of it
 
 
 @dataclass(slots=True)
@@ -71,6 +74,19 @@ class Calls:
         self.waits = Waits(now)
         self._open: deque[Call] = deque()
         self._numbers: dict[str, int] = {}
+        self._under_way = threading.local()
+
+    @contextmanager
+    def outermost(self) -> Iterator[bool]:
+        """Whether a call is made by nobody whose own is counted: torch's functions call one another, and a timed group."""
+        if getattr(self._under_way, "any", False):
+            yield False
+            return
+        self._under_way.any = True
+        try:
+            yield True
+        finally:
+            self._under_way.any = False
 
     def begin(self, group: Any, op: str, tensors: Any) -> Call:
         """A collective is asked for."""
@@ -81,6 +97,8 @@ class Calls:
         nbytes = sum(int(one.numel()) * int(one.element_size()) for one in flat)
         dtype = str(flat[0].dtype).removeprefix("torch.") if flat else ""
         call = Call(name, number, op, int(group.size()), nbytes, dtype, self.step, self.now())
+        if op in TIMES_SIZE:
+            call.nbytes *= call.size
         call.on_gpu = any(one.is_cuda for one in flat)
         call.timed = not call.on_gpu
         self._open.append(call)
@@ -143,18 +161,21 @@ def _timed_class(torch: Any) -> Any:
     base = torch.distributed.ProcessGroup
 
     def make(method: str, op: str) -> Any:
-        largest = 0 if op not in ("reduce_scatter", "all_to_all", "gather", "scatter") else 1
+        largest = 0 if op not in ("reduce_scatter", "all_to_all", "gather") else 1
 
         def asked(self: Any, *arguments: Any, **words: Any) -> Any:
-            tensors = arguments[min(largest, len(arguments) - 1)] if arguments else ()
-            call, waits = self._calls.begin(self._inner, op, tensors), self._calls.waits
-            waits.asks()
-            try:
-                work = getattr(self._inner, method)(*arguments, **words)
-            finally:
-                waits.asked()
-            noted(torch, self._calls, call, work)
-            return work
+            with self._calls.outermost() as first:
+                if not first:
+                    return getattr(self._inner, method)(*arguments, **words)
+                tensors = arguments[min(largest, len(arguments) - 1)] if arguments else ()
+                call, waits = self._calls.begin(self._inner, op, tensors), self._calls.waits
+                waits.asks()
+                try:
+                    work = getattr(self._inner, method)(*arguments, **words)
+                finally:
+                    waits.asked()
+                noted(torch, self._calls, call, work)
+                return work
 
         asked.__name__ = method
         return asked
@@ -195,13 +216,13 @@ def functions(torch: Any, calls: Calls) -> list[tuple[Any, str, Callable[[Any], 
 
     def replacing(op: str, place: int) -> Callable[[Any], Any]:
         def make(original: Any) -> Any:
-            def asked(*arguments: Any, **words: Any) -> Any:
-                if not distributed.is_initialized() or torch.compiler.is_compiling():
-                    return original(*arguments, **words)
+            named = _named(original, place)
+
+            def timed(arguments: tuple[Any, ...], words: dict[str, Any]) -> Any:
                 group = words.get("group") or next(
                     (one for one in arguments if isinstance(one, distributed.ProcessGroup)), distributed.group.WORLD
                 )
-                tensors = arguments[place] if 0 <= place < len(arguments) else tuple(words.values())
+                tensors = arguments[place] if 0 <= place < len(arguments) else words.get(named, ())
                 call = calls.begin(group, op, tensors)
                 calls.waits.asks()
                 try:
@@ -216,6 +237,12 @@ def functions(torch: Any, calls: Calls) -> list[tuple[Any, str, Callable[[Any], 
                     noted(torch, calls, call, work)
                 return work
 
+            def asked(*arguments: Any, **words: Any) -> Any:
+                if not distributed.is_initialized() or torch.compiler.is_compiling():
+                    return original(*arguments, **words)
+                with calls.outermost() as first:
+                    return timed(arguments, words) if first else original(*arguments, **words)
+
             return asked
 
         return make
@@ -224,3 +251,12 @@ def functions(torch: Any, calls: Calls) -> list[tuple[Any, str, Callable[[Any], 
     return [
         (module, name, replacing(op, place)) for name, (op, place) in FUNCTIONS.items() for module in modules if hasattr(module, name)
     ]  # fmt: skip
+
+
+def _named(function: Any, place: int) -> str:
+    """What the argument at that place is called, for whoever gives it by name."""
+    try:
+        names = list(inspect.signature(function).parameters)
+    except (TypeError, ValueError):
+        return ""
+    return names[place] if 0 <= place < len(names) else ""

@@ -30,6 +30,7 @@ from typing import Any, Concatenate, ParamSpec, Self
 
 from assay.instruments import _first_gradients, _memory, _model, _values, clock_pings, gradients
 from assay.instruments._cuda import CudaPhases, Later, uses_cuda
+from assay.instruments._flight_recorder import Flights, read_at_end
 from assay.instruments._inactive import Batch, PhaseName, Probe, RandomState
 from assay.instruments._marks import Pause, Steps
 from assay.instruments._phases import NAMES, OPTIMIZER, HostPhases, Times
@@ -79,9 +80,11 @@ class Recorder(Probe):
         self._work: WorkOfAStep | None = None  # what counts the first step's operations
         self._profiled: Profiled | None = None  # in launches that are looked at closely and not timed
         self._entered = 0
+        self._flights = Flights(now, self.workers) if self.workers > 1 else None  # for torch's own list of collectives
         self._watch: _model.Watch | None = None
         self._hash_ns = 0
         self._gradients: _first_gradients.FirstGradients | None = None
+        self._starts: Mapping[str, int] = {}  # of the parameters, for launches of which no rank may hold them all
         self._batches = 0  # worked on in the step under way, as far as somebody else tells
         self._first_step_seen = False
         self._step = 0  # number of the step under way, which is the number of steps finished before it
@@ -238,6 +241,8 @@ class Recorder(Probe):
         self._in_step = False
         self._step = step + 1
         self._marks_optimizer = self._marks_optimizer or self._phases.seen[OPTIMIZER]
+        if self._flights is not None:
+            self._flights.ended((step, self._begin, end))
         self._phases.finish((step, self._begin, end, self._data, self._pause, self._exposed, self._items))
         if self._work is not None:
             self._work.tell(step, self._items)
@@ -417,7 +422,7 @@ class Recorder(Probe):
         self._phases.pause()
         begin = self._now()  # inside of the pause: what lies between two readings of the clock must not count twice
         try:
-            for row in gradients.rows(named, precision):
+            for row in gradients.rows(named, precision, self._starts):
                 self._append("gradients", (*self._key, self._step, *row))
             if self._batches:
                 self._fingerprint("accumulation", value=float(self._batches))
@@ -472,6 +477,8 @@ class Recorder(Probe):
         """Hash the model now. A model that cannot be hashed is said to be so; the rest is still recorded."""
         begin = self._now()
         try:
+            if self._step == 0 and self._gradients is not None and (self.workers == 1 or watch.sharded):
+                self._starts = gradients.starts(watch.model)
             for what, text in watch.hashes(self._step):
                 self._fingerprint(what, text=text)
         except Exception as error:
@@ -532,6 +539,7 @@ class Recorder(Probe):
             self._cost("flush_cpu", flushed, "ns")
         self._cost("hash_total", self._hash_ns, "ns")
         self._tell_memory()
+        self._tell_inventory()
         self._event("worker_end", self._now(), step=self._step, detail={"error": error} if error else {})
         self._last_look()
         self._stop()
@@ -543,6 +551,17 @@ class Recorder(Probe):
             for device, counter, most in _memory.peaks(sys.modules.get("torch")):
                 row = (launch, now, host, f"rank-{self.rank}/{device}", counter, float(most), "B", "self")
                 self._append("telemetry", row)
+
+    def _tell_inventory(self) -> None:
+        """The collectives that torch itself lists of the last steps."""
+        torch = sys.modules.get("torch")
+        found = read_at_end(self._flights, torch) if self._flights is not None and torch is not None else None
+        if found is None:
+            return
+        rows, told = found
+        for row in rows:
+            self._append("inventory", (*self._key, *row))
+        self._event("flight_recorder", self._now(), value=float(told["entries"]), detail=told)
 
     def _stop(self) -> None:
         self.active = False

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 FORMAT_VERSION = 5
 # Format history: shown in the reference page; a new version needs its step in record/migrations.py
 HISTORY: dict[int, str] = {
-    5: "(assay 0.4.0) tables gradients, collectives, communication, waits and clocks",
+    5: "(assay 0.4.0) tables gradients, collectives, communication, inventory, waits and clocks",
     4: "(assay 0.3.0) requests have tokenize_ns and prefill_ns; the path of a request may be kernel",
     3: "(assay 0.3.0, before its release) tables arrivals, requests and token_counts; the manifest may hold schedules; the experiment may have [serving]",
     2: "(assay 0.2.0) table trials; launches may have the status contaminated; the manifest may hold looks and session",
@@ -135,6 +135,9 @@ GRADIENTS = Table("gradients", "a parameter's gradient in the first step, as the
     Column("precision", "string", "what it was computed in: float64, float32, tf32, bfloat16, float16"),
     Column("norm", "float64", "Euclidean norm; null: the parameter had no gradient", nullable=True),
     Column("sums", "list<float64>", "its elements, or if there are more than 251 that many sums of them with fixed signs (docs/decisions/0022)"),
+    Column("part", "int32", "which part of the parameter this rank holds: ranks with the same number hold the same elements; size, norm and sums are the part's"),
+    Column("parts", "int32", "parts that make up the parameter; 1: the rank holds all of it"),
+    Column("start", "int64", "hash of the parameter's elements before the first step, the sum of its parts' modulo 2^64; null: not taken", nullable=True),
 ), order=("launch", "rank", "incarnation", "step", "parameter"))  # fmt: skip
 
 COLLECTIVES = Table("collectives", "a collective call on a rank", (
@@ -165,6 +168,18 @@ COMMUNICATION = Table("communication", "what a step's communication took on a ra
     Column("compute_ns", "int64", "time of the computing that could hide it: of the backward pass, or of its kernels", nullable=True),
     Column("bytes", "int64", "bytes that were sent into collectives", nullable=True),
 ), order=("launch", "rank", "incarnation", "step", "method"))  # fmt: skip
+
+INVENTORY = Table("inventory", "the collectives of one kind that torch's own flight recorder lists of a step on a rank", (
+    _LAUNCH, _RANK, _INCARNATION,
+    Column("step", "int64", "number of the step, from 0; only of the last steps of a training, which the recorder still holds"),
+    Column("group", "string", "process group: its name in the engine"),
+    Column("op", "string", "as in collectives; gloo's reduce_scatter is the all_reduce that it is made of"),
+    Column("dtype", "string", "element type"),
+    Column("size", "int32", "ranks of the group; null: the recorder does not say", nullable=True),
+    Column("calls", "int64", "how many of them"),
+    Column("bytes", "int64", "of all of them, as nccl-tests counts them; null: of a type whose size is not known", nullable=True),
+    Column("total_ns", "int64", "sum of their durations; null: the recorder has none (only NCCL's, with TORCH_NCCL_ENABLE_TIMING)", nullable=True),
+), order=("launch", "rank", "incarnation", "step", "group", "op", "dtype"))  # fmt: skip
 
 WAITS = Table("waits", "what communication took of a rank's own thread in a phase of a step; a phase without a row: nothing", (
     _LAUNCH, _RANK, _INCARNATION,
@@ -288,6 +303,7 @@ TABLES: dict[str, Table] = {
         GRADIENTS,
         COLLECTIVES,
         COMMUNICATION,
+        INVENTORY,
         WAITS,
         CLOCKS,
         ARRIVALS,

@@ -1,0 +1,235 @@
+"""Which collectives did torch itself list?  Its flight recorder, read once when the process ends.
+
+torch keeps the last calls of every engine (2,000, or TORCH_FR_BUFFER_SIZE): operation, sizes, types, group and when each was made, those too
+that no hook sees.  That costs a training nothing, and reading it costs no step: it is read after the last.  What is read is the
+form in JSON; the other one is a pickle, which is never loaded.
+A call belongs to the step in which it was made: its time is the wall clock's, and is put on ours by the difference of both clocks, if that
+is the same at the end as at the begin.  The step in which the ring's oldest call was made is left out: others of it may be lost.
+
+Cannot tell: durations, but of NCCL where TORCH_NCCL_ENABLE_TIMING is set; gloo's calls that are point to point, which it does not list; gloo's
+reduce_scatter, which it lists as the all_reduce that it is made of.
+Source: torch 2.13, `FlightRecorder.hpp` (version 2.10 of the form) and docs/source/distributed "Flight Recorder".
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from bisect import bisect_right
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+READERS: Final = (
+    "_dump_nccl_trace_json",
+    "_dump_fr_trace_json",
+)  # of torch's C module, as far as it was built with them
+SIZES: Final = ("TORCH_FR_BUFFER_SIZE", "TORCH_NCCL_TRACE_BUFFER_SIZE")
+LARGEST: Final = 20_000  # calls of a ring that is read: half a kilobyte each
+STEPS: Final = 4096  # whose times are kept: of a ring of 2,000 calls more than enough
+APART_NS: Final = 1_000_000  # by which the wall clock may have been set meanwhile
+# how an engine says an operation, without case and separators -> the operation; the first that is found
+_OPERATIONS: Final = {
+    "barrier": "barrier", "allreduce": "all_reduce", "allgather": "all_gather", "reducescatter": "reduce_scatter", "alltoall": "all_to_all",
+    "broadcast": "broadcast", "gather": "gather", "scatter": "scatter", "reduce": "reduce", "send": "send", "recv": "recv",
+}  # fmt: skip
+_BYTES: Final = {
+    "float": 4, "double": 8, "half": 2, "bfloat16": 2, "long": 8, "int": 4, "short": 2, "char": 1, "byte": 1, "bool": 1, "uint16": 2,
+    "uint32": 4, "uint64": 8, "complexfloat": 8, "complexdouble": 16, "complexhalf": 4,
+}  # fmt: skip
+_NAMES: Final = {
+    "float": "float32", "double": "float64", "half": "float16", "long": "int64", "int": "int32", "short": "int16", "char": "int8",
+    "byte": "uint8", "complexfloat": "complex64", "complexdouble": "complex128",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A call that the recorder lists."""
+
+    group: str
+    size: int | None  # ranks of the group
+    op: str
+    dtype: str
+    nbytes: int | None  # as nccl-tests counts them
+    created_ns: int  # by the wall clock
+    ns: int | None  # how long it took
+
+
+class Flights:
+    """The steps of this rank, to which the recorder's calls are put at the end."""
+
+    def __init__(self, now: Callable[[], int], workers: int, wall: Callable[[], int] = time.time_ns) -> None:
+        self._now, self._workers, self._wall = now, workers, wall
+        self._apart = wall() - now()
+        self._steps: deque[tuple[int, int, int]] = deque(maxlen=STEPS)
+        self.ended = self._steps.append  # (step, begin, end): one call for a step
+
+    def told(self, torch: Any, environ: Mapping[str, str]) -> tuple[list[tuple[Any, ...]], dict[str, Any]] | None:
+        """(step, group, op, dtype, size, calls, bytes, total_ns) for each kind of call of a step, and what is to say of them; None:
+        there is nothing to read, for nobody communicated."""
+        contents = list(_read(torch, environ))
+        if not contents:
+            return None
+        apart = self._wall() - self._now()
+        calls, lost = _all_of(contents, self._workers)
+        found: dict[str, Any] = {
+            "version": str(contents[0].get("version", "")), "entries": len(calls), "lost": lost, "absent": _why_none(contents, environ),
+        }  # fmt: skip
+        if calls and abs(apart - self._apart) > APART_NS:
+            found["absent"] = f"the wall clock was set by {(apart - self._apart) / 1e9:.3f} s meanwhile"
+        if found["absent"]:
+            return [], {**found, "in_steps": 0}
+        placed = list(self._placed(calls, apart, lost=lost))
+        return list(_rows(placed)), {**found, "in_steps": len(placed)}
+
+    def _placed(self, calls: list[Listed], apart: int, *, lost: bool) -> Iterator[tuple[int, Listed]]:
+        """Each call with its step; not those of the step of which some are lost."""
+        steps = list(self._steps)
+        begins = [begin for _, begin, _ in steps]
+        places = [bisect_right(begins, one.created_ns - apart) - 1 for one in calls]
+        broken = places[0] if lost and places else -1
+        for place, one in zip(places, calls, strict=True):
+            if place > broken or (place >= 0 and not lost):
+                step, _, end = steps[place]
+                if one.created_ns - apart <= end:
+                    yield step, one
+
+
+def _read(torch: Any, environ: Mapping[str, str]) -> Iterator[Mapping[str, Any]]:
+    """What each recorder of this process holds; nothing of one that nobody used."""
+    own = torch._C._distributed_c10d
+    sizes = [int(environ[name]) for name in SIZES if environ.get(name, "").isdigit()]
+    if max(sizes, default=0) > LARGEST:
+        yield {"absent": f"its ring has room for {max(sizes)} calls; at most {LARGEST} are read ({SIZES[0]})"}
+        return
+    for name in READERS:
+        if hasattr(own, name):
+            content = json.loads(getattr(own, name)())
+            if content.get("entries") or content.get("pg_status") or content.get("pg_config"):
+                yield content
+
+
+def _why_none(contents: Iterable[Mapping[str, Any]], environ: Mapping[str, str]) -> str:
+    """Why there is no call; empty: there are some."""
+    told = next((str(one["absent"]) for one in contents if one.get("absent")), "")
+    if told or any(one.get("entries") for one in contents):
+        return told
+    off = next((name for name in SIZES if environ.get(name) == "0"), None)
+    return f"it is switched off: {off}=0" if off else "it lists no call"
+
+
+def _all_of(contents: Iterable[Mapping[str, Any]], workers: int) -> tuple[list[Listed], bool]:
+    """Every call once, in the order in which they were made; and whether older ones were lost."""
+    found: dict[tuple[Any, ...], Listed] = {}
+    lost = False
+    for content in contents:
+        sizes = {str(one.get("name")): _ranks(one.get("ranks")) for one in (content.get("pg_config") or {}).values()}
+        entries = content.get("entries") or ()
+        lost = lost or any(int(one.get("record_id") or 0) > 0 for one in entries[:1])
+        for one in entries:
+            call = listed(one, sizes, workers)
+            if call is not None:
+                key = (
+                    call.group,
+                    one.get("collective_seq_id"),
+                    one.get("p2p_seq_id"),
+                    one.get("op_id"),
+                    call.op,
+                    call.created_ns,
+                )
+                found.setdefault(key, call)
+    return sorted(found.values(), key=lambda one: one.created_ns), lost
+
+
+def _ranks(text: Any) -> int | None:
+    """How many ranks a group has, of "[0, 1]"; None where the recorder does not say them."""
+    names = json.loads(text) if isinstance(text, str) and text.startswith("[") else text
+    return len(names) if isinstance(names, list) and names else None
+
+
+def listed(entry: Mapping[str, Any], sizes: Mapping[str, int | None], workers: int) -> Listed | None:
+    """A call of the form in JSON; None: it is none (the bracket round several that were made at once).
+
+    `sizes`: ranks of each group; gloo says them of none, and then those of the world's, `workers`, are known.
+    """
+    op = _operation(str(entry.get("profiling_name", "")))
+    if not op:
+        return None
+    group, about = [str(one) for one in (*(entry.get("process_group") or ()), "", "")][:2]
+    size = sizes.get(group) or (workers if about == "default_pg" else None)
+    inputs, outputs = _amount(entry, "input"), _amount(entry, "output")
+    given = entry.get("input_dtypes") or entry.get("output_dtypes") or [""]
+    dtype = str(given[0]).lower()
+    duration = entry.get("duration_ms")
+    return Listed(
+        group=group, size=size, op=op, dtype=_NAMES.get(dtype, dtype), nbytes=_counted(op, inputs, outputs, size),
+        created_ns=int(entry["time_created_ns"]), ns=None if duration is None else round(float(duration) * 1e6),
+    )  # fmt: skip
+
+
+def _operation(name: str) -> str:
+    """all_gather of `nccl:_all_gather_base`, barrier of `nccl:all_reduce_barrier`, send of `nccl:send 0->1`."""
+    flat = "".join(letter for letter in name.partition(":")[2].lower() if letter.isalpha())
+    return next((op for said, op in _OPERATIONS.items() if said in flat), "")
+
+
+def _amount(entry: Mapping[str, Any], side: str) -> int | None:
+    """Bytes of the tensors that went in or came out; None: of a type whose size is not known."""
+    total = 0
+    shapes, types = entry.get(f"{side}_sizes") or [], entry.get(f"{side}_dtypes") or []
+    for place, shape in enumerate(shapes):
+        elements = 1
+        for length in shape:
+            elements *= int(length)
+        dtype = str(types[min(place, len(types) - 1)]).lower() if types else ""
+        width = _BYTES.get(dtype, 1 if dtype.startswith("float8") else None)
+        if width is None:
+            return None
+        total += elements * width
+    return total
+
+
+def _counted(op: str, inputs: int | None, outputs: int | None, size: int | None) -> int | None:
+    """The amount as nccl-tests counts it: of gathering and scattering all that is moved together."""
+    if inputs is None or outputs is None:
+        return None
+    if op == "all_gather":
+        return outputs or (inputs * size if size else None)
+    if op in ("gather", "scatter"):  # only the root has all of it
+        return (inputs if op == "gather" else outputs) * size if size else None
+    return inputs or outputs
+
+
+def _rows(placed: Iterable[tuple[int, Listed]]) -> Iterator[tuple[Any, ...]]:
+    kinds: dict[tuple[Any, ...], list[Listed]] = {}
+    for step, one in placed:
+        kinds.setdefault((step, one.group, one.op, one.dtype, one.size), []).append(one)
+    for (step, group, op, dtype, size), calls in kinds.items():
+        sums = (_sum(one.nbytes for one in calls), _sum(one.ns for one in calls))
+        yield (step, group, op, dtype, size, len(calls), *sums)
+
+
+def _sum(values: Iterable[int | None]) -> int | None:
+    """None where one of them is."""
+    known = list(values)
+    return None if None in known else sum(one for one in known if one is not None)
+
+
+def read_at_end(flights: Flights, torch: Any) -> tuple[list[tuple[Any, ...]], dict[str, Any]] | None:
+    """What the recorder says of this process; an error of it is a reason, never more."""
+    distributed = getattr(torch, "distributed", None)
+    if distributed is None or not distributed.is_available():
+        return None
+    try:
+        return flights.told(torch, os.environ)
+    except Exception as error:
+        return [], {
+            "version": "",
+            "entries": 0,
+            "in_steps": 0,
+            "lost": False,
+            "absent": f"{type(error).__name__}: {error}",
+        }
