@@ -128,9 +128,9 @@ def test_a_parameter_without_a_gradient_has_neither_norm_nor_sums() -> None:
 
     model = torch.nn.Linear(2, 1)
     model.bias.requires_grad_(False)
-    assert list(rows(of_model(model), None)) == [("weight", 0, "", None, [])]
+    assert list(rows(of_model(model), None)) == [("weight", 0, "", None, [], 0, 1, None)]
     model.weight.grad = torch.tensor([[3.0, 4.0]])
-    assert list(rows(of_model(model), None)) == [("weight", 2, "float32", 5.0, [3.0, 4.0])]
+    assert list(rows(of_model(model), None)) == [("weight", 2, "float32", 5.0, [3.0, 4.0], 0, 1, None)]
     assert next(rows(of_model(model), "bfloat16"))[2] == "bfloat16"
 
 

@@ -94,7 +94,7 @@ def test_a_later_incarnation_is_no_first_step() -> None:
     made = Handmade(levels=(1, 2), blocks=1)
     add(made, [RIGHT])
     number = add(made, [RIGHT, RIGHT])
-    made.rows["gradients"].append((number, 0, 1, 0, "w", 2, "float64", 9.0, [9.0, 0.0]))
+    made.rows["gradients"].append((number, 0, 1, 0, "w", 2, "float64", 9.0, [9.0, 0.0], 0, 1, None))
     found = value(made)
     assert isinstance(found, Estimate)
     assert found.value == 0.0
@@ -109,3 +109,65 @@ def test_ranks_with_other_parameters_are_no_replicas() -> None:
     found = value(made)
     assert isinstance(found, Absent)
     assert "of other parameters" in found.detail
+
+
+def parts(made: Handmade, held: list[tuple[int, list[float], int]], **asked: Any) -> None:
+    """A launch of which every rank holds (part, sums, start) of w, in two parts."""
+    number = add(made, [{} for _ in held], start="", **asked)
+    for rank, (part, sums, start) in enumerate(held):
+        norm = float(sum(x * x for x in sums) ** 0.5)
+        made.rows["gradients"].append((number, rank, 0, 0, "w", 1, "float64", norm, sums, part, 2, start))
+
+
+def sharded(held: list[tuple[int, list[float], int]]) -> Value:
+    made = Handmade(levels=(1, len(held)), blocks=1)
+    number = add(made, [{}], start="")
+    made.rows["gradients"].append((number, 0, 0, 0, "w", 2, "float64", 5.0, [3.0, 4.0], 0, 1, -7))
+    parts(made, held)
+    return value(made, f"workers={len(held)}")
+
+
+def test_the_parts_of_a_sharded_model_are_added_up() -> None:
+    right = sharded(
+        [(0, [3.0, 0.0], 2**63 - 10), (1, [0.0, 4.0], 3 - 2**63)]
+    )  # of the hashes the sum wraps round: 2^64 - 7
+    assert isinstance(right, Estimate)
+    assert right.value == 0.0
+    wrong = sharded([(0, [3.0, 0.0], -3), (1, [0.0, 4.5], -4)])
+    assert isinstance(wrong, Estimate)
+    assert wrong.value == pytest.approx(0.1, rel=1e-15)
+
+
+def test_replicas_of_a_part_count_once_and_are_held_against_each_other() -> None:
+    held = [(0, [3.0, 0.0], -3), (1, [0.0, 4.0], -4)]
+    right = sharded([*held, *held])
+    assert isinstance(right, Estimate)
+    assert right.value == 0.0
+    made = Handmade(levels=(4,), blocks=1)
+    parts(made, [*held, (0, [3.0, 0.0], -3), (1, [0.0, 4.5], -4)])
+    (first,) = firsts(made.measured())
+    assert first.apart() == ("w",)
+    assert first.sharded
+
+
+def test_a_sharded_model_that_began_otherwise_or_lacks_a_part_is_not_compared() -> None:
+    other = sharded([(0, [3.0, 0.0], -3), (1, [0.0, 4.0], -5)])
+    assert isinstance(other, Absent)
+    assert "other parameters" in other.detail
+    lacking = sharded([(0, [3.0, 0.0], -3), (0, [3.0, 0.0], -3)])
+    assert isinstance(lacking, Absent)
+    assert lacking.detail == "not all parts of w were kept"
+
+
+def test_the_samples_of_all_steps_until_the_optimizers_first_count() -> None:
+    """A script whose steps are the passes of an accumulation."""
+    found = []
+    for last in (8, 9):
+        made = Handmade(levels=(1, 2), blocks=1)
+        for workers, ids in ((1, range(8)), (2, range(8))):
+            number = add(made, [RIGHT] * workers, ids=ids, step=1)
+            made.samples(number, [last if workers == 2 else 8], rank=0, step=1)
+        found.append(value(made))
+    assert isinstance(found[0], Estimate)
+    assert isinstance(found[1], Absent)
+    assert "other samples" in found[1].detail

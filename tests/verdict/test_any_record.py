@@ -84,8 +84,9 @@ def rank_rows(draw: st.DrawFn, made: Handmade, number: int, rank: int, incarnati
     for parameter in draw(st.lists(st.sampled_from("wb"), unique=True)):
         sums = draw(st.lists(st.sampled_from([0.0, 1.0, 1.5, math.nan, math.inf]), max_size=3))
         norm = draw(st.sampled_from([None, 0.0, 1.0, math.nan]))
+        held = (draw(st.integers(0, 1)), draw(st.integers(1, 2)), draw(st.sampled_from([None, 0, 1])))
         made.rows["gradients"].append(
-            (number, rank, incarnation, draw(st.integers(0, 1)), parameter, len(sums), "float32", norm, sums)
+            (number, rank, incarnation, draw(st.integers(0, 1)), parameter, len(sums), "float32", norm, sums, *held)
         )
     if draw(st.booleans()):
         kind = draw(st.sampled_from(["worker_start", "checkpoint_load", "checkpoint_save", "evaluation"]))

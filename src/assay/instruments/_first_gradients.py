@@ -10,8 +10,9 @@ DistributedDataParallel, a loop of all-reduces or a gradient accumulated over se
 | `torch.nn.utils.clip_grad._clip_grads_with_norm_` | the moment before clipping |
 | `torch.autocast.__enter__` | gradients of float32 parameters may be made in less |
 
+Of a sharded parameter (FSDP2) each rank tells its part, and readers add them up; no rank asks another.
 Cannot see: gradients that are clipped otherwise before the step, or never lie in `.grad` (`gradients.from_update` helps there), and
-sharded ones, of which this rank has a part.
+the flat parameters of FSDP1.
 """
 
 from __future__ import annotations
@@ -83,8 +84,9 @@ class FirstGradients:
         return any(id(parameter) in self._own for parameter in parameters)
 
     def _precision(self) -> str | None:
-        if self._less is not None:
-            return self._less
+        less = self._less or _model.computed_in(self._model)
+        if less is not None:
+            return less
         return "tf32" if _model.device_of(self._model) == "cuda" and self._shortens() else None
 
     def _shortens(self) -> bool:

@@ -25,7 +25,8 @@ class Watch:
     """A model whose tensors are hashed after 0, 1, 2, 4, 8, ... finished steps."""
 
     def __init__(self, model: Any) -> None:
-        self._model = model
+        self.model = model
+        self.sharded = is_sharded(model)
         self._next = 0
         self.hashed: int | None = None  # steps finished at the last hash
         self.device = device_of(model)
@@ -40,7 +41,7 @@ class Watch:
         """The hashes after so many finished steps; the next are due at the next power of two."""
         self.hashed = steps
         self._next = 1 << steps.bit_length()  # 0 -> 1 -> 2 -> 4 -> 8
-        found = [*hashes(self._model), *random_hashes(self.device)]
+        found = [*hashes(self.model), *random_hashes(self.device)]
         optimizer = None if self._optimizer is None else self._optimizer()
         return found if optimizer is None else [*found, optimizer_hash(optimizer)]
 
@@ -151,7 +152,21 @@ def is_sharded(model: Any) -> bool:
     return _is_sharded(plain, list(plain.named_parameters()))
 
 
-def _is_sharded(model: Any, parameters: list[tuple[str, Any]]) -> bool:
-    if any(hasattr(parameter, "to_local") for _, parameter in parameters):
-        return True
+def is_flat(model: Any) -> bool:
+    """Whether FSDP1 has put its parameters end to end and cut that: then a rank's part is no part of one parameter."""
     return any(type(module).__name__ == "FullyShardedDataParallel" for module in model.modules())
+
+
+def computed_in(model: Any) -> str | None:
+    """The precision that FSDP2 or DistributedDataParallel was told to compute in, where that is not the parameters' own."""
+    for module in model.modules():
+        state = getattr(module, "_get_fsdp_state", None)
+        policy = getattr(module, "mixed_precision", None) if state is None else getattr(state(), "_mp_policy", None)
+        precision = getattr(policy, "param_dtype", None)
+        if precision is not None:
+            return str(precision).removeprefix("torch.")
+    return None
+
+
+def _is_sharded(model: Any, parameters: list[tuple[str, Any]]) -> bool:
+    return any(hasattr(parameter, "to_local") for _, parameter in parameters) or is_flat(model)

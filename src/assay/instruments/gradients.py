@@ -5,6 +5,8 @@ i mod 251, where s is a fixed function of i alone, so that sums of any two launc
 Sums are linear: equal gradients have equal sums, a gradient k times another has sums k times the other's, and the squared length
 of a difference is that of the sums' difference within sqrt(2/251) = 9 % (one standard deviation).  Two different gradients with equal
 sums would have to cancel in every one of them.
+A rank that holds a part of a parameter (FSDP2) keeps the sums of its part, with the signs that its elements have in the whole: being
+linear, the parts' sums add up to the whole's, and no rank has to ask another.
 
 For trainers that keep gradients to themselves (fused, sharded or offloaded optimizers) the gradient can be had from outside:
 
@@ -19,9 +21,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from types import MappingProxyType
 from typing import Any, Final
 
 from assay.instruments import _model
+from assay.instruments._shards import Share, share
 
 SUMS: Final = 251  # a prime, so that the columns of a matrix fall into different sums
 _CHUNK: Final = {
@@ -33,36 +38,58 @@ _HIGH: Final = 2**33 - 1
 
 
 def sketch(gradient: Any) -> list[float]:
-    """The elements of a gradient, or its 251 signed sums if there are more, in double precision."""
+    """The elements of a gradient, or its 251 signed sums if there are more, in double precision; of a part those of the whole
+    in which all other elements are 0."""
     torch = sys.modules["torch"]
     with torch.no_grad():
-        flat = _flat(torch, gradient)
-        if flat.numel() <= SUMS:
+        own = _own(torch, gradient)
+        flat = own.local.reshape(-1)
+        if own.parts == 1 and own.whole <= SUMS:
             return list(flat.double().tolist())
-        sums = torch.zeros(SUMS, dtype=torch.float64, device=flat.device)
-        size = _CHUNK[flat.device.type]
-        for begin in range(0, flat.numel(), size):
-            part = flat[begin : begin + size].double()
-            part = part * _signs(torch, begin, part.numel(), flat.device)
-            part = torch.nn.functional.pad(part, (0, -part.numel() % SUMS))
-            sums += part.reshape(-1, SUMS).sum(dim=0)
+        sums = torch.zeros(min(SUMS, own.whole), dtype=torch.float64, device=flat.device)
+        for begin, part in _portions(flat):
+            numbers = own.numbers(torch, begin, part.numel())
+            signed = part.double()
+            if own.whole > SUMS:
+                signed = signed * _signs(numbers)
+            if own.first is None or own.whole <= SUMS:
+                sums.index_add_(0, (numbers - 1) % SUMS, signed)
+                continue
+            before = (own.first + begin) % SUMS
+            signed = torch.nn.functional.pad(signed, (before, -(before + signed.numel()) % SUMS))
+            sums += signed.reshape(-1, SUMS).sum(dim=0)
         return list(sums.tolist())
 
 
 def norm(gradient: Any) -> float:
-    """Its Euclidean norm in double precision."""
+    """Its Euclidean norm in double precision; of a part that of the part."""
     torch = sys.modules["torch"]
     with torch.no_grad():
-        flat = _flat(torch, gradient)
-        size = _CHUNK[flat.device.type]
-        parts = (flat[begin : begin + size].double() for begin in range(0, flat.numel(), size))
-        squares = sum(float((part * part).sum()) for part in parts)
+        flat = _own(torch, gradient).local.reshape(-1)
+        doubles = (part.double() for _, part in _portions(flat))
+        squares = sum(float((part * part).sum()) for part in doubles)
     return float(squares**0.5)
 
 
+def start_hash(parameter: Any) -> int:
+    """A hash of the numbers of the elements and their bits that is a sum over them (modulo 2^64): of the parts of a tensor it adds up to that
+    of the whole, so that a sharded model can be seen to begin as one that is not."""
+    torch = sys.modules["torch"]
+    with torch.no_grad():
+        own, total = _own(torch, parameter), 0
+        bits = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+        flat = own.local.contiguous().reshape(-1)
+        for begin, part in _portions(flat.view(bits[flat.element_size()])):
+            mixed = own.numbers(torch, begin, part.numel()) * _MULTIPLIERS[0] + part.to(torch.int64)
+            for _ in range(2):
+                mixed = (mixed ^ ((mixed >> 31) & _HIGH)) * _MULTIPLIERS[1]
+            total += int((mixed ^ ((mixed >> 31) & _HIGH)).sum())
+    return (total + 2**63) % 2**64 - 2**63
+
+
 def of_model(model: Any) -> Iterator[tuple[str, Any]]:
-    """(name, gradient or None) of every parameter that is trained; none of a model of which this rank has a part."""
-    if _model.is_sharded(model):
+    """(name, gradient or None) of every parameter that is trained, or this rank's part of it; none of a model with flat parameters (FSDP1)."""
+    if _model.is_flat(model):
         return
     for name, parameter in _model.unwrap(model).named_parameters():
         if parameter.requires_grad:
@@ -96,29 +123,54 @@ def from_adam(optimizer: Any, model: Any) -> dict[str, Any]:
     return found
 
 
-def rows(named: Iterable[tuple[str, Any]], precision: str | None) -> Iterator[tuple[Any, ...]]:
-    """(parameter, size, precision, norm, sums) of each; without a gradient neither norm nor sums."""
+def starts(model: Any) -> dict[str, int]:
+    """name -> `start_hash` of every parameter that is trained; of a part of it, where this rank has a part."""
+    if _model.is_flat(model):
+        return {}
+    own = _model.unwrap(model).named_parameters()
+    return {name: start_hash(parameter) for name, parameter in own if parameter.requires_grad}
+
+
+def rows(
+    named: Iterable[tuple[str, Any]], precision: str | None, starts: Mapping[str, int] = MappingProxyType({})
+) -> Iterator[tuple[Any, ...]]:
+    """(parameter, size, precision, norm, sums, part, parts, start) of each; without a gradient neither norm nor sums."""
     for name, gradient in named:
+        start = starts.get(name)
         if gradient is None:
-            yield name, 0, precision or "", None, []
+            yield name, 0, precision or "", None, [], 0, 1, start
         else:
             own = precision or str(gradient.dtype).removeprefix("torch.")
-            yield name, int(gradient.numel()), own, norm(gradient), sketch(gradient)
+            held = share(gradient)
+            size = int(held.local.numel())
+            yield name, size, own, norm(gradient), sketch(gradient), held.part, held.parts, start
 
 
-def _flat(torch: Any, gradient: Any) -> Any:
-    plain = gradient.detach()
+def _own(torch: Any, tensor: Any) -> Share:
+    """What this rank holds of a tensor, as real numbers, where double precision exists."""
+    held = share(tensor)
+    plain = held.local
     if plain.layout is not torch.strided:
         plain = plain.to_dense()
+    whole = held.whole
     if plain.is_complex():
-        plain = torch.view_as_real(plain)
+        if held.parts > 1:
+            raise ValueError("parts of complex tensors are not looked at")
+        plain, whole = torch.view_as_real(plain), 2 * whole
     if plain.device.type not in ("cpu", "cuda"):  # others may have no double precision
         plain = plain.cpu()
-    return plain.reshape(-1)
+    return replace(held, local=plain, whole=whole)
 
 
-def _signs(torch: Any, begin: int, length: int, device: Any) -> Any:
-    """The fixed signs of the elements from `begin` on: one bit of a mixed index."""
-    mixed = torch.arange(begin + 1, begin + 1 + length, dtype=torch.int64, device=device) * _MULTIPLIERS[0]
+def _portions(flat: Any) -> Iterator[tuple[int, Any]]:
+    """(number of its first element, portion) of a flat tensor."""
+    size = _CHUNK[flat.device.type]
+    for begin in range(0, flat.numel(), size):
+        yield begin, flat[begin : begin + size]
+
+
+def _signs(numbers: Any) -> Any:
+    """The fixed signs of elements: one bit of their mixed numbers from 1."""
+    mixed = numbers * _MULTIPLIERS[0]
     mixed = (mixed ^ ((mixed >> 31) & _HIGH)) * _MULTIPLIERS[1]
     return 1.0 - 2.0 * ((mixed >> 40) & 1).double()

@@ -1,15 +1,18 @@
 """What were the first gradients, and are they those that one worker computes from the same samples?
 
-A launch's first gradients (table `gradients`) are compared with those of the launch of one worker in the same block.  They should be
-equal but for rounding if both began with the same parameters (hash of step 0) and used the same samples in that step (their ids; in
-strong scaling without ids the same number of items).  Where that does not hold nothing is compared, and the reason is said.
+A launch's first gradients (table `gradients`) are compared with those of the launch of one worker in the same block.  Of a model that is
+sharded over the ranks (FSDP2) the parts are added up.  They should be equal but for rounding if both began with the same parameters (hashes
+of step 0) and used the same samples until then (their ids; in strong scaling without ids the same number of items).
+Where that does not hold nothing is compared, and the reason is said.
 The precision is the coarser of both sides.  Source: house research, quality section 4, layer B.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import polars as pl
@@ -31,6 +34,9 @@ class Gradient:
 
     norm: float | None
     sums: tuple[float, ...]
+    part: int = 0
+    parts: int = 1
+    start: int | None = None  # hash of the parameter before
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,18 +51,54 @@ class First:
     precision: str
     of_rank: Mapping[int, Mapping[str, Gradient]]
 
-    @property
+    @cached_property
     def own(self) -> Mapping[str, Gradient]:
-        """Those of the first rank."""
-        return self.of_rank[min(self.of_rank)]
+        """The whole gradients: those of the first rank, or the sum of the parts."""
+        first = self.of_rank[min(self.of_rank)]
+        return {name: _whole(self._parts(name)) if one.parts > 1 else one for name, one in first.items()}
+
+    @property
+    def sharded(self) -> bool:
+        """Whether ranks hold parts of parameters."""
+        return any(one.parts > 1 for own in self.of_rank.values() for one in own.values())
+
+    def missing(self) -> tuple[str, ...]:
+        """The parameters of which parts are not there."""
+        first = self.of_rank[min(self.of_rank)]
+        return tuple(name for name, one in first.items() if len(self._parts(name)) != one.parts)
 
     def apart(self) -> tuple[str, ...]:
-        """The parameters whose gradients are not the same on all ranks, bit for bit; none where ranks have other parameters
+        """The parameters whose gradients are not the same on all ranks that hold them, bit for bit; none where ranks have other parameters
         (each its stage of a pipeline) and so are no replicas."""
         ranks = list(self.of_rank.values())
         if any(one.keys() != ranks[0].keys() for one in ranks):
             return ()
-        return tuple(name for name in sorted(ranks[0]) if not _all_equal([own[name] for own in ranks]))
+        return tuple(name for name in sorted(ranks[0]) if not all(map(_all_equal, self._holders(name).values())))
+
+    def _holders(self, name: str) -> dict[int, list[Gradient]]:
+        """part of a parameter -> what its holders say of it, the first rank first."""
+        found: dict[int, list[Gradient]] = {}
+        for rank in sorted(self.of_rank):
+            if (one := self.of_rank[rank].get(name)) is not None:
+                found.setdefault(one.part, []).append(one)
+        return found
+
+    def _parts(self, name: str) -> list[Gradient]:
+        return [holders[0] for holders in self._holders(name).values()]
+
+
+def _whole(parts: Sequence[Gradient]) -> Gradient:
+    """The parameter's gradient of its parts': squares and sums add up."""
+    norms = [one.norm for one in parts if one.norm is not None]
+    sums = [np.asarray(one.sums, dtype=np.float64) for one in parts if one.sums]
+    if not norms or any(one.shape != sums[0].shape for one in sums):
+        return Gradient(norm=None, sums=(), start=_added(parts))
+    return Gradient(norm=math.hypot(*norms), sums=tuple(np.sum(sums, axis=0).tolist()), start=_added(parts))
+
+
+def _added(parts: Sequence[Gradient]) -> int | None:
+    starts = [one.start for one in parts]
+    return None if None in starts else (sum(one for one in starts if one is not None) + 2**63) % 2**64 - 2**63
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,7 +129,7 @@ def compared(measured: Measured) -> tuple[Compared, ...]:
 def _every(measured: Measured) -> tuple[Compared, ...]:
     every = firsts(measured)
     alone = {first.block: first for first in every if first.workers == 1}
-    starts, batches = _starts(measured), _batches(measured)
+    starts, batches = _starts(measured), _batches(measured, every)
     return tuple(
         _compared(measured, first, alone.get(first.block), starts, batches) for first in every if first.workers > 1
     )
@@ -100,7 +142,7 @@ def accumulations(measured: Measured, first: First) -> int | None:
     )
     if fingerprints.height:
         return int(fingerprints["value"].max())  # type: ignore[arg-type]
-    own = measured.table("samples").filter((pl.col("launch") == first.launch) & (pl.col("step") == first.step))
+    own = measured.table("samples").filter((pl.col("launch") == first.launch) & (pl.col("step") <= first.step))
     return None if own.height == 0 else int(own.group_by("rank", "incarnation").len()["len"].max())  # type: ignore[arg-type]
 
 
@@ -121,7 +163,9 @@ def worst(measured: Measured, configuration: str) -> Compared | Absent:
 def _first(own: pl.DataFrame) -> First:
     of_rank: dict[int, dict[str, Gradient]] = {}
     for row in own.iter_rows(named=True):
-        gradient = Gradient(norm=row["norm"], sums=tuple(row["sums"]))
+        gradient = Gradient(
+            norm=row["norm"], sums=tuple(row["sums"]), part=int(row["part"]), parts=int(row["parts"]), start=row["start"],
+        )  # fmt: skip
         of_rank.setdefault(int(row["rank"]), {})[row["parameter"]] = gradient
     row = own.row(0, named=True)
     return First(
@@ -169,12 +213,12 @@ def _incomparable(
         return NO_REFERENCE
     if len(first.of_rank) != first.workers:
         return f"only {len(first.of_rank)} of {first.workers} ranks kept their gradients"
+    if missing := first.missing():
+        return f"not all parts of {missing[0]} were kept"
     if first.step != alone.step or first.own.keys() != alone.own.keys():
         return "one worker's gradients are of another step, or of other parameters"
-    if first.launch not in starts or alone.launch not in starts:
-        return "the parameters at the start were not hashed, or are not the same on all ranks"
-    if starts[first.launch] != starts[alone.launch]:
-        return "one worker began with other parameters; give all worker counts the same seed"
+    if reason := _other_start(first, alone, starts):
+        return reason
     if first.launch in batches and alone.launch in batches:
         same = batches[first.launch] == batches[alone.launch]
         return "" if same else "one worker's first step used other samples"
@@ -183,11 +227,22 @@ def _incomparable(
     return _other_amount(measured, first, alone)
 
 
+def _other_start(first: First, alone: First, starts: Mapping[int, str]) -> str:
+    """Whether both began with the same parameters: by their hashes, or where ranks hold parts by the sums of the parts' hashes."""
+    other = "one worker began with other parameters; give all worker counts the same seed"
+    pairs = [(first.own[name].start, right.start) for name, right in alone.own.items()]
+    if all(one is not None and right is not None for one, right in pairs):
+        return "" if all(one == right for one, right in pairs) else other
+    if first.launch not in starts or alone.launch not in starts:
+        return "the parameters at the start were not hashed, or are not the same on all ranks"
+    return "" if starts[first.launch] == starts[alone.launch] else other
+
+
 def _other_amount(measured: Measured, first: First, alone: First) -> str:
     """Without ids: the same number of items is taken for the same samples, which strong scaling promises."""
     amounts = []
     for one in (first, alone):
-        rows = measured.table("steps").filter((pl.col("launch") == one.launch) & (pl.col("step") == one.step))
+        rows = measured.table("steps").filter((pl.col("launch") == one.launch) & (pl.col("step") <= one.step))
         amounts.append(float(rows["items"].sum()))
     return "" if amounts[0] == amounts[1] else "one worker's first step used another number of items"
 
@@ -206,9 +261,19 @@ def _starts(measured: Measured) -> dict[int, str]:
     return dict(zip(begun["launch"].to_list(), begun["text"].to_list(), strict=True))
 
 
-def _batches(measured: Measured) -> dict[int, object]:
-    """launch -> the sorted ids of the samples of its first step, over all ranks."""
-    samples = measured.table("samples").filter(pl.col("incarnation") == 0)
-    rows = samples.filter(pl.col("step") == pl.col("step").min().over("launch")).select("launch", "ids")
-    ids = rows.explode("ids").drop_nulls("ids").sort("launch", "ids").group_by("launch", maintain_order=True).agg("ids")
+def _batches(measured: Measured, every: Sequence[First]) -> dict[int, object]:
+    """launch -> the sorted ids of the samples, over all ranks, that its first gradient is made of."""
+    ids = samples_of(measured, every).group_by("launch", maintain_order=True).agg("ids")
     return dict(zip(ids["launch"].to_list(), ids["ids"].to_list(), strict=True))
+
+
+def samples_of(measured: Measured, every: Sequence[First]) -> pl.DataFrame:
+    """(launch, ids), sorted: the samples of all steps until the optimizer's first.  A script whose steps are the passes of an accumulation
+    makes several of them for one gradient."""
+    until = pl.DataFrame(
+        {"launch": [one.launch for one in every], "until": [one.step for one in every]},
+        schema={"launch": pl.Int32, "until": pl.Int64},
+    )
+    rows = measured.table("samples").filter(pl.col("incarnation") == 0).join(until, on="launch")
+    rows = rows.filter(pl.col("step") <= pl.col("until")).select("launch", "ids")
+    return rows.explode("ids").drop_nulls("ids").sort("launch", "ids")

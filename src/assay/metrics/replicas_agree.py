@@ -18,6 +18,11 @@ from assay.units import FRACTION
 
 NO_HASHES = Absent(reason="not_measured", detail="no parameter hashes were taken; call probe.watch(model)")
 
+SHARDED = Absent(
+    reason="not_applicable",
+    detail="every rank holds its own part of the parameters, so that there are no replicas to compare",
+)
+
 
 def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     """Share of agreeing hashed steps per configuration."""
@@ -28,7 +33,11 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
         if level == 1:
             found[name] = Absent(reason="not_applicable", detail="one worker has no replica to agree with")
         elif own.height == 0:
-            found[name] = NO_HASHES
+            found[name] = (
+                SHARDED
+                if hashes(measured, what="parameter_shard_hash").filter(configuration=name).height
+                else NO_HASHES
+            )
         else:
             found[name] = exact(
                 float(own["agree"].mean()), unit=FRACTION, name="replicas_agree",  # type: ignore[arg-type]

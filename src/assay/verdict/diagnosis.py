@@ -30,7 +30,7 @@ from typing import Literal
 
 import polars as pl
 
-from assay.metrics.first_gradients import Compared, First, compared, firsts
+from assay.metrics.first_gradients import Compared, First, compared, firsts, samples_of
 from assay.metrics.format import count, given
 from assay.metrics.ledger import Epoch, epochs
 from assay.metrics.measured import Measured, effective_steps
@@ -385,5 +385,4 @@ def _between(a: First, b: First) -> float | None:
 
 
 def _ids(measured: Measured, first: First) -> tuple[int, ...]:
-    rows = measured.table("samples").filter((pl.col("launch") == first.launch) & (pl.col("step") == first.step))
-    return tuple(rows.explode("ids").drop_nulls("ids").sort("ids")["ids"].to_list())
+    return tuple(samples_of(measured, [first])["ids"].to_list())

@@ -1,0 +1,88 @@
+"""Which elements of a whole tensor does this rank hold?  All of a plain one; of a sharded one (DTensor: FSDP2, tensor parallelism) its part.
+
+Every element has its number in the whole tensor, whatever rank it lies on.  What is a sum over elements (`gradients.sketch`,
+`gradients.start_hash`) can so be made of each part without asking another rank, and added up afterwards: no collective, and nothing to wait for.
+Cannot say: parts that are no block of the whole (`_StridedShard`, where FSDP cuts what tensor parallelism has cut along the same
+dimension), and the flat parameters of FSDP1.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, kw_only=True)
+class Share:
+    """This rank's elements, in their order, and where they belong."""
+
+    local: Any  # a plain tensor
+    whole: int  # elements of the whole
+    part: int = 0  # ranks with the same number hold the same elements
+    parts: int = 1  # that make up the whole
+    first: int | None = 0  # number of the first element, where they lie in a row in the whole
+    shape: tuple[int, ...] = ()  # of the block, where they do not; with
+    offset: tuple[int, ...] = ()  # its first corner, and
+    strides: tuple[int, ...] = ()  # the whole's
+
+    def numbers(self, torch: Any, begin: int, length: int) -> Any:
+        """The numbers in the whole, from 1, of so many of its elements from `begin` on."""
+        device = self.local.device
+        if self.first is not None:
+            start = self.first + begin + 1
+            return torch.arange(start, start + length, dtype=torch.int64, device=device)
+        rest = torch.arange(begin, begin + length, dtype=torch.int64, device=device)
+        number = torch.ones_like(rest)
+        for size, corner, stride in zip(
+            reversed(self.shape), reversed(self.offset), reversed(self.strides), strict=True
+        ):
+            number += (rest % size + corner) * stride
+            rest = rest // size
+        return number
+
+
+def share(tensor: Any) -> Share:
+    """What this rank holds of a tensor.
+
+    Raises:
+        ValueError: its part is no block of the whole.
+    """
+    plain = tensor.detach()
+    if not hasattr(plain, "to_local"):
+        return Share(local=plain, whole=int(plain.numel()))
+    return _of_block(plain, plain.to_local())
+
+
+def _of_block(tensor: Any, local: Any) -> Share:
+    mesh, where = tensor.device_mesh, tensor.device_mesh.get_coordinate()
+    shape, offset, part, parts = list(tensor.shape), [0] * len(tensor.shape), 0, 1
+    for size, own, placement in zip(mesh.shape, where, tensor.placements, strict=True):
+        kind = type(placement).__name__
+        if kind == "Replicate":
+            continue
+        part, parts = part * size + own, parts * size
+        if kind == "Shard":
+            begin, length = _chunk(shape[placement.dim], size, own)
+            offset[placement.dim] += begin
+            shape[placement.dim] = length
+        elif not (kind in ("Partial", "_Partial") and placement.reduce_op == "sum"):
+            raise ValueError(f"a rank's part by {placement} is no block of the whole")
+    if tuple(local.shape) != tuple(shape):
+        raise ValueError(
+            f"a rank's part is {tuple(local.shape)}, where {tuple(shape)} of {tuple(tensor.shape)} was expected"
+        )
+    strides = [math.prod(tensor.shape[place + 1 :]) for place in range(len(shape))]
+    in_a_row = tuple(shape[1:]) == tuple(tensor.shape[1:])
+    return Share(
+        local=local, whole=math.prod(tensor.shape), part=part, parts=parts,
+        first=(offset[0] * strides[0] if shape else 0) if in_a_row else None,
+        shape=tuple(shape), offset=tuple(offset), strides=tuple(strides),
+    )  # fmt: skip
+
+
+def _chunk(length: int, parts: int, own: int) -> tuple[int, int]:
+    """(begin, length) of one of the parts that `torch.chunk` makes: equally long but for the last ones."""
+    each = -(-length // parts)
+    begin = min(own * each, length)
+    return begin, min(each, length - begin)
