@@ -131,6 +131,20 @@ def _with_transfer(calls: pl.DataFrame) -> pl.DataFrame:
     return own.join(seen.filter(whole).select(*same, "_least"), on=same, how="left")
 
 
+def waiting(calls: pl.DataFrame) -> pl.DataFrame:
+    """(launch, rank, step, wait_ns) of rows of the table: what waits for later ranks take of a step, overlapping calls counted once.
+
+    Of a call that was not seen on all of its ranks nothing is known, and it counts as no waiting.  One version of each step only.
+    """
+    some = calls.select(_OF_CALLS).filter(
+        pl.col("step").is_not_null() & pl.col("end_ns").is_not_null() & ~pl.col("phase").is_in(["replay", "warm_up"])
+    )
+    own = _with_transfer(some).with_columns(_least=pl.coalesce("_least", "_own"))
+    total = _union(own, pl.col("begin_ns"), "total_ns")
+    both = total.join(_union(own, pl.col("end_ns") - pl.col("_least"), "transfer_ns"), on=_RANK_STEP)
+    return both.select(*_RANK_STEP, wait_ns=pl.col("total_ns") - pl.col("transfer_ns"))
+
+
 _LARGEST: Final = 2**62
 
 

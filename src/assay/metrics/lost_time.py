@@ -1,7 +1,7 @@
 """How much of a fault launch did the fault cost?  Shared by the metrics of what is lost.
 
-Lost rank-seconds = detect + restart + reload + recompute of all ranks (`assay.metrics.partition`), and what a fault that lasted
-added to their steps.  The time in which they were lost lies between the fault and the step that was lost being reached again, or the
+Lost rank-seconds = detect + restart + reload + recompute of all ranks (`assay.metrics.partition`), what a fault that lasted added to
+their steps, and what the first steps of restarted workers took beyond a usual one.  The time in which they were lost lies between the fault and the step that was lost being reached again, or the
 fault's end.
 """
 

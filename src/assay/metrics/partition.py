@@ -10,10 +10,14 @@ evaluation, and what is left is productive.  A step that was done again later co
 
 * A restart is seen by the incarnation of the workers, not by a step number that comes again: a job that loses no step, or whose
   engine heals it in place, still pays for the detection, the restart and the reload.
-* While a fault lasts that stops or slows a process (`fault` to `fault_end`), what its steps take beyond the rank's median step
-  is idle on the victim, and straggler_wait on the others.
+* While a fault lasts (`fault` to `fault_end`, or the victim's end), what steps take beyond the rank's median step is idle on the victim and
+  straggler_wait on the others, wherever the rank stood still for it; where the network is held back it is exposed communication of all.
+* A process that is there but makes no step (killed before its first one, or failing on every restart) is init the first time, reload later.
+* A job that ends by its failure: from the failure until it was noticed is detect, what comes after is idle.  One whose rank was stopped and
+  never went on: idle on the victim, straggler_wait on the others, until somebody ended them.
 * compile: what the first step of an incarnation takes beyond the rank's median step: building graphs, caches, first allocations.
-* straggler_wait: how much longer a rank was in its collectives than the rank that was in them shortest; of exposed communication only.
+* straggler_wait: how much longer a rank was in its collectives than the rank that was in them shortest, calls that overlap counted once; of
+  exposed communication only.
 
 Source: METRICS.md, `training_goodput`; the categories of ml-goodput-measurement, without its limits (house research 2.5).
 Of a launch whose hosts' clocks are not known against each other (`assay.metrics.clock_offsets`) everything is unknown.
@@ -27,6 +31,7 @@ from typing import Final
 import polars as pl
 
 from assay.metrics.clock_offsets import on_one_clock
+from assay.metrics.communicated import waiting
 from assay.metrics.measured import Measured, effective_steps, portions
 from assay.metrics.recovery import process_began, strikes
 
@@ -40,16 +45,20 @@ CATEGORIES: Final = {
     "evaluation": "scoring held-out examples",
     "compile": "what first steps took beyond a usual one",
     "init": "from the launch's begin to a rank's first step",
-    "detect": "from a failure until the engine acted",
+    "detect": "from a failure until the engine acted, or a peer ended by it",
     "restart": "from then until the rank's process was there again",
     "reload": "from then until its first step: joining, building the model, loading the checkpoint",
-    "recompute": "steps, and parts of steps, that were lost and done again",
+    "recompute": "steps, and parts of steps, that were lost",
     "idle": "stopped, slowed, or ended before the launch was over",
     "unknown": "what nothing explains",
 }
-HELD_UP: Final = "held_up"  # no category: what a fault that lasts added to idle and straggler_wait
+HELD_UP: Final = "held_up"  # no category: what a fault added to idle, straggler_wait, exposed_communication and compile
+NETWORK: Final = ("throttle",)  # faults that hold no process up, only what it sends
 _KEY = ("launch", "rank")
 _LIFE = (*_KEY, "incarnation")
+_JOB = ("launch", "incarnation")
+_OF_STEP = ("straggler_wait", "exposed_communication", "productive", "data_stall")
+_NS = pl.col("ns")
 
 
 def partition(measured: Measured, launches: pl.DataFrame) -> pl.DataFrame:
@@ -63,23 +72,21 @@ def partition(measured: Measured, launches: pl.DataFrame) -> pl.DataFrame:
 
 def _partition(measured: Measured, launches: pl.DataFrame) -> pl.DataFrame:
     ranks = launches.select(
-        "launch", "begin_ns", "end_ns", pl.int_ranges(0, pl.col("workers"), dtype=pl.Int32).alias("rank")
+        "launch", "status", "begin_ns", "end_ns", pl.int_ranges(0, pl.col("workers"), dtype=pl.Int32).alias("rank")
     ).explode("rank")
     clock = on_one_clock(measured)  # a rank's times are held against the launch's, which are the coordinator's
     measured = clock.measured
     mine = launches.select("launch").filter(
         ~pl.col("launch").is_in(list(clock.troubles))
     )  # of the others all is unknown
-    tables = {
-        name: measured.table(name).join(mine, on="launch", how="semi") for name in ("steps", "events", "collectives")
-    }
-    lives = _lives(tables["steps"], tables["events"])
+    names = ("steps", "events", "collectives", "communication")
+    tables = {name: measured.table(name).join(mine, on="launch", how="semi") for name in names}
+    failures = _failures(tables["events"], strikes(measured).join(mine, on="launch", how="semi"))
+    lives = _lives(tables["steps"], tables["events"], ranks, failures)
     if lives.height == 0:
         return _filled(ranks, pl.DataFrame(schema={"launch": pl.Int32, "rank": pl.Int32}))
-    lives = _until(lives.join(ranks, on=_KEY), _failures(measured, tables["events"]))
-    inside = _inside(_parts(tables, strikes(measured)), lives, tables["events"])
-    gaps = _gaps(lives)
-    return _filled(ranks, pl.concat([gaps, inside], how="diagonal"))
+    inside = _inside(_parts(tables, failures), lives, tables["events"])
+    return _filled(ranks, pl.concat([*_gaps(lives), inside], how="diagonal"))
 
 
 def _filled(ranks: pl.DataFrame, parts: pl.DataFrame) -> pl.DataFrame:
@@ -90,151 +97,213 @@ def _filled(ranks: pl.DataFrame, parts: pl.DataFrame) -> pl.DataFrame:
     sums = parts.with_columns(missing).group_by(_KEY).agg(pl.col(name).fill_null(0).sum() for name in every)
     wall = (pl.col("end_ns") - pl.col("begin_ns")).alias("wall_ns")
     whole = ranks.select(*_KEY, wall).join(sums, on=_KEY, how="left").with_columns(pl.col(every).fill_null(0))
-    return whole.with_columns(unknown=pl.col("wall_ns") - pl.sum_horizontal(named)).sort(_KEY)
+    # Clocks of hosts are known to within a bound only: what lives overlap by is taken off the steps, so that nothing counts twice.
+    over = (pl.sum_horizontal(named) - pl.col("wall_ns")).clip(lower_bound=0)
+    cut = whole.with_columns(productive=pl.col("productive") - pl.min_horizontal(over, "productive"))
+    sound = pl.sum_horizontal(named) <= pl.col("wall_ns")
+    sane = cut.with_columns(pl.when(sound).then(pl.col(name)).otherwise(0).alias(name) for name in every)
+    return sane.with_columns(unknown=pl.col("wall_ns") - pl.sum_horizontal(named)).sort(_KEY)
 
 
 # ---- a rank's lives ----------------------------------------------------------------------------------------------------
 
 
-def _lives(steps: pl.DataFrame, events: pl.DataFrame) -> pl.DataFrame:
-    """(launch, rank, incarnation, first, last, start, over): one row for each process of a rank that made steps, by its begin.
-    first, last: from its first step to the end of its last; start, over: when it said that it began and ended."""
-    trained = steps.group_by(_LIFE).agg(pl.col("begin_ns").min().alias("first"), pl.col("end_ns").max().alias("last"))
+def _failures(events: pl.DataFrame, struck: pl.DataFrame) -> pl.DataFrame:
+    """(launch, incarnation, failed, noticed, victim, since, until, network, lasts): of each incarnation, when its trouble began and when
+    the first peer was gone; and the time of a fault that lasted.
 
-    def when(kind: str, name: str, ns: pl.Expr) -> pl.DataFrame:
-        return events.filter(pl.col("kind") == kind).group_by(_LIFE).agg(ns.max().alias(name))
-
-    told = trained.join(when("worker_start", "start", process_began()), on=_LIFE, how="left").join(
-        when("worker_end", "over", pl.col("ns")), on=_LIFE, how="left"
-    )
-    return told.sort(_LIFE)
-
-
-def _failures(measured: Measured, events: pl.DataFrame) -> pl.DataFrame:
-    """(launch, incarnation, failed, noticed): when an incarnation's trouble began, and when the engine stopped the first peer.
-    A fault that was put in is the begin; otherwise the first process that vanished is."""
-    struck = strikes(measured).group_by("launch", "incarnation").agg(
-        pl.col("ns").min().alias("struck"), pl.col("rank").first().alias("victim")
-    )  # fmt: skip
+    A fault that was put in is the begin, unless it passed; otherwise the first process that vanished is.
+    """
     gone = events.filter(pl.col("kind") == "worker_gone").sort("ns")
-    first = gone.group_by("launch", "incarnation").agg(
-        pl.col("ns").first().alias("gone"), pl.col("rank").first().alias("first_rank")
+    own = gone.group_by(_JOB).agg(pl.col("ns").first().alias("gone"), pl.col("rank").first().alias("first_rank"))
+    both = own.join(_struck(events, struck), on=_JOB, how="full", coalesce=True)
+    passed = pl.col("lasts") & ~pl.col("at_end") & (pl.col("gone").is_null() | (pl.col("until") < pl.col("gone")))
+    told = both.with_columns(passed=passed.fill_null(value=False)).with_columns(
+        failed=pl.when("passed").then("gone").otherwise(pl.min_horizontal("since", "gone")),
+        cause=pl.when("passed").then("first_rank").otherwise(pl.coalesce("victim", "first_rank")),
+        hung=pl.col("lasts").fill_null(value=False) & ~pl.col("passed"),
     )
-    both = first.join(struck, on=["launch", "incarnation"], how="full", coalesce=True).with_columns(
-        failed=pl.min_horizontal("struck", "gone"), victim=pl.coalesce("victim", "first_rank")
+    peers = gone.join(told.select(*_JOB, "cause", "failed"), on=_JOB).filter(
+        (pl.col("rank") != pl.col("cause")) & (pl.col("ns") >= pl.col("failed"))
     )
-    peers = gone.join(both.select("launch", "incarnation", "victim", "failed"), on=["launch", "incarnation"]).filter(
-        (pl.col("rank") != pl.col("victim")) & (pl.col("ns") >= pl.col("failed"))
-    )
-    noticed = peers.group_by("launch", "incarnation").agg(pl.col("ns").min().alias("noticed"))
-    return both.join(noticed, on=["launch", "incarnation"], how="left").select(
-        "launch", "incarnation", "failed", "noticed"
-    )
+    noticed = peers.group_by(_JOB).agg(pl.col("ns").min().alias("noticed"))
+    ended = gone.select(*_JOB, "rank", pl.col("ns").alias("_own")).group_by(*_JOB, "rank").agg(pl.col("_own").min())
+    with_end = told.join(ended.rename({"rank": "victim"}), on=[*_JOB, "victim"], how="left")
+    return with_end.join(noticed, on=_JOB, how="left").select(
+        *_JOB, "failed", "noticed", "victim", "since", pl.min_horizontal("until", "_own").alias("until"), "network", "hung"
+    )  # fmt: skip
 
 
-def _until(lives: pl.DataFrame, failures: pl.DataFrame) -> pl.DataFrame:
-    """The lives with what is known of their failure, and with `until`: when a rank's last process was there no more."""
-    known = lives.join(failures, on=["launch", "incarnation"], how="left").sort(_LIFE)
-    ended = pl.max_horizontal(pl.coalesce("over", "failed", "end_ns"), "last")
+def _struck(events: pl.DataFrame, struck: pl.DataFrame) -> pl.DataFrame:
+    """(launch, incarnation, since, victim, network, until, at_end, lasts): of each incarnation the first fault, and when it was undone."""
+    ends = (
+        events.filter(pl.col("kind") == "fault_end")
+        .select("launch", pl.col("ns").alias("until"), at_end=_told("at_end").eq("true").fill_null(value=False))
+        .sort("until")
+    )
+    rows = struck.select(
+        "launch", pl.col("incarnation").fill_null(0), pl.col("ns").alias("since"), pl.col("rank").alias("victim"),
+        network=_told("fault").is_in(NETWORK).fill_null(value=False),
+    ).sort("since")  # fmt: skip
+    timed = rows.join_asof(ends, left_on="since", right_on="until", by="launch", strategy="forward", coalesce=False)
+    return timed.group_by(_JOB, maintain_order=True).first().with_columns(lasts=pl.col("until").is_not_null())
+
+
+def _told(name: str) -> pl.Expr:
+    return pl.col("detail").str.json_path_match(f"$.{name}")
+
+
+def _lives(steps: pl.DataFrame, events: pl.DataFrame, ranks: pl.DataFrame, failures: pl.DataFrame) -> pl.DataFrame:
+    """One row for each process that is known of a rank which made any steps, in order.
+
+    trained: whether it made steps; first, last: from its first step to the end of its last, of one without any the moment it was gone;
+    start, over: when it said that it began and ended; and what is known of its failure.
+    """
+    known = steps.group_by(_LIFE).agg(pl.col("begin_ns").min().alias("first"), pl.col("end_ns").max().alias("last"))
+    for kind, name, ns in (
+        ("worker_start", "start", process_began()),
+        ("worker_end", "over", _NS),
+        ("worker_gone", "gone", _NS),
+    ):
+        told = events.filter(pl.col("kind") == kind).group_by(_LIFE).agg(ns.max().alias(name))
+        known = known.join(told, on=_LIFE, how="full", coalesce=True)
+    mine = known.join(ranks, on=_KEY).join(failures, on=_JOB, how="left").sort(_LIFE)
+    mine = mine.filter(pl.col("incarnation").is_not_null() & pl.col("first").is_not_null().any().over(_KEY))
+    dead = pl.max_horizontal(pl.coalesce("failed", "gone", "over", "start"), "start")
+    placed = mine.with_columns(
+        trained=pl.col("first").is_not_null(), first=pl.coalesce("first", dead), last=pl.coalesce("last", dead)
+    )
+    before = pl.col("last").shift(1).cum_max().over(_KEY)
+    ordered = placed.with_columns(first=pl.max_horizontal("first", before)).with_columns(
+        last=pl.max_horizontal("last", "first")
+    )
     is_last = pl.col("incarnation") == pl.col("incarnation").max().over(_KEY)
-    return known.with_columns(until=pl.when(is_last).then(ended).otherwise("last"))
+    stuck = pl.max_horizontal("since", "last")
+    ended = pl.when(pl.col("hung") & (pl.col("status") != "ok")).then(stuck).otherwise(
+        pl.max_horizontal(pl.coalesce("over", "failed", "end_ns"), "last")
+    )  # fmt: skip
+    return ordered.with_columns(is_last=is_last).with_columns(until=pl.when("is_last").then(ended).otherwise("last"))
 
 
-def _gaps(known: pl.DataFrame) -> pl.DataFrame:
+def _gaps(lives: pl.DataFrame) -> tuple[pl.DataFrame, ...]:
     """What lies before a rank's first step, between its lives, and after its last process."""
-    before = known.with_columns(
-        **{f"was_{name}": pl.col(name).shift(1).over(_KEY) for name in ("last", "failed", "noticed")}
-    )
-    began = before.filter(pl.col("was_last").is_null()).select(*_KEY, init=pl.col("first") - pl.col("begin_ns"))
-    again = before.filter(pl.col("was_last").is_not_null())
-    a, b = pl.col("was_last"), pl.col("first")
-    failed = pl.col("was_failed").fill_null(a).clip(a, b)
-    noticed = pl.max_horizontal(pl.col("was_noticed").fill_null(failed), failed).clip(a, b)
-    started = pl.max_horizontal(pl.col("start").fill_null(noticed), noticed).clip(a, b)
-    between = again.select(
+    nth = lives.with_columns(**{f"next_{name}": pl.col(name).shift(-1).over(_KEY) for name in ("first", "start")})
+    began = nth.group_by(_KEY, maintain_order=True).first()
+    init = began.select(*_KEY, init=(pl.col("first") - pl.col("begin_ns")).clip(lower_bound=0))
+    a, b = pl.col("last"), pl.col("next_first")
+    failed = pl.col("failed").fill_null(a).clip(a, b)
+    noticed = pl.max_horizontal(pl.col("noticed").fill_null(failed), failed).clip(a, b)
+    started = pl.max_horizontal(pl.col("next_start").fill_null(noticed), noticed).clip(a, b)
+    between = nth.filter(~pl.col("is_last")).select(
         *_KEY, recompute=failed - a, detect=noticed - failed, restart=started - noticed, reload=b - started
     )
-    ended = known.group_by(_KEY, maintain_order=True).last()
-    after = ended.select(*_KEY, idle=(pl.col("end_ns") - pl.col("until")).clip(lower_bound=0))
-    return pl.concat([began, between, after], how="diagonal")
+    return init, between, _after(nth.filter("is_last"))
+
+
+def _after(ended: pl.DataFrame) -> pl.DataFrame:
+    """What comes after a rank's last process, or after it came to nothing."""
+    until, end = pl.col("until"), pl.col("end_ns")
+    broke = (pl.col("status") == "failed") & pl.col("over").is_null()
+    stuck = pl.col("hung").fill_null(value=False) & (pl.col("status") != "ok")
+    gone = (
+        pl.when(stuck)
+        .then(pl.coalesce("gone", "end_ns"))
+        .when(broke)
+        .then(pl.coalesce("noticed", until))
+        .otherwise(until)
+    )
+    then = pl.max_horizontal(gone, until).clip(upper_bound=end)
+    spent = (then - until).clip(lower_bound=0)
+    waits = stuck & (pl.col("rank") != pl.col("victim"))
+    return ended.select(
+        *_KEY,
+        detect=pl.when(broke & ~stuck).then(spent).otherwise(0),
+        straggler_wait=pl.when(waits).then(spent).otherwise(0),
+        idle=(end - then).clip(lower_bound=0) + pl.when(stuck & ~waits).then(spent).otherwise(0),
+    )
 
 
 # ---- inside of a life --------------------------------------------------------------------------------------------------
 
 
-def _parts(tables: dict[str, pl.DataFrame], struck: pl.DataFrame) -> pl.DataFrame:
+def _parts(tables: dict[str, pl.DataFrame], failures: pl.DataFrame) -> pl.DataFrame:
     """One row per step of a rank: its pause, and the rest in categories."""
     steps = tables["steps"]
     counted = effective_steps(steps).select(*_LIFE, "step", "begin_ns", counted=pl.lit(value=True))
     own = (pl.col("end_ns") - pl.col("begin_ns") - pl.col("_pause")).clip(lower_bound=0)
+    calls = tables["collectives"].join(counted, on=[*_LIFE, "step"], how="semi")
     every = (
         steps.join(counted, on=[*_LIFE, "step", "begin_ns"], how="left")
-        .join(_waited(tables["collectives"]), on=[*_LIFE, "step"], how="left")
+        .join(waiting(calls), on=["launch", "rank", "step"], how="left")
+        .join(_logged(tables["communication"]), on=[*_LIFE, "step"], how="left")
         .with_columns(_pause=pl.col("checkpoint_ns").fill_null(0), counted=pl.col("counted").fill_null(value=False))
         .with_columns(_own=own)
         .with_columns(data_stall=pl.col("data_ns").fill_null(0).clip(0, pl.col("_own")))
     )
     room = pl.col("_own") - pl.col("data_stall")
-    every = every.with_columns(_exposed=pl.col("exposed_comm_ns").fill_null(0).clip(0, room)).with_columns(
-        straggler_wait=pl.min_horizontal(pl.col("_waited").fill_null(0), "_exposed"),
+    seen = pl.coalesce("exposed_comm_ns", "_logged").fill_null(0)
+    every = every.with_columns(_exposed=seen.clip(0, room)).with_columns(
+        straggler_wait=pl.min_horizontal(pl.col("wait_ns").fill_null(0), "_exposed"),
         productive=room - pl.col("_exposed"),
     )
     every = every.with_columns(exposed_communication=pl.col("_exposed") - pl.col("straggler_wait"))
-    return _without_excess(_redone(every), tables["events"], struck)
+    return _without_excess(_redone(every), failures)
+
+
+def _logged(communication: pl.DataFrame) -> pl.DataFrame:
+    """(launch, rank, incarnation, step, _logged): exposed communication by DDP's own log, which a GPU fills steps later."""
+    own = communication.filter((pl.col("method") == "ddp_logging") & pl.col("exposed_ns").is_not_null())
+    return own.group_by(*_LIFE, "step").agg(pl.col("exposed_ns").last().alias("_logged"))
 
 
 def _redone(steps: pl.DataFrame) -> pl.DataFrame:
     """A step that does not count is recompute, whole."""
-    parts = ("data_stall", "straggler_wait", "exposed_communication", "productive")
     return steps.with_columns(
-        *(pl.when("counted").then(pl.col(name)).otherwise(0).alias(name) for name in parts),
+        *(pl.when("counted").then(pl.col(name)).otherwise(0).alias(name) for name in _OF_STEP),
         pl.when("counted").then(0).otherwise(pl.col("_own")).alias("recompute"),
     )
 
 
-def _without_excess(steps: pl.DataFrame, events: pl.DataFrame, struck: pl.DataFrame) -> pl.DataFrame:
-    """What first steps, and steps during a fault that lasts, take beyond the rank's median is not productive."""
-    hit = ((pl.col("begin_ns") < pl.col("_until")) & (pl.col("end_ns") > pl.col("_since"))).fill_null(value=False)
-    usual = (
-        pl.col("productive").filter(pl.col("counted") & ~pl.col("_hit")).median().over(_KEY).fill_null(0).cast(pl.Int64)
+def _without_excess(steps: pl.DataFrame, failures: pl.DataFrame) -> pl.DataFrame:
+    """What first steps, and steps during a fault that lasts, take beyond the rank's median is told apart."""
+    hit = ((pl.col("begin_ns") < pl.col("until")) & (pl.col("end_ns") > pl.col("since"))).fill_null(value=False)
+    lasting = failures.filter(pl.col("until").is_not_null()).select(*_JOB, "victim", "network", "since", "until")
+    broken = steps.join(lasting, on=_JOB, how="left").with_columns(
+        _hit=hit & pl.col("counted"), _first=pl.col("begin_ns") == pl.col("begin_ns").min().over(_LIFE),
+        _again=pl.col("incarnation") > pl.col("incarnation").min().over(_KEY),
+    ).with_columns(_usual(name) for name in ("_own", *_OF_STEP))  # fmt: skip
+    left = (pl.col("_own") - pl.col("_own_usual")).clip(lower_bound=0)
+    left = pl.when("_hit").then(left).otherwise(0)
+    whole, rest = pl.lit(0, pl.Int64), {}
+    for name in _OF_STEP:  # what the fault added, wherever the rank stood still for it
+        taken = pl.min_horizontal(left - whole, (pl.col(name) - pl.col(f"{name}_usual")).clip(lower_bound=0))
+        whole, rest[name] = whole + taken, pl.col(name) - taken
+    victim, network = pl.col("rank") == pl.col("victim"), pl.col("network")
+    split = broken.with_columns(**rest, _whole=whole)
+    more = {
+        "exposed_communication": pl.when(network).then("_whole").otherwise(0),
+        "straggler_wait": pl.when(~network & ~victim).then("_whole").otherwise(0),
+    }
+    compile_ns = (
+        pl.when(pl.col("_first") & ~pl.col("_hit") & pl.col("counted"))
+        .then((pl.col("productive") - pl.col("productive_usual")).clip(lower_bound=0))
+        .otherwise(0)
     )
-    broken = (
-        steps.join(_windows(events, struck), on="launch", how="left")
-        .with_columns(_first=pl.col("begin_ns") == pl.col("begin_ns").min().over(_LIFE), _hit=hit)
-        .with_columns(_excess=(pl.col("productive") - usual).clip(lower_bound=0))
-    )
-    excess, victim = pl.col("_excess"), pl.col("rank") == pl.col("_victim")
-    taken = broken.with_columns(
-        idle=pl.when(pl.col("_hit") & victim).then(excess).otherwise(0),
-        straggler_wait=pl.col("straggler_wait") + pl.when(pl.col("_hit") & ~victim).then(excess).otherwise(0),
-        compile=pl.when(pl.col("_first") & ~pl.col("_hit")).then(excess).otherwise(0),
-        **{HELD_UP: pl.when("_hit").then(excess).otherwise(0)},
-    )
-    return taken.with_columns(
-        productive=pl.col("productive") - pl.when(pl.col("_hit") | pl.col("_first")).then(excess).otherwise(0)
-    )
-
-
-def _windows(events: pl.DataFrame, struck: pl.DataFrame) -> pl.DataFrame:
-    """(launch, _victim, _since, _until) of faults that lasted and were undone; the first of a launch."""
-    ends = events.filter(pl.col("kind") == "fault_end").group_by("launch").agg(pl.col("ns").max().alias("_until"))
-    begun = struck.sort("ns").group_by("launch").agg(
-        pl.col("rank").first().alias("_victim"), pl.col("ns").first().alias("_since")
+    told = split.with_columns(
+        *((pl.col(name) + added.fill_null(0)).alias(name) for name, added in more.items()),
+        idle=pl.when(~network & victim).then("_whole").otherwise(0).fill_null(0), compile=compile_ns,
     )  # fmt: skip
-    return begun.join(ends, on="launch")
-
-
-def _waited(collectives: pl.DataFrame) -> pl.DataFrame:
-    """(launch, rank, incarnation, step, _waited): how much longer a rank was in its collectives than the one that was shortest.
-    Durations are compared, not moments: hosts' clocks do not matter."""
-    seen = collectives.filter(pl.col("end_ns").is_not_null() & pl.col("step").is_not_null())
-    length = seen.with_columns(_length=pl.col("end_ns") - pl.col("begin_ns"))
-    least = pl.col("_length").min().over("launch", "incarnation", "group", "call")
-    return (
-        length.with_columns(_more=pl.col("_length") - least)
-        .group_by(*_LIFE, "step")
-        .agg(pl.col("_more").sum().alias("_waited"))
+    return told.with_columns(
+        productive=pl.col("productive") - pl.col("compile"),
+        **{HELD_UP: pl.col("_whole") + pl.when("_again").then("compile").otherwise(0)},
     )
+
+
+def _usual(name: str) -> pl.Expr:
+    """The rank's median over steps that no fault touched; the least of all where a fault touched every one."""
+    quiet = pl.col(name).filter(pl.col("counted") & ~pl.col("_hit")).median().over(_KEY)
+    least = pl.col(name).filter("counted").min().over(_KEY)
+    return pl.coalesce(quiet, least).fill_null(0).cast(pl.Int64).alias(f"{name}_usual")
 
 
 def _inside(parts: pl.DataFrame, lives: pl.DataFrame, events: pl.DataFrame) -> pl.DataFrame:
