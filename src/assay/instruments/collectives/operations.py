@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from assay.instruments.collectives.data import STRIDE, Asked, fill, numbers, poison, sent
@@ -73,27 +74,26 @@ def _slot(distributed: Any, asked: Asked, memory: torch.Tensor, group: Any) -> S
 
 
 def _call(d: Any, asked: Asked, inputs: Any, outputs: Any, group: Any) -> Call:
+    """Everything is looked up now: what a call does beside the engine's work counts as its time."""
     op, n, rank, root = asked.op, asked.ranks, asked.rank, asked.root
     if op == "all_reduce":
-        return lambda: d.all_reduce(outputs, group=group)
+        return partial(d.all_reduce, outputs, group=group)
     if op == "broadcast":
-        return lambda: d.broadcast(outputs, root, group=group)
+        return partial(d.broadcast, outputs, root, group=group)
     if op == "reduce":
-        return lambda: d.reduce(outputs, root, group=group)
+        return partial(d.reduce, outputs, root, group=group)
     if op == "all_gather":
         gathered = getattr(d, "all_gather_single", None) or d.all_gather_into_tensor  # its name before torch 2.13
-        return lambda: gathered(outputs, inputs, group=group)
+        return partial(gathered, outputs, inputs, group=group)
     if op == "reduce_scatter":
         scattered = getattr(d, "reduce_scatter_single", None) or d.reduce_scatter_tensor
-        return lambda: scattered(outputs, inputs, group=group)
+        return partial(scattered, outputs, inputs, group=group)
     if op == "all_to_all":
-        return lambda: d.all_to_all_single(outputs, inputs, group=group)
+        return partial(d.all_to_all_single, outputs, inputs, group=group)
     if op == "gather":
-        parts = list(outputs.chunk(n)) if rank == root else None
-        return lambda: d.gather(inputs, parts, root, group=group)
+        return partial(d.gather, inputs, list(outputs.chunk(n)) if rank == root else None, root, group=group)
     if op == "scatter":
-        parts = list(inputs.chunk(n)) if rank == root else None
-        return lambda: d.scatter(outputs, parts, root, group=group)
+        return partial(d.scatter, outputs, list(inputs.chunk(n)) if rank == root else None, root, group=group)
     return _exchange(d, asked, inputs, outputs, group)
 
 
