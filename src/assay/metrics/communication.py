@@ -13,6 +13,7 @@ import polars as pl
 
 from assay.metrics.communicated import METHODS, replayed
 from assay.metrics.estimate import Absent, Estimate, Value
+from assay.metrics.inventory import inventory
 from assay.metrics.measured import Measured
 from assay.metrics.per_launch import average, no_launch
 from assay.units import FRACTION, NS_PER_S, SECONDS
@@ -20,6 +21,10 @@ from assay.units import FRACTION, NS_PER_S, SECONDS
 NOT_SEEN: Final = "no collective of its steps was seen; a script that marks its own steps is not hooked: let assay see them itself (workload.attach)"
 NO_END: Final = "its collectives were seen to begin but not to end, as on a GPU; profile some steps: assay profile"
 NO_PARTNER: Final = "its calls cannot be put together over the ranks: some are missing, or are point to point"
+UNSEEN: Final = (
+    "torch's flight recorder lists {listed:.3g} collectives a step and the hooks saw {seen:.3g}: of the others no time is known, so that any "
+    "total would be too small; profile some steps: assay profile"
+)
 ONE: Final = Absent(reason="not_applicable", detail="one worker has nobody to communicate with")
 
 
@@ -46,6 +51,9 @@ def _number(measured: Measured, joined: pl.DataFrame, configuration: str, words:
     if rows.height == 0:
         return no_launch(configuration)
     present = rows.filter(pl.col("value").is_not_null())
+    listed = inventory(measured, configuration)
+    if listed is not None and listed.unseen and listed.seen is not None:
+        return Absent(reason="not_measured", detail=UNSEEN.format(listed=listed.calls, seen=listed.seen))
     if present.height == 0:
         return Absent(reason="not_measured", detail=missing if rows["steps"].count() else NOT_SEEN)
     unseen = int(present["unseen"].sum())
@@ -57,7 +65,8 @@ def _number(measured: Measured, joined: pl.DataFrame, configuration: str, words:
 
 
 def by_kernels(measured: Measured, values: Mapping[str, Value]) -> Mapping[str, Value]:
-    """Total communication, of profiled kernels where the calls' ends were not seen."""
+    """Total communication, of profiled kernels where the calls' ends were not seen; and where nobody profiled by torch's own list, if
+    it has durations."""
     found = dict(values)
     for configuration, value in values.items():
         ways = measured.communicated.ways.filter(
@@ -69,7 +78,21 @@ def by_kernels(measured: Measured, values: Mapping[str, Value]) -> Mapping[str, 
                 n_trials=int(ways["steps"].sum()), aggregate="median over profiled steps of the mean over ranks of the time in which a "
                 "collective's kernel ran",
             )  # fmt: skip
+        elif isinstance(value, Absent) and value.reason == "not_measured":
+            found[configuration] = _by_recorder(measured, configuration) or value
     return found
+
+
+def _by_recorder(measured: Measured, configuration: str) -> Value | None:
+    """Total communication by torch's flight recorder, which sums: it does not say when a call began to run."""
+    listed = inventory(measured, configuration)
+    if listed is None or listed.seconds is None:
+        return None
+    return average(
+        listed.seconds, measured.confidence, unit=SECONDS, name="comm_total|by:flight_recorder", n_trials=listed.steps,
+        aggregate="median over steady steps of the mean over ranks of the sum of durations in torch's flight recorder (calls that run at once "
+        "count twice)",
+    )  # fmt: skip
 
 
 def exposed(measured: Measured) -> Mapping[str, Value]:
@@ -97,7 +120,13 @@ def _exposed(measured: Measured, configuration: str) -> Value:
 def _why_none(measured: Measured, configuration: str) -> str:
     launches = measured.timed.filter(pl.col("configuration") == configuration).select("launch")
     seen = measured.table("collectives").join(launches, on="launch", how="semi").height > 0
-    return NO_END if seen else NOT_SEEN
+    listed = inventory(measured, configuration)
+    known = (
+        f" (torch's flight recorder lists {listed.words}, but not what of them computing hides)"
+        if listed is not None
+        else ""
+    )
+    return f"{NO_END if seen else NOT_SEEN}{known}"
 
 
 def by_method(measured: Measured, configuration: str) -> Mapping[str, Value]:

@@ -1,0 +1,144 @@
+"""Bytes of a step's collectives, and torch's own list of them: as a source, and held against what the hooks saw. Worked out by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from assay.metrics.comm_exposed import METRIC as EXPOSED
+from assay.metrics.comm_total import METRIC as TOTAL
+from assay.metrics.comm_transfer import METRIC as TRANSFER
+from assay.metrics.comm_volume import METRIC
+from assay.metrics.estimate import Absent, Estimate, Value
+from assay.metrics.inventory import inventory
+from assay.metrics.links import demand
+from tests.handmade import Handmade
+from tests.metrics.communication_made import calls, ms
+
+STEPS = 4
+
+
+def launched(*, hooks: bool = True, calls_a_step: int = 2) -> tuple[Handmade, int]:
+    """Two ranks, 4 steps of 100 ms; the hooks see all_reduces of 1,000 bytes, of 10 ms each."""
+    made = Handmade(levels=(1, 2), blocks=1)
+    made.steps(made.launch(workers=1), seconds=[0.1] * STEPS)
+    number = made.launch(workers=2)
+    for rank in (0, 1):
+        made.steps(number, rank=rank, seconds=[0.1] * STEPS)
+        for step in range(STEPS if hooks else 0):
+            calls(made, number, rank, step, [(10 * n, 10 * n + 10) for n in range(calls_a_step)])
+    return made, number
+
+
+def listed(
+    made: Handmade, number: int, count: int, *, op: str = "all_reduce", nbytes: int | None = 1000, each_ms: float | None = None,
+    steps: range = range(1, STEPS),
+) -> None:  # fmt: skip
+    """torch lists so many calls of a kind of the last steps of both ranks."""
+    for rank in (0, 1):
+        for step in steps:
+            total, ns = (
+                None if nbytes is None else count * nbytes,
+                None if each_ms is None else round(count * each_ms * 1e6),
+            )
+            made.rows["inventory"].append((number, rank, 0, step, "0", op, "float32", 2, count, total, ns))
+
+
+def of(made: Handmade, metric: object = METRIC, configuration: str = "workers=2") -> Value:
+    return metric.compute(made.measured(), {})[configuration]  # type: ignore[attr-defined,no-any-return]
+
+
+def estimate(value: Value) -> Estimate:
+    assert isinstance(value, Estimate), value
+    return value
+
+
+def absent(value: Value) -> Absent:
+    assert isinstance(value, Absent), value
+    return value
+
+
+def test_what_the_hooks_saw_and_that_torch_lists_no_more() -> None:
+    made, number = launched()
+    listed(made, number, 2)
+    found = estimate(of(made))
+    assert found.value == 2000.0
+    assert "comm_volume|by:hooks" in found.signature
+    assert "lists no more of them: 2 all_reduce a step" in found.method
+    assert ms(of(made, TOTAL)) == pytest.approx(20.0)
+
+
+def test_without_a_list_the_hooks_are_held_against_nothing_and_that_is_said() -> None:
+    made, number = launched()
+    made.event(number, "flight_recorder", 9.0, rank=0, detail={"absent": "it is switched off: TORCH_FR_BUFFER_SIZE=0"})
+    assert estimate(of(made)).value == 2000.0
+    assert "cannot be held against it: it is switched off: TORCH_FR_BUFFER_SIZE=0" in estimate(of(made)).method
+
+
+def test_where_the_hooks_missed_calls_torch_is_believed_and_no_total_is_told() -> None:
+    """3 of 2 + 1: a broadcast by an engine of its own. The time of two of them would be too small a number for all three."""
+    made, number = launched()
+    listed(made, number, 2)
+    listed(made, number, 1, op="broadcast", nbytes=500)
+    found = estimate(of(made))
+    assert found.value == 2500.0
+    assert "by:flight_recorder" in found.signature
+    assert "2 all_reduce and 1 broadcast a step, of which the hooks saw 2" in found.method
+    for metric in (TOTAL, TRANSFER):
+        assert "lists 3 collectives a step and the hooks saw 2" in absent(of(made, metric)).detail
+
+
+def test_a_call_now_and_then_is_no_miss() -> None:
+    """One in four steps has another all_reduce: the median step has none."""
+    made, number = launched()
+    listed(made, number, 2)
+    listed(made, number, 1, op="barrier", nbytes=0, steps=range(3, 4))
+    assert inventory(made.measured(), "workers=2").unseen == 0.0  # type: ignore[union-attr]
+    assert ms(of(made, TOTAL)) == pytest.approx(20.0)
+
+
+def test_point_to_point_is_not_compared_for_gloo_does_not_list_it() -> None:
+    made, number = launched()
+    listed(made, number, 2)
+    listed(made, number, 5, op="send")
+    assert inventory(made.measured(), "workers=2").calls == 2.0  # type: ignore[union-attr]
+
+
+def test_of_a_script_that_is_not_hooked_torch_tells_the_bytes_and_what_the_wall_asks_for() -> None:
+    made, number = launched(hooks=False)
+    listed(made, number, 3, nbytes=4000)
+    assert estimate(of(made)).value == 12000.0
+    sent = demand(made.measured(), (1, 2))
+    assert not isinstance(sent, Absent)
+    assert [(one.op, one.calls, one.nbytes) for one in sent.sent] == [("all_reduce", 3.0, 12000.0)]
+    assert "flight recorder" in sent.source
+    exposed = absent(of(made, EXPOSED))
+    assert "lists 3 all_reduce a step, but not what of them computing hides" in exposed.detail
+    assert absent(of(made, TOTAL)).reason == "not_measured"
+
+
+def test_ncclts_durations_make_a_total_that_says_that_it_is_a_sum() -> None:
+    """3 calls of 4 ms: 12 ms, though they may have run at once."""
+    made, number = launched(hooks=False)
+    listed(made, number, 3, each_ms=4.0)
+    found = estimate(of(made, TOTAL))
+    assert ms(found) == pytest.approx(12.0)
+    assert "by:flight_recorder" in found.signature
+    assert "calls that run at once count twice" in found.method
+
+
+def test_nothing_seen_by_anybody_is_absent_with_each_reason() -> None:
+    made, number = launched(hooks=False)
+    assert "workload.attach" in absent(of(made)).detail
+    made.event(number, "flight_recorder", 9.0, rank=0, detail={"absent": "it lists no call"})
+    assert absent(of(made)).detail.endswith("nor by torch itself: it lists no call")
+    listed(made, number, 1, nbytes=None)
+    assert isinstance(of(made), Absent)
+    assert absent(of(made, configuration="workers=1")).reason == "not_applicable"
+
+
+def test_a_step_done_again_counts_as_it_was_the_last_time() -> None:
+    made, number = launched()
+    listed(made, number, 2)
+    again = [(*row[:2], 1, *row[3:8], 7, *row[9:]) for row in made.rows["inventory"]]
+    made.rows["inventory"] += again  # of a later life, in which no step was made
+    assert inventory(made.measured(), "workers=2").calls == 2.0  # type: ignore[union-attr]
