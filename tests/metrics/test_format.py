@@ -43,8 +43,9 @@ def test_the_interval_decides_the_digits(value: float, half: float, text: str, i
 @pytest.mark.parametrize(
     ("value", "low", "high", "text"),
     [
-        (1.53, 0.005, 490.0, "1.5 [0.0, 490.0]"),  # t interval of two logarithms
-        (-1.53, -490.0, -0.005, "−1.5 [−490.0, 0.0]"),
+        (1.53, 0.005, 490.0, "1.5 [0.0050, 490]"),  # t interval of two logarithms
+        (-1.53, -490.0, -0.005, "−1.5 [−490, −0.0050]"),
+        (0.0011, 2.9e-10, 4123.4, "0.0011 [2.9e−10, 4,100]"),  # ends that are further apart than six digits reach
         (0.0004, -0.0029, 0.0031, "0.0004 [−0.0029, 0.0031]"),
         (0.00002, -0.0029, 0.0029, "0.0000 [−0.0029, 0.0029]"),  # may be zero, and reads so
     ],

@@ -3,8 +3,8 @@
 A value is written with as many digits as its interval supports: the half-width of the interval keeps two significant
 digits if they read 10 to 35 and else one (Particle Data Group, "Review of Particle Physics", section 5.3), and the
 value and both ends of the interval end at that same decimal.  Where the interval excludes zero and is wider than the value
-itself (a ratio of few launches), the value keeps two digits: it is not zero, and must not read so.  One row of a table uses one scale (s, ms, us ...), so that
-its numbers can be compared by looking at them.  Cannot tell: anything that the interval itself leaves out.
+itself (a ratio of few launches), value and ends keep two digits each: none of them is zero, and none must read so.  One row
+of a table uses one scale (s, ms, us ...), so that its numbers can be compared by looking at them.  Cannot tell: anything that the interval itself leaves out.
 """
 
 from __future__ import annotations
@@ -135,11 +135,13 @@ def show(value: Value, scale: Scale | None = None, work: str = "items") -> Shown
         empty = scale or Scale(factor=1.0)
         return Shown(text=ABSENT_WORDS[value.reason], interval="", note=value.detail, value=value, scale=empty)
     fitting = scale or scale_for(value.unit, (value.value,), work)
-    numbers = tuple(x * fitting.factor for x in (value.value, value.low, value.high))
-    decimals = decimals_of(*numbers)
+    middle, low, high = (x * fitting.factor for x in (value.value, value.low, value.high))
+    decimals = (decimals_of(middle, low, high),) * 3
+    if _wide(middle, low, high):
+        decimals = (_significant(middle, DIGITS_AT_LEAST), *(_significant(end, DIGITS_AT_LEAST) for end in (low, high)))
     return Shown(
-        text=dressed(number(numbers[0], decimals), fitting),
-        interval=_interval(value, numbers[1], numbers[2], decimals),
+        text=dressed(number(middle, decimals[0]), fitting),
+        interval=_interval(value, low, high, decimals[1:]),
         note="",
         value=value,
         scale=fitting,
@@ -155,15 +157,21 @@ def dressed(text: str, scale: Scale) -> str:
     return f"{minus}{scale.before}{text.removeprefix(minus)}{after}"
 
 
-def _interval(value: Estimate, low: float, high: float, decimals: int) -> str:
+def _wide(value: float, low: float, high: float) -> bool:
+    """Whether an interval that excludes zero is wider than the value: its ends may be orders of magnitude apart."""
+    half = _half_width(value, low, high)
+    return half is not None and half > abs(value) and (low > 0.0 or high < 0.0)
+
+
+def _interval(value: Estimate, low: float, high: float, decimals: tuple[int, int]) -> str:
     if value.confidence == 1.0 and value.low == value.high:
         return "exact"
     if value.n_launches <= 1 and (math.isinf(high) or math.isinf(low)):
         return "no interval: one launch"
     if math.isinf(low) and math.isinf(high):
         return "no interval: the data bound neither side"
-    left = "no lower bound" if math.isinf(low) else number(low, decimals)
-    right = "no upper bound" if math.isinf(high) else number(high, decimals)
+    left = "no lower bound" if math.isinf(low) else number(low, decimals[0])
+    right = "no upper bound" if math.isinf(high) else number(high, decimals[1])
     return f"[{left}, {right}]"
 
 
@@ -180,8 +188,8 @@ def decimals_of(value: float, low: float, high: float) -> int:
     keep = 1 if 3.545 <= leading < 9.5 else 2
     exponent += leading >= 9.5
     decimals = keep - 1 - exponent
-    if half > abs(value) and (low > 0.0 or high < 0.0):
-        decimals = max(decimals, _significant(value, DIGITS_AT_LEAST))
+    if _wide(value, low, high):
+        return max(decimals, _significant(value, DIGITS_AT_LEAST))
     return min(decimals, _significant(largest, MOST_DIGITS))
 
 
