@@ -149,8 +149,9 @@ class Measured:
     def global_steps(self) -> pl.DataFrame:
         """One row per (launch, step) of every launch: slowest rank's time, phases of that slowest rank, items of all ranks.
 
-        Columns: launch, step, begin_ns, end_ns, step_s, data_s, forward_s, backward_s, optimizer_s, unknown_s,
-        items, ranks, fastest_s.  Phases that were not seen are null; `unknown_s` is the rest of the step.
+        Columns: launch, step, step_s, data_s, forward_s, backward_s, optimizer_s, unknown_s, items, ranks, fastest_s.
+        Phases that were not seen are null; `unknown_s` is the rest of the step.  No moments: ranks may be on hosts whose
+        clocks differ, and only durations of one host cross them (`assay.metrics.clock_offsets` puts moments on one clock).
         """
         return fold_steps(self.tables["steps"])
 
@@ -302,8 +303,6 @@ def _fold_launch(steps: pl.DataFrame) -> pl.DataFrame:
         .with_columns(_own=own, _known=known)
         .group_by("launch", "step")
         .agg(
-            pl.col("begin_ns").min(),
-            pl.col("end_ns").max(),
             (pl.col("_own").max() / 1e9).alias("step_s"),
             *((pl.col(f"{phase}_ns").get(slowest) / 1e9).alias(f"{phase}_s") for phase in phases),
             ((pl.col("_own") - pl.col("_known")).get(slowest) / 1e9).alias("unknown_s"),

@@ -15,11 +15,12 @@ from typing import Final
 
 import polars as pl
 
+from assay.metrics.clock_offsets import on_one_clock
 from assay.metrics.estimate import Absent, Value
 from assay.metrics.measured import Measured
 from assay.metrics.partition import CATEGORIES
 from assay.metrics.rank_seconds import partition
-from assay.metrics.recovery import noticed_ns, recoveries
+from assay.metrics.recovery import noticed_ns, recoveries, strikes
 from assay.metrics.scaling import chosen, throughputs
 from assay.metrics.wall import POINTS as LEAST_COUNTS
 from assay.metrics.wall import held_out, model, refusal
@@ -335,17 +336,19 @@ def _fault(
 ) -> FaultTimeline:
     """One fault launch."""
     number, begin = int(str(launch["launch"])), int(str(launch["begin_ns"]))
-    events = measured.table("events").filter((pl.col("launch") == number) & (pl.col("kind") == "fault")).sort("ns")
-    event = next(events.iter_rows(named=True), None)
+    clock = on_one_clock(measured)  # the fault is the coordinator's event, the progress is the workers'
+    trouble, one = clock.troubles.get(number, ""), clock.measured
+    event = next(strikes(one).filter(pl.col("launch") == number).sort("ns").iter_rows(named=True), None)
     fault_s = None if event is None else (event["ns"] - begin) / NS_PER_S
     phases, absent = _recovery(measured, results, launch, fault_s)
+    steps = one.table("steps").filter((pl.col("launch") == number) & (not trouble))
     return FaultTimeline(
         launch=number, configuration=str(launch["configuration"]), workers=int(str(launch["workers"])),
         status=str(launch["status"]), fault_s=fault_s, victim=None if event is None else event["rank"],
         signal="" if event is None else _signal(event["detail"]),
         steps_at_fault=None if event is None else event["step"],
-        progress=_progress(measured.table("steps").filter(pl.col("launch") == number), begin),
-        phases=phases, absent=absent,
+        progress=_progress(steps, begin), phases=phases,
+        absent=(*absent, f"the steps are not on the fault's clock ({trouble})") if trouble else absent,
     )  # fmt: skip
 
 
@@ -386,7 +389,8 @@ def _recovery(
     number, begin = int(str(launch["launch"])), int(str(launch["begin_ns"]))
     found = next((one for one in recoveries(measured) if one.launch == number), None)
     if found is None:
-        ends = measured.table("events").filter((pl.col("launch") == number) & (pl.col("kind") == "fault_end"))["ns"]
+        events = on_one_clock(measured).measured.table("events")
+        ends = events.filter((pl.col("launch") == number) & (pl.col("kind") == "fault_end"))["ns"]
         end = (int(str(ends.max())) - begin) / NS_PER_S if len(ends) else fault_s
         return (RecoveryPhase(name=LASTED, begin_s=fault_s, end_s=end),), ()
     at, phases = found.fault_ns, list[RecoveryPhase]()

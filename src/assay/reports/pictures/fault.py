@@ -38,7 +38,8 @@ def _draw(view: View, fault: FaultTimeline) -> Drawing | Missing:
     if fault.fault_s is None:
         return Missing(title=title, reason=f"No fault struck in launch {fault.launch} ({fault.status}).")
     if not fault.progress:
-        return Missing(title=title, reason=f"Launch {fault.launch} recorded no steps, so its progress cannot be drawn.")
+        why = "; ".join(fault.absent) or "it recorded no steps"
+        return Missing(title=title, reason=f"The progress of launch {fault.launch} cannot be drawn: {why}.")
     last_s = max(fault.progress[-1][1], *(phase.end_s for phase in fault.phases), fault.fault_s)
     scale = scale_for("s", (last_s,))
     chart = vega.layer(*_layers(fault, scale.factor, last_s * scale.factor))

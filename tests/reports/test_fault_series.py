@@ -1,0 +1,41 @@
+"""The timeline of a fault launch: the coordinator's moments and the workers' steps, on one clock or not drawn."""
+
+from __future__ import annotations
+
+import pytest
+
+from assay.reports.series import FaultTimeline, build
+from assay.verdict.judge import judge
+from tests.handmade import Handmade
+from tests.metrics.clocks_made import on_two_hosts
+from tests.struck import struck
+
+
+def fault(made: Handmade) -> FaultTimeline:
+    measured = made.measured()
+    (found,) = build(measured, judge(measured).results).faults
+    return found
+
+
+@pytest.mark.parametrize("there_s", [0.004, 5.0, -300.0])
+def test_steps_of_a_host_with_another_clock_stand_where_they_were(there_s: float) -> None:
+    """As on one host, within the bound: the last rank finishes step 0 at 4 s, and step 6 again at 18 s."""
+    one, two = fault(struck()), fault(on_two_hosts(there_s, looks=40))
+    assert [(incarnation, steps) for incarnation, _, steps in two.progress] == [(i, n) for i, _, n in one.progress]
+    assert [at for _, at, _ in two.progress] == pytest.approx([at for _, at, _ in one.progress], abs=2e-4)
+    assert [phase.name for phase in two.phases] == ["detect", "restart", "reload", "recompute"]
+    assert two.phases[-1].end_s == pytest.approx(18.0, abs=2e-4)
+
+
+def test_steps_on_a_clock_that_nobody_compared_are_not_drawn_beside_the_fault() -> None:
+    found = fault(on_two_hosts(-300.0, looks=0))
+    assert found.progress == ()
+    assert "not on the fault's clock (the clock of there:" in found.absent[-1]
+
+
+def test_a_strike_that_missed_is_not_drawn() -> None:
+    made = struck()
+    made.rows["events"] = [row for row in made.rows["events"] if row[6] != "fault"]
+    made.event(0, "fault", 10.0, rank=1, incarnation=0, step=7, detail={"pid": 42})
+    made.event(0, "fault_missed", 10.0, rank=1, detail={"pid": 42})
+    assert fault(made).fault_s is None
