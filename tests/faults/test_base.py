@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from assay.faults.base import aim, victim_now
@@ -52,6 +54,25 @@ def test_it_strikes_when_the_victim_has_reached_the_step(steps: int, strikes: bo
 
 def test_a_restarted_victim_is_left_alone() -> None:
     assert victim_now({1: rank(steps=99, incarnation=1)}, fault(), 25) is None
+
+
+def test_each_of_the_first_incarnations_is_struck_once_at_the_same_place() -> None:
+    often = replace(fault(delay=5), times=2)
+    again = {0: rank(steps=30, checkpoints=1, checkpoint_step=25, incarnation=1), 1: rank(steps=30, incarnation=1)}
+    assert victim_now({1: rank(steps=25)}, often, 25) == 1
+    assert victim_now({1: rank(steps=26)}, often, 25, struck=0) is None  # it has not gone yet
+    assert (
+        aim({0: rank(steps=26, checkpoints=1, checkpoint_step=20)}, often, struck=0) is None
+    )  # nor is this a new checkpoint
+    assert aim(again, often, struck=0) == 30
+    assert victim_now(again, often, 30, struck=0) == 1
+    assert victim_now({1: rank(steps=99, incarnation=2)}, often, 30, struck=1) is None
+
+
+def test_before_the_first_step_is_as_soon_as_the_worker_is_there() -> None:
+    early = fault(after=0, delay=0)
+    assert victim_now({0: rank(steps=0)}, early, aim({}, early)) is None
+    assert victim_now({1: rank(steps=0)}, early, aim({}, early)) == 1
 
 
 def test_an_absent_victim_is_waited_for() -> None:

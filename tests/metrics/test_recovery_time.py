@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from assay.metrics import restarts, steps_lost
 from assay.metrics.estimate import Absent, Estimate
+from assay.metrics.lost_time import windows
+from assay.metrics.recovery import recoveries
 from assay.metrics.recovery_time import METRIC
-from tests.handmade import Handmade
+from tests.handmade import Handmade, S
 from tests.metrics.clocks_made import on_two_hosts
 from tests.struck import struck
 
@@ -51,6 +54,31 @@ def test_a_job_that_needed_a_second_restart_is_followed_to_the_one_that_trained(
     value = METRIC.compute(made.measured(), {})["workers=2"]
     assert isinstance(value, Estimate)
     assert value.value == pytest.approx(8.0)
+
+
+def twice() -> Handmade:
+    """As `struck`, and struck again at 17.2 s, in step 6; noticed at 17.5, up at 18, from step 5 again at 19, which is over at 20; 6 at 21."""
+    made = struck()
+    made.rows["launches"][0] = (*made.rows["launches"][0][:10], 25 * S, *made.rows["launches"][0][11:])
+    made.rows["steps"] = [row for row in made.rows["steps"] if not (row[2] == 1 and row[3] > 5)]
+    made.event(0, "fault", 17.2, rank=1, incarnation=1, step=6)
+    for rank in (0, 1):
+        made.event(0, "worker_gone", 17.2 + 0.3 * (rank == 0), rank=rank, incarnation=1)
+        made.event(0, "worker_start", 18.0, rank=rank, incarnation=2)
+        made.steps(0, rank=rank, seconds=[1.0] * 3, first=5, start_s=19.0, incarnation=2)
+    return made
+
+
+def test_each_of_two_strikes_has_its_recovery_and_the_launch_their_mean() -> None:
+    """Step 6, the last before the first fault, is reached again at 21 s: 11 s; step 5, the last before the second, at 20 s: 2.8 s."""
+    measured = twice().measured()
+    assert [((one.regained_ns or 0) - one.fault_ns) / S for one in recoveries(measured)] == [11.0, pytest.approx(2.8)]
+    value = METRIC.compute(measured, {})["workers=2"]
+    assert isinstance(value, Estimate)
+    assert (value.value, value.n_launches, value.n_trials) == (pytest.approx(6.9), 1, 2)
+    assert steps_lost.METRIC.compute(measured, {})["workers=2"].value == 4.0  # type: ignore[union-attr]
+    assert restarts.METRIC.compute(measured, {})["workers=2"].value == 2.0  # type: ignore[union-attr]
+    assert windows(measured) == {0: ((10 * S, 21 * S),)}  # one time of trouble: struck again before it had recovered
 
 
 def test_a_fault_launch_that_was_interrupted_does_not_enter() -> None:

@@ -24,7 +24,7 @@ from assay.runners.launch import LaunchRun, mark_of, request_for
 from assay.runners.rows import write_launch
 from assay.runners.signals import StopRequest
 from assay.spec.experiment import Fault as AskedFault
-from assay.spec.plan import PlannedFault, PlannedLaunch
+from assay.spec.plan import PlannedFault, PlannedLaunch, plan
 from tests.runners.making import (
     FakeHandle,
     SilentMeter,
@@ -298,6 +298,47 @@ def test_a_job_that_ends_before_its_fault_says_so(tmp_path: Path) -> None:
     assert row["status"] == "ok"
     assert row["reason"].startswith("the fault never struck: the job ended after 0 steps and 0 checkpoints")
     assert len(events(made, "fault_missed")) == 1
+
+
+@pytest.mark.parametrize(("asked", "words"), [
+    ({"at_step": 100}, "it was to strike after step 100. Train longer, or lower faults.at_step."),
+    ({"during": "checkpoint"}, "it was to strike while checkpoint 2 is saved. Mark the saving"),
+])  # fmt: skip
+def test_what_a_fault_waited_for_is_said_as_it_was_asked(tmp_path: Path, asked: dict[str, Any], words: str) -> None:
+    made = context(tmp_path, experiment(faults=[asked]), FakeClock())
+    [drawn] = [one.fault for one in plan(made.experiment) if one.fault is not None]
+    run, _ = launch(made, lambda h: OK if h.polls > 3 else None, planned(role="fault", fault=drawn))
+    assert words in go(run)["reason"]
+
+
+@pytest.mark.parametrize("times", [2, 3])
+def test_a_fault_strikes_each_incarnation_once_and_says_if_it_came_too_few_times(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, times: int
+) -> None:
+    """The workers start again after every strike, twice; they reach step 5 each time."""
+    made = context(tmp_path, experiment(), FakeClock())
+    striker = Striker(made, None)
+    monkeypatch.setattr(launch_module.guard, "is_marked", lambda pid, mark: True)
+    folder, ranks = made.record.launch_folder(0), {}
+
+    def script(handle: FakeHandle) -> Ending | None:
+        incarnation = len(striker.hits)
+        if incarnation not in ranks and incarnation < 3:
+            ranks[incarnation] = (handle.polls, worker(folder, 1, pid=os.getpid(), incarnation=incarnation))
+        since, own = ranks[min(incarnation, 2)]
+        own.step(handle.polls - since, 0)
+        return (
+            OK if handle.polls > 60 or incarnation == times or (incarnation == 2 and handle.polls - since > 4) else None
+        )
+
+    drawn = dataclasses.replace(kill_fault(rank=1, after_checkpoints=0, delay_steps=5), times=times)
+    run, _ = launch(made, script, planned(role="fault", fault=drawn))
+    run.fault = Fault(name="kill", strike=striker.strike)
+    row = go(run)
+    assert [one["incarnation"] for one in events(made, "fault")] == [0, 1]
+    assert row["reason"] == (
+        "" if times == 2 else "the fault struck 2 of 3 times: the job ended before it was due again"
+    )
 
 
 def test_a_process_that_is_not_of_this_launch_is_never_hit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,8 +1,8 @@
 """When does a planned fault strike, and what does a kind of fault have to do?
 
 In a training the decision is pure and looks only at what the workers last said about themselves: a fault strikes
-`delay_steps` steps after the job's `after_checkpoints`-th checkpoint, or while the next one is being saved, in the first
-incarnation, once; what can be undone is undone `for_s` later.  Under a load it strikes at a moment, and is undone at another
+`delay_steps` steps after the job's `after_checkpoints`-th checkpoint, or while the next one is being saved, once in each of the
+first `times` incarnations of the workers; what can be undone is undone `for_s` later.  Under a load it strikes at a moment, and is undone at another
 (`assay.faults.under_load`).  What a kind does is its act alone.
 """
 
@@ -110,28 +110,41 @@ class Fault:
     front: Callable[[Asked, Target, str, int], Front] | None = None
 
 
-def aim(progress: Mapping[int, Progress], fault: PlannedFault) -> int | None:
+NEVER = -1  # no incarnation was struck yet
+
+
+def aim(progress: Mapping[int, Progress], fault: PlannedFault, struck: int = NEVER) -> int | None:
     """The step from which the fault may strike, as far as it can be told now; None while too few checkpoints are saved.
 
+    `struck`: the last incarnation that it has struck; its checkpoints do not count again.
     The caller keeps the first answer: later checkpoints must not push the fault away.
     """
     if fault.after_checkpoints == 0:
         return fault.delay_steps
-    saved = [rank.checkpoint_step for rank in progress.values() if rank.checkpoints >= fault.after_checkpoints]
+    saved = [
+        rank.checkpoint_step
+        for rank in progress.values()
+        if rank.checkpoints >= fault.after_checkpoints and rank.incarnation > struck
+    ]
     return max(saved) + fault.delay_steps if saved else None
 
 
-def victim_now(progress: Mapping[int, Progress], fault: PlannedFault, aimed_at: int | None) -> int | None:
-    """The rank that is to be struck now; None: not yet. In its first incarnation, once the step aimed at is reached; of a fault
-    during a checkpoint the rank that is saving one, for often that is one rank alone."""
+def victim_now(
+    progress: Mapping[int, Progress], fault: PlannedFault, aimed_at: int | None, struck: int = NEVER
+) -> int | None:
+    """The rank that is to be struck now; None: not yet. In an incarnation that is to be struck and was not, once the step aimed at is
+    reached; of a fault during a checkpoint the rank that is saving one, for often that is one rank alone."""
+
+    def due(seen: Progress) -> bool:
+        return struck < seen.incarnation < fault.times
+
     if fault.during_checkpoint:
         chosen = fault.training.rank if fault.training is not None else None
         for rank, seen in sorted(progress.items()):
-            late = seen.incarnation == 0 and seen.checkpoints >= fault.after_checkpoints
-            if seen.saving and late and chosen in (None, rank):
+            if seen.saving and due(seen) and seen.checkpoints >= fault.after_checkpoints and chosen in (None, rank):
                 return rank
         return None
     victim = progress.get(fault.rank)
-    if aimed_at is None or victim is None or victim.incarnation != 0 or victim.steps < aimed_at:
+    if aimed_at is None or victim is None or not due(victim) or victim.steps < aimed_at:
         return None
     return fault.rank

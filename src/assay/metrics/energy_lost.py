@@ -32,7 +32,9 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
         return dict.fromkeys(measured.configurations, no_energy(measured))
     lost = lost_seconds(measured)
     watts = {
-        launch: found for launch, span in windows(measured).items() if (found := _watts(measured, method, launch, span))
+        launch: found
+        for launch, spans in windows(measured).items()
+        if (found := _watts(measured, method, launch, spans))
     }
     known = lost.filter(pl.col("launch").is_in(list(watts)))
     values = per_configuration(
@@ -47,8 +49,8 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     return {name: short if name in broken else value for name, value in values.items()}
 
 
-def _watts(measured: Measured, method: str, launch: int, span: tuple[int, int]) -> float | None:
-    """Mean power of all devices in a span of monotonic ns; None where it holds too few readings of one of them."""
+def _watts(measured: Measured, method: str, launch: int, spans: tuple[tuple[int, int], ...]) -> float | None:
+    """Mean power of all devices in spans of monotonic ns; None where they hold too few readings of one of them."""
     own = measured.table("telemetry").filter(
         (pl.col("counter") == "energy") & (pl.col("method") == method) & (pl.col("launch") == launch)
     )
@@ -56,11 +58,11 @@ def _watts(measured: Measured, method: str, launch: int, span: tuple[int, int]) 
     for device in own.partition_by("host", "device"):
         rows = device.sort("ns")
         ns, joules = rows["ns"].to_numpy(), rows["value"].to_numpy()
-        if int(((ns >= span[0]) & (ns <= span[1])).sum()) < LEAST_PERIODS:
+        if sum(int(((ns >= begin) & (ns <= end)).sum()) for begin, end in spans) < LEAST_PERIODS:
             return None
-        begin, end = np.interp(np.array(span, dtype=float), ns.astype(float), joules)
-        total += float(end - begin)
-    return total / ((span[1] - span[0]) / NS_PER_S) if own.height else None
+        at = np.interp(np.array(spans, dtype=float), ns.astype(float), joules)
+        total += float((at[:, 1] - at[:, 0]).sum())
+    return total / (sum(end - begin for begin, end in spans) / NS_PER_S) if own.height else None
 
 
 METRIC = Metric(

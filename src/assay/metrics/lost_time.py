@@ -1,8 +1,8 @@
 """How much of a fault launch did the fault cost?  Shared by the metrics of what is lost.
 
 Lost rank-seconds = detect + restart + reload + recompute of all ranks (`assay.metrics.partition`), what a fault that lasted added to
-their steps, and what the first steps of restarted workers took beyond a usual one.  The time in which they were lost lies between the fault and the step that was lost being reached again, or the
-fault's end.
+their steps, and what the first steps of restarted workers took beyond a usual one.  The time in which they were lost lies between the
+fault and the step that was lost being reached again, or the fault's end.
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ from collections.abc import Callable, Mapping
 
 import polars as pl
 
+from assay.metrics.clock_offsets import on_one_clock
 from assay.metrics.estimate import Value
 from assay.metrics.measured import Measured
 from assay.metrics.partition import HELD_UP, partition
 from assay.metrics.per_launch import average, exact, positive
-from assay.metrics.recovery import NO_FAULT, NOT_RECOVERED, recoveries, struck_launches
+from assay.metrics.recovery import NO_FAULT, NOT_RECOVERED, recoveries, strikes, struck_launches
 from assay.units import NS_PER_S
 
 LOST = ("detect", "restart", "reload", "recompute", HELD_UP)
@@ -29,16 +30,25 @@ def lost_seconds(measured: Measured) -> pl.DataFrame:
     return launches.select("launch", "configuration", "workers").join(own, on="launch").sort("launch")
 
 
-def windows(measured: Measured) -> Mapping[int, tuple[int, int]]:
-    """launch -> from when until when it was broken, monotonic ns; without those that did not recover."""
-    found = {}
-    ends = measured.table("events").filter(pl.col("kind") == "fault_end")
-    undone = dict(ends.group_by("launch").agg(pl.col("ns").max()).iter_rows())
-    for one in recoveries(measured):
-        end = one.regained_ns if one.regained_ns is not None else undone.get(one.launch)
-        if end is not None and end > one.fault_ns:
-            found[one.launch] = (one.fault_ns, end)
-    return found
+def windows(measured: Measured) -> Mapping[int, tuple[tuple[int, int], ...]]:
+    """launch -> from when until when it was broken, monotonic ns, once or more often; without launches that did not recover."""
+    found: dict[int, list[tuple[int, int]]] = {}
+    recovered = {(one.launch, one.fault_ns): one.regained_ns for one in recoveries(measured)}
+    measured = on_one_clock(
+        measured
+    ).measured  # as the times of recoveries are; never hand it to `recoveries`, which moves them itself
+    ends = measured.table("events").filter(pl.col("kind") == "fault_end").select("launch", until="ns").sort("until")
+    struck = strikes(measured).select("launch", "ns").sort("ns")
+    timed = struck.join_asof(ends, left_on="ns", right_on="until", by="launch", strategy="forward", coalesce=False)
+    for launch, begin, undone in timed.sort("launch", "ns").iter_rows():
+        end = recovered.get((launch, begin)) or undone
+        if end is not None and end > begin:
+            own = found.setdefault(launch, [])
+            if own and own[-1][1] >= begin:  # struck again before it had recovered
+                own[-1] = (own[-1][0], max(end, own[-1][1]))
+            else:
+                own.append((begin, end))
+    return {launch: tuple(own) for launch, own in found.items()}
 
 
 def per_configuration(

@@ -1,18 +1,21 @@
 """What happened after a fault?  The timeline of every fault launch, shared by all reliability metrics.
 
-    fault ---- detect ----> first peer stopped ---- restart ----> last worker up again ---- reload ----> first step
+    fault ---- detect ----> first peer gone ---- restart ----> last worker up again ---- reload ----> first step
           ---- recompute ----> the step that was lost is reached again
 
-The four parts follow each other without a gap, so that they sum to the recovery time.  `detect` is the engine's: the
-instant at which it stopped the first surviving peer of the victim.  `reload` holds everything between a worker's start
+The four parts follow each other without a gap, so that they sum to the recovery time.  `detect` ends when the first
+surviving peer of the victim is gone: stopped by the engine, or ended by its own broken communication.  `reload` holds everything between a worker's start
 and its first step: joining the group, building the model, loading the checkpoint.  Where the engine needed more than
 one restart, the first incarnation that trained is the one that counts; the restarts before it are part of `restart`.
+A launch that was struck several times has a recovery of each strike; where the next strike came before the lost step was reached again,
+the time until it was reached at last is part of `recompute`.  A launch's number is the mean of its strikes'.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from statistics import fmean
 
 import polars as pl
 
@@ -38,7 +41,7 @@ ONE_WORKER = Absent(
 
 @dataclass(frozen=True, kw_only=True)
 class Recovery:
-    """One fault launch. Times in monotonic ns; None where it did not come to that."""
+    """One strike of a fault launch. Times in monotonic ns; None where it did not come to that."""
 
     launch: int
     configuration: str
@@ -54,8 +57,8 @@ class Recovery:
 
 
 def recoveries(measured: Measured) -> tuple[Recovery, ...]:
-    """All launches in which a fault struck, without those that were interrupted and made again, and without those in which it
-    passed (`fault_end`) and nobody was restarted: there was nothing to recover from but the fault itself."""
+    """Every strike, by launch and time, without launches that were interrupted and made again, and without strikes that passed
+    (`fault_end`) and after which nobody was restarted: there was nothing to recover from but the fault itself."""
     return measured.once("recoveries", _recoveries)
 
 
@@ -64,12 +67,14 @@ def _recoveries(measured: Measured) -> tuple[Recovery, ...]:
     for row in struck_launches(measured).iter_rows(named=True):
         one = aligned(measured, row["launch"])  # the fault is the coordinator's event, the steps are the workers'
         own = one.events.sort("ns")
-        if "fault_end" in own["kind"] and not (own["incarnation"] > 0).any():
-            continue
-        recovery = _one(row, _strikes(own).sort("ns").row(0, named=True), own, one.steps)
-        if one.trouble:  # what the workers say of themselves is on another clock than the fault
-            recovery = replace(recovery, restarted_ns=None, resumed_ns=None, regained_ns=None, trouble=one.trouble)
-        found.append(replace(recovery, bound_ns=one.bound_ns))
+        for strike in _strikes(own).sort("ns").iter_rows(named=True):
+            later = own.filter(pl.col("ns") >= strike["ns"])
+            if "fault_end" in later["kind"] and not (own["incarnation"] > (strike["incarnation"] or 0)).any():
+                continue
+            recovery = _one(row, strike, own, one.steps)
+            if one.trouble:  # what the workers say of themselves is on another clock than the fault
+                recovery = replace(recovery, restarted_ns=None, resumed_ns=None, regained_ns=None, trouble=one.trouble)
+            found.append(replace(recovery, bound_ns=one.bound_ns))
     return tuple(found)
 
 
@@ -113,7 +118,7 @@ def _one(launch: dict[str, object], fault: dict[str, object], events: pl.DataFra
     starts = after.filter((pl.col("kind") == "worker_start") & (pl.col("incarnation") == trained))
     resumed = None if again.height == 0 else int(again["begin_ns"].min())  # type: ignore[arg-type]
     finished = _finished(steps.filter(pl.col("incarnation") == incarnation), fault["step"])
-    regained, lost = _regained(finished, again)
+    regained, lost = _regained(finished, again, later)
     return Recovery(
         launch=int(launch["launch"]), configuration=str(launch["configuration"]), workers=int(launch["workers"]),  # type: ignore[call-overload]
         fault_ns=struck_ns,
@@ -136,16 +141,20 @@ def _finished(before: pl.DataFrame, seen: object) -> int:
     return max(rows, seen if isinstance(seen, int) else 0)
 
 
-def _regained(finished: int, again: pl.DataFrame) -> tuple[int | None, int | None]:
-    """When the last step that had been finished before the fault was finished again, and how many were lost."""
+def _regained(finished: int, again: pl.DataFrame, later: pl.DataFrame) -> tuple[int | None, int | None]:
+    """When the last step that had been finished before the fault was finished again, and how many were lost.
+
+    `again`: the steps of the first incarnation that trained; `later`: of all that came after the fault.
+    """
     if finished == 0 or again.height == 0:
         return None, None
     first = int(again["step"].min())  # type: ignore[arg-type]
     lost = max(0, finished - first)
     if lost == 0:
         return int(again["begin_ns"].min()), 0  # type: ignore[arg-type]
-    redone = again.filter(pl.col("step") == finished - 1)
-    return (None if redone.height == 0 else int(redone["end_ns"].max())), lost  # type: ignore[arg-type]
+    redone = later.filter(pl.col("step") == finished - 1)
+    first_done = redone.filter(pl.col("incarnation") == pl.col("incarnation").min())
+    return (None if redone.height == 0 else int(first_done["end_ns"].max())), lost  # type: ignore[arg-type]
 
 
 def duration_metric(
@@ -168,9 +177,9 @@ def duration_metric(
             found[configuration] = ONE_WORKER
         else:
             refused = next((why for one in own if (why := _refused(one, begin(one), end(one)))), "")
-            spans = [span for recovery in own if (span := _span(begin(recovery), end(recovery))) is not None]
+            told = [(one.launch, span) for one in own if (span := _span(begin(one), end(one))) is not None]
             found[configuration] = (
-                Absent(reason="refused", detail=refused) if refused else _seconds(measured, name, spans, how)
+                Absent(reason="refused", detail=refused) if refused else _seconds(measured, name, told, how)
             )
     return found
 
@@ -188,13 +197,16 @@ def _span(begin_ns: int | None, end_ns: int | None) -> float | None:
     return None if begin_ns is None or end_ns is None else (end_ns - begin_ns) / NS_PER_S
 
 
-def _seconds(measured: Measured, name: str, spans: list[float], how: str) -> Value:
-    if not spans:
+def _seconds(measured: Measured, name: str, told: list[tuple[int, float]], how: str) -> Value:
+    """Over launches; `told`: (launch, seconds) of every strike."""
+    if not told:
         return NOT_RECOVERED
-    spans = [max(0.0, span) for span in spans]  # the last worker may say that it started after the first one trained
-    n = len(spans)
+    of_launch: dict[int, list[float]] = {}
+    for launch, span in told:  # the last worker may say that it started after the first one trained
+        of_launch.setdefault(launch, []).append(max(0.0, span))
+    spans, n = [fmean(own) for own in of_launch.values()], len(told)
     if max(spans) == 0.0:
-        return exact(0.0, unit=SECONDS, name=name, n_launches=n, n_trials=n, how=f"{how}; nothing to do")
+        return exact(0.0, unit=SECONDS, name=name, n_launches=len(spans), n_trials=n, how=f"{how}; nothing to do")
     if min(spans) == 0.0:  # nothing was to do in some launches: no logarithm
         return average(spans, measured.confidence, unit=SECONDS, aggregate=how, name=name, n_trials=n)
     return positive(spans, measured.confidence, unit=SECONDS, aggregate=how, name=name, n_trials=n)

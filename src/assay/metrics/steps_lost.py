@@ -1,6 +1,6 @@
 """How many finished steps does a fault cost?
 
-steps_lost = steps finished before the fault - step at which the restarted job went on (its checkpoint).  Exact count.
+steps_lost = steps finished before the fault - step at which the restarted job went on (its checkpoint), over all strikes.  Exact count.
 It depends on where between two checkpoints the fault struck: the plan draws that at random.
 """
 
@@ -22,14 +22,17 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     every = recoveries(measured)
     for name in measured.configurations:
         own = [recovery for recovery in every if recovery.configuration == name]
-        lost = [recovery.steps_lost for recovery in own if recovery.steps_lost is not None]
+        lost: dict[int, int] = {}
+        for one in own:
+            if one.steps_lost is not None:
+                lost[one.launch] = lost.get(one.launch, 0) + one.steps_lost
         if not own:
             found[name] = unstruck(measured, name)
         elif not lost:
             found[name] = NOT_RECOVERED
         else:
             found[name] = exact(
-                float(max(lost)), unit=STEPS, name="steps_lost", n_launches=len(lost), n_trials=len(lost),
+                float(max(lost.values())), unit=STEPS, name="steps_lost", n_launches=len(lost), n_trials=len(lost),
                 how="steps finished before the fault less the first step after the restart; most of any fault launch",
             )  # fmt: skip
     return found

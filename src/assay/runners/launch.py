@@ -11,7 +11,7 @@ from pathlib import Path
 
 from assay import catalog
 from assay.errors import RecordError
-from assay.faults.base import Fault, Undo, Victim, aim, victim_now
+from assay.faults.base import NEVER, Fault, Undo, Victim, aim, victim_now
 from assay.instruments import injected
 from assay.instruments.meter import Meter
 from assay.launchers import guard
@@ -92,7 +92,8 @@ class LaunchRun:
         if job.planned.fault is not None:
             self.fault = catalog.load("faults", job.planned.fault.kind)
         self.aimed_at: int | None = None
-        self.struck = False
+        self.strikes = 0
+        self.last_struck = NEVER  # incarnation
         self.undo: Undo | None = None  # of a fault that lasts
         self.undo_ns = 0
         self.rank_struck: int | None = None
@@ -162,15 +163,15 @@ class LaunchRun:
         planned = self.planned.fault
         if self.fault is None or planned is None:
             return POLL_S
-        return POLL_SAVING_S if planned.during_checkpoint and not self.struck else POLL_FAULT_S
+        return POLL_SAVING_S if planned.during_checkpoint and self.strikes < planned.times else POLL_FAULT_S
 
     def _strike_if_due(self) -> None:
         planned = self.planned.fault
-        if self.fault is None or planned is None or self.struck or self.cannot or self.status:
+        if self.fault is None or planned is None or self.strikes >= planned.times or self.cannot or self.status:
             return
         if self.aimed_at is None:
-            self.aimed_at = aim(self.watch.ranks, planned)
-        rank = victim_now(self.watch.ranks, planned, self.aimed_at)
+            self.aimed_at = aim(self.watch.ranks, planned, self.last_struck)
+        rank = victim_now(self.watch.ranks, planned, self.aimed_at, self.last_struck)
         if rank is not None:
             self._strike(self.fault, planned, rank)
 
@@ -178,6 +179,7 @@ class LaunchRun:
         seen, asked = self.watch.ranks[rank], planned.training
         if not guard.is_marked(seen.pid, self.request.mark):
             return  # it has ended already, and its number may be another's
+        self._undo()  # an earlier strike, of workers that are there no more
         own = {name: getattr(asked, name) for name in fault.parameters} if asked is not None else {}
         told = {name: redact(value) if isinstance(value, str) else value for name, value in own.items()}
         signal = {"signal": planned.signal} if planned.kind == "kill" else {}
@@ -192,7 +194,7 @@ class LaunchRun:
         try:
             assert fault.strike is not None
             self.undo = fault.strike(victim, planned)
-            self.struck = True
+            self.strikes, self.last_struck, self.aimed_at = self.strikes + 1, seen.incarnation, None
         except OSError as error:
             self._event("fault_missed", {"pid": seen.pid, "why": redact(str(error))}, rank=rank)
             if not isinstance(error, ProcessLookupError):
@@ -276,7 +278,7 @@ class LaunchRun:
             return "aborted", str(broken)
         if ending.exit_code != 0:
             why = explain.why_failed(ending, output, f"logs/{self.request.log.name}")
-            return "failed", f"it did not recover from the fault: {why}" if self.struck else why
+            return "failed", f"it did not recover from the fault: {why}" if self.strikes else why
         return "ok", self._missed_fault()
 
     def _timeout_reason(self, output: str) -> str:
@@ -291,17 +293,27 @@ class LaunchRun:
 
     def _missed_fault(self) -> str:
         planned = self.planned.fault
-        if planned is None or self.struck:
+        if planned is None or self.strikes >= planned.times:
             return ""
         if self.cannot:
             return f"the fault could not act: {self.cannot}"
+        if self.strikes:
+            return f"the fault struck {self.strikes} of {planned.times} times: the job ended before it was due again"
         saved = max((rank.checkpoints for rank in self.watch.ranks.values()), default=0)
         self._event("fault_missed", {"checkpoints": saved, "steps": self.watch.steps}, rank=planned.rank)
         return (
             f"the fault never struck: the job ended after {self.watch.steps} steps and {saved} checkpoints; it was to strike "
-            f"{planned.delay_steps} steps after checkpoint {planned.after_checkpoints}. Train longer, save checkpoints earlier "
-            "(probe.checkpoint_save), or lower faults.within_steps."
+            f"{planned.when}. {_sooner(planned)}"
         )
 
     def _event(self, kind: str, detail: dict[str, object], **rest: object) -> None:
         write_event(self.writer, self.job.number, kind, self.context.clock.now_ns(), detail, **rest)
+
+
+def _sooner(planned: PlannedFault) -> str:
+    """What makes a fault strike that came too late."""
+    if planned.during_checkpoint:
+        return "Mark the saving (probe.checkpoint_save), save more often, or lower faults.after_checkpoints."
+    if planned.after_checkpoints:
+        return "Train longer, save checkpoints earlier (probe.checkpoint_save), or lower faults.within_steps."
+    return "Train longer, or lower faults.at_step."

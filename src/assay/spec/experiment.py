@@ -331,8 +331,12 @@ class Fault(Model):
         description="The fault strikes at a random step, at most this many steps after that checkpoint.",
     )
     at_step: int | None = Field(
-        None, ge=1, le=1_000_000_000,
-        description="Training: strikes after exactly this step instead. The two keys above then have no meaning.",
+        None, ge=0, le=1_000_000_000,
+        description="Training: strikes after exactly this step instead; 0: before the first. The two keys above then have no meaning.",
+    )  # fmt: skip
+    times: int = Field(
+        1, ge=1, le=1000,
+        description="Training: how often it strikes: once in each of the first so many incarnations of the workers, in each at the same place.",
     )  # fmt: skip
     during: Literal["", "checkpoint"] = Field(
         "",

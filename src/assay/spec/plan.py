@@ -38,6 +38,16 @@ class PlannedFault:
     serving: Fault | None = None  # of a load: the fault as asked for; `rank` is the replica then
     training: Fault | None = None  # of a training: likewise
     during_checkpoint: bool = False  # strikes whoever is saving the checkpoint after `after_checkpoints`
+    times: int = 1  # in each of the first so many incarnations once
+
+    @property
+    def when(self) -> str:
+        """At which moment it strikes, in words."""
+        if self.during_checkpoint:
+            return f"while checkpoint {self.after_checkpoints + 1} is saved"
+        if self.after_checkpoints:
+            return f"{self.delay_steps} step{'s' if self.delay_steps != 1 else ''} after checkpoint {self.after_checkpoints}"
+        return f"after step {self.delay_steps}" if self.delay_steps else "before the first step"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -245,7 +255,7 @@ def _drawn(numbers: random.Random, fault: Fault, workers: int, serving: bool) ->
         after_checkpoints=fault.after_checkpoints if fault.at_step is None else 0,
         delay_steps=1 + steps if fault.at_step is None else fault.at_step, signal=fault.signal,
         serving=fault if serving else None, training=None if serving else fault,
-        during_checkpoint=not serving and fault.during == "checkpoint",
+        during_checkpoint=not serving and fault.during == "checkpoint", times=1 if serving else fault.times,
     )  # fmt: skip
 
 
@@ -269,18 +279,16 @@ def _fault_words(fault: PlannedFault | None) -> str:
         asked = fault.serving
         undone = f", undone after {asked.for_s:g} s" if asked.for_s else ""
         return f"{fault.kind} replica {fault.rank}, {asked.at_s:g} s into the load{undone}"
-    if fault.during_checkpoint:
-        return f"{fault.kind} while checkpoint {fault.after_checkpoints + 1} is saved{_how(fault)}"
-    if fault.after_checkpoints == 0:
-        return f"{fault.kind} rank {fault.rank}, after step {fault.delay_steps}{_how(fault)}"
-    steps = f"{fault.delay_steps} step{'s' if fault.delay_steps != 1 else ''}"
-    return f"{fault.kind} rank {fault.rank}, {steps} after checkpoint {fault.after_checkpoints}{_how(fault)}"
+    who = "" if fault.during_checkpoint else f" rank {fault.rank},"
+    return f"{fault.kind}{who} {fault.when}{_how(fault)}"
 
 
 def _how(fault: PlannedFault) -> str:
+    often = f", in each of the first {fault.times} incarnations" if fault.times > 1 else ""
     if fault.kind == "kill":
-        return f", signal {fault.signal}"
-    return f", undone after {fault.training.for_s:g} s" if fault.training is not None and fault.training.for_s else ""
+        return f", signal {fault.signal}{often}"
+    undone = f", undone after {fault.training.for_s:g} s" if fault.training is not None and fault.training.for_s else ""
+    return f"{undone}{often}"
 
 
 def _launch(

@@ -35,6 +35,7 @@ def contradictions(data: object) -> tuple[Problem, ...]:
 
 
 LAUNCHES, AT_MOST = 5, 60  # defaults of launches.per_configuration and launches.at_most
+MAX_RESTARTS = 3  # default of launcher.max_restarts
 FEWEST_LAUNCHES = 3  # of a configuration, below which the gates give no verdict (assay.verdict.gates.base has the same)
 
 
@@ -197,6 +198,15 @@ def _faults_need_restarts(data: Data) -> Iterator[Problem]:
             where="launcher.max_restarts", found="0", allowed="a whole number of at least 1 where there are faults",
             mend="Leave it out (3), or ask for no faults: without a restart nothing recovers.",
         )  # fmt: skip
+    most = _at(data, "launcher", "max_restarts")
+    most = most if isinstance(most, int) else MAX_RESTARTS
+    for index, fault in _faults(data):
+        times = fault.get("times")
+        if isinstance(times, int) and times > max(1, most):
+            yield Problem(
+                where=f"faults[{index}].times", found=str(times), allowed=f"at most launcher.max_restarts, which is {most}",
+                mend=f"Write launcher.max_restarts = {times}: after the last strike nothing would start the workers again.",
+            )  # fmt: skip
 
 
 def _budget_needs_prices(data: Data) -> Iterator[Problem]:
