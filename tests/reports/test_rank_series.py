@@ -9,6 +9,7 @@ from assay.reports.pictures import goodput, ranks, step_timeline
 from assay.reports.pictures.base import Drawing, Missing
 from assay.reports.view import View, build
 from assay.verdict.judge import judge
+from assay.record.tables import TABLES
 from tests.handmade import Handmade, S
 from tests.reports.schema import checked
 
@@ -56,9 +57,61 @@ def test_the_timeline_holds_a_steps_phases_and_its_collectives() -> None:
     assert found is not None
     spans = {(span.rank, span.what): (span.begin_s, span.end_s) for span in found.spans}
     assert spans[0, "forward"] == (pytest.approx(0.0, abs=0.05), pytest.approx(0.2, abs=0.05))
-    assert spans[0, "communication"][1] - spans[0, "communication"][0] == pytest.approx(0.6)
-    assert spans[1, "communication"][1] - spans[1, "communication"][0] == pytest.approx(0.3)
+    assert spans[0, "untold"][1] - spans[0, "untold"][0] == pytest.approx(0.6)
+    assert spans[1, "untold"][1] - spans[1, "untold"][0] == pytest.approx(0.3)
     assert found.collectives == 2
+
+
+def waiting() -> Handmade:
+    """The same where it was seen how long a thread stood still: rank 0 for .3 s of its backward pass, and .05 s of its forward pass."""
+    made = two_ranks()
+    steps = [TABLES["steps"].column_names.index(name) for name in ("launch", "rank", "step", "exposed_comm_ns")]
+    for place, row in enumerate(made.rows["steps"]):
+        launch, rank, step, _ = (row[column] for column in steps)
+        if launch == 1:
+            made.rows["steps"][place] = (*row[: steps[3]], 350_000_000 if rank == 0 else 0, *row[steps[3] + 1 :])
+            made.rows["waits"] += (
+                [(1, 0, 0, step, "backward", 0, 300_000_000), (1, 0, 0, step, "forward", 0, 50_000_000)]
+                if rank == 0
+                else []
+            )
+    return made
+
+
+def test_what_a_rank_waits_is_not_its_own() -> None:
+    one, other = rank_series.phases(waiting().measured())
+    assert one.parts_s == (None, pytest.approx(0.15), pytest.approx(0.1), None)
+    assert one.exposed_s == pytest.approx(0.35)
+    assert (other.place, other.parts_s[2], other.exposed_s) == ("slowest", pytest.approx(0.4), 0.0)
+
+
+def test_waiting_that_no_phase_names_is_of_the_backward_pass_and_never_longer_than_it() -> None:
+    made = waiting()
+    made.rows["waits"].clear()
+    one, _ = rank_series.phases(made.measured())
+    assert one.parts_s == (None, pytest.approx(0.2), pytest.approx(0.05), None)
+    column = TABLES["steps"].column_names.index("exposed_comm_ns")
+    made.rows["steps"] = [
+        (*row[:column], 500_000_000 if row[column] == 350_000_000 else row[column], *row[column + 1 :])
+        for row in made.rows["steps"]
+    ]
+    one, _ = rank_series.phases(made.measured())
+    assert one.parts_s == (None, pytest.approx(0.1), pytest.approx(0.0), None)
+
+
+def test_a_collective_is_exposed_where_its_rank_stands_still_and_hidden_elsewhere() -> None:
+    """Rank 0: forward .15, still .05, backward .1, still .3 until .6 s; its collective lasts from .3 to .9 s."""
+    found = series.build(waiting().measured(), {}).step
+    assert found is not None
+    mine = [span for span in found.spans if span.rank == 0]
+
+    def at(what: str) -> list[tuple[float, float]]:
+        return [(round(span.begin_s, 2), round(span.end_s, 2)) for span in mine if span.what == what]
+
+    assert at("still") == [(0.15, 0.2), (0.3, 0.6)]
+    assert (at("exposed"), at("hidden")) == ([(0.3, 0.6)], [(0.6, 0.9)])
+    assert {span.what for span in found.spans if span.rank == 1} == {"forward", "backward", "hidden"}
+    assert found.exposed_s == ((0, pytest.approx(0.35)), (1, 0.0))
 
 
 def test_one_rank_alone_has_neither() -> None:
@@ -71,7 +124,7 @@ def test_one_rank_alone_has_neither() -> None:
 
 
 def test_the_pictures_say_their_numbers_in_words() -> None:
-    shown = view(two_ranks())
+    shown = view(waiting())
     (by_rank,), (timeline,), spent = ranks.draw(shown), step_timeline.draw(shown), goodput.draw(shown)
     for drawing in (by_rank, timeline, spent):
         assert isinstance(drawing, Drawing)
@@ -80,6 +133,8 @@ def test_the_pictures_say_their_numbers_in_words() -> None:
     assert isinstance(timeline, Drawing)
     assert isinstance(spent, Drawing)
     assert "rank 1, slowest: 1.00 s: forward 500 ms" in by_rank.description
+    assert "exposed communication 350 ms" in by_rank.description
+    assert "Rank 0 stood still for communication for 350 ms." in timeline.description
     assert "2 collectives" in timeline.description
     assert "productive" in spent.description
 

@@ -136,12 +136,14 @@ def show(value: Value, scale: Scale | None = None, work: str = "items") -> Shown
         return Shown(text=ABSENT_WORDS[value.reason], interval="", note=value.detail, value=value, scale=empty)
     fitting = scale or scale_for(value.unit, (value.value,), work)
     middle, low, high = (x * fitting.factor for x in (value.value, value.low, value.high))
-    decimals = (decimals_of(middle, low, high),) * 3
+    decimals = decimals_of(middle, low, high)
+    ends = (decimals, decimals)
     if _wide(middle, low, high):
-        decimals = (_significant(middle, DIGITS_AT_LEAST), *(_significant(end, DIGITS_AT_LEAST) for end in (low, high)))
+        decimals = _significant(middle, DIGITS_AT_LEAST)
+        ends = (_significant(low, DIGITS_AT_LEAST), _significant(high, DIGITS_AT_LEAST))
     return Shown(
-        text=dressed(number(middle, decimals[0]), fitting),
-        interval=_interval(value, low, high, decimals[1:]),
+        text=dressed(number(middle, decimals), fitting),
+        interval=_interval(value, low, high, ends),
         note="",
         value=value,
         scale=fitting,

@@ -1,12 +1,14 @@
 """What do the ranks of one launch do in a step, and where does their communication lie?  Folds small enough to be drawn.
 
-`phases`: each rank's median steady step of the largest worker count, in parts; of many ranks the slowest, the fastest and the middle.
-`timeline`: one step of usual length on those ranks, with the collectives that were seen in it.
+`phases`: each rank's median steady step of the largest worker count, in parts of its own and what it stood still for communication:
+walls of a synchronous training are all alike, own times are not.  Of many ranks some, from the fastest to the slowest.
+`timeline`: one step of usual length on those ranks, with the collectives that were seen in it, exposed or hidden.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Final
 
 import polars as pl
@@ -17,17 +19,24 @@ from assay.units import NS_PER_S
 
 MOST_RANKS: Final = 8
 PARTS: Final = ("data", "forward", "backward", "optimizer")
+STILL: Final = "still"  # a rank's thread, for communication
+EXPOSED, HIDDEN, UNTOLD = "exposed", "hidden", "untold"  # of a collective
 
 
 @dataclass(frozen=True, kw_only=True)
 class RankPhases:
-    """The median step of a rank over the timed launches of a configuration, seconds; None: the phase was not seen."""
+    """The median step of a rank over the timed launches of a configuration, seconds.
+
+    `parts_s` are a rank's own: what it stood still for communication in them is `exposed_s`.  None: not seen.
+    """
 
     configuration: str
     rank: int
     step_s: float
     parts_s: tuple[float | None, ...]  # in the order of PARTS
-    place: str  # slowest, fastest or ""
+    exposed_s: float | None
+    place: str  # slowest or fastest by its own time, or ""
+    of: int  # ranks of the configuration
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +44,7 @@ class Span:
     """Something that lasted, seconds since the step began on the first rank."""
 
     rank: int
-    what: str  # a phase, or "communication"
+    what: str  # a phase, STILL, or of a collective EXPOSED, HIDDEN or UNTOLD
     begin_s: float
     end_s: float
 
@@ -49,6 +58,9 @@ class StepTimeline:
     step: int
     spans: tuple[Span, ...]
     collectives: int  # of all ranks that are shown
+    exposed_s: tuple[
+        tuple[int, float], ...
+    ] = ()  # (rank, how long it stood still for communication), where that was seen
 
 
 def phases(measured: Measured) -> tuple[RankPhases, ...]:
@@ -65,15 +77,14 @@ def phases(measured: Measured) -> tuple[RankPhases, ...]:
 
 def _phases(measured: Measured, configuration: str) -> tuple[RankPhases, ...]:
     steady = measured.steady_steps.filter(pl.col("configuration") == configuration).select("launch", "step")
-    own = pl.col("end_ns") - pl.col("begin_ns") - pl.col("checkpoint_ns").fill_null(0)
-    rows = effective_steps(measured.table("steps")).join(steady, on=["launch", "step"], how="semi")
+    rows = _own(measured, effective_steps(measured.table("steps")).join(steady, on=["launch", "step"], how="semi"))
     medians = (
         rows.group_by("rank")
         .agg(
-            own.median().alias("step_s") / NS_PER_S,
-            *((pl.col(f"{part}_ns").median() / NS_PER_S).alias(part) for part in PARTS),
+            *(pl.col(name).median() / NS_PER_S for name in ("step_s", "own_s", "exposed_s")),
+            *((pl.col(f"own_{part}").median() / NS_PER_S).alias(part) for part in PARTS),
         )
-        .sort("step_s", "rank")
+        .sort("own_s", "rank")
         .to_dicts()
     )
     if len(medians) < 2:
@@ -83,9 +94,36 @@ def _phases(measured: Measured, configuration: str) -> tuple[RankPhases, ...]:
     return tuple(
         RankPhases(
             configuration=configuration, rank=int(row["rank"]), step_s=row["step_s"], parts_s=tuple(row[part] for part in PARTS),
-            place=marks.get(row["rank"], ""),
+            exposed_s=row["exposed_s"], place=marks.get(row["rank"], ""), of=len(medians),
         )
-        for row in sorted(kept, key=lambda row: row["rank"])
+        for row in (kept if len(kept) < len(medians) else sorted(kept, key=lambda row: row["rank"]))
+    )  # fmt: skip
+
+
+def _own(measured: Measured, steps: pl.DataFrame) -> pl.DataFrame:
+    """`step_s`, `exposed_s`, `own_s` and `own_<part>` of each row, ns: standing still is taken out of the phases in which it was seen,
+    what no phase names out of the backward pass, where DDP waits, and what is longer than that out of the forward pass."""
+    keys = ["launch", "rank", "incarnation", "step"]
+    outside = [part for part in PARTS if part != "backward"]
+    seen = measured.table("waits").filter(pl.col("waiting_ns").is_not_null() & pl.col("phase").is_in(outside))
+    still = seen.group_by(keys).agg(
+        pl.col("waiting_ns").filter(pl.col("phase") == part).sum().alias(f"_{part}") for part in outside
+    )
+    whole = pl.col("end_ns") - pl.col("begin_ns") - pl.col("checkpoint_ns").fill_null(0)
+    told = pl.col("exposed_comm_ns").clip(lower_bound=0)
+    exposed = pl.when(told.is_not_null()).then(pl.min_horizontal(told, whole))
+    named = pl.sum_horizontal(f"_{part}" for part in outside)
+    left = (exposed.fill_null(0) - named).clip(lower_bound=0)
+    backward = pl.min_horizontal(left, pl.col("backward_ns").fill_null(0))
+    forward = pl.col("_forward") + left - backward
+    taken = {"data": pl.col("_data"), "forward": forward, "backward": backward, "optimizer": pl.col("_optimizer")}
+    return (
+        steps.join(still, on=keys, how="left")
+        .with_columns(pl.col(f"_{part}").fill_null(0) for part in outside)
+        .with_columns(
+            whole.alias("step_s"), exposed.alias("exposed_s"), (whole - exposed.fill_null(0)).alias("own_s"),
+            *((pl.col(f"{part}_ns") - taken[part]).clip(lower_bound=0).alias(f"own_{part}") for part in PARTS),
+        )
     )  # fmt: skip
 
 
@@ -120,27 +158,44 @@ def _timeline(measured: Measured, calls: pl.DataFrame, row: dict[str, object], s
     here = (pl.col("launch") == row["launch"]) & (pl.col("step") == row["step"])
     steps = effective_steps(measured.table("steps")).filter(here & pl.col("rank").is_in(shown))
     begin = int(steps["begin_ns"].min())  # type: ignore[arg-type]
-    spans = [span for one in steps.iter_rows(named=True) for span in _laid(one, begin)]
+    rows = {int(one["rank"]): one for one in _own(measured, steps).iter_rows(named=True)}
+    spans = [span for one in rows.values() for span in _laid(one, begin)]
     own = calls.filter(here)
-    spans += [
-        Span(rank=rank, what="communication", begin_s=(a - begin) / NS_PER_S, end_s=(b - begin) / NS_PER_S)
-        for rank, a, b in own.select("rank", "begin_ns", "end_ns").sort("rank", "begin_ns").iter_rows()
-    ]
+    for rank, a, b in own.select("rank", "begin_ns", "end_ns").sort("rank", "begin_ns").iter_rows():
+        call = Span(rank=rank, what=UNTOLD, begin_s=(a - begin) / NS_PER_S, end_s=(b - begin) / NS_PER_S)
+        told = rank in rows and rows[rank]["exposed_s"] is not None
+        spans += _parted(call, [span for span in spans if span.rank == rank and span.what == STILL]) if told else [call]
     return StepTimeline(
         launch=int(str(row["launch"])), configuration=str(row["configuration"]), step=int(str(row["step"])), spans=tuple(spans),
         collectives=own.height,
+        exposed_s=tuple((rank, one["exposed_s"] / NS_PER_S) for rank, one in sorted(rows.items()) if one["exposed_s"] is not None),
     )  # fmt: skip
 
 
 def _laid(step: dict[str, int | None], begin: int) -> list[Span]:
-    """The phases of a rank's step one after the other from its begin: their lengths are measured, their gaps are not."""
-    at, found = int(step["begin_ns"] or 0), []
+    """The phases of a rank's step one after the other from its begin: their lengths are measured, their gaps are not.  A phase's standing
+    still is laid at its end, where a backward pass waits for its last buckets."""
+    at, found, rank = int(step["begin_ns"] or 0) - begin, list[Span](), int(step["rank"] or 0)
     for part in PARTS:
-        length = step[f"{part}_ns"]
-        if length:
-            rank = int(step["rank"] or 0)
-            found.append(
-                Span(rank=rank, what=part, begin_s=(at - begin) / NS_PER_S, end_s=(at + length - begin) / NS_PER_S)
-            )
+        whole = step[f"{part}_ns"]
+        if not whole:
+            continue
+        own = step[f"own_{part}"] or 0
+        for what, length in ((part, own), (STILL, whole - own)):
+            if length:
+                found.append(Span(rank=rank, what=what, begin_s=at / NS_PER_S, end_s=(at + length) / NS_PER_S))
             at += length
     return found
+
+
+def _parted(call: Span, still: list[Span]) -> list[Span]:
+    """A collective in pieces: exposed while its rank stood still, else hidden."""
+    cuts = sorted({call.begin_s, call.end_s, *(
+        end for one in still for end in (one.begin_s, one.end_s) if call.begin_s < end < call.end_s
+    )})  # fmt: skip
+    return [
+        replace(
+            call, begin_s=a, end_s=b, what=EXPOSED if any(one.begin_s <= a and b <= one.end_s for one in still) else HIDDEN
+        )
+        for a, b in pairwise(cuts)
+    ]  # fmt: skip

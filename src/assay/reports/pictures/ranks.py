@@ -11,8 +11,11 @@ from assay.reports.rank_series import PARTS, RankPhases
 from assay.reports.view import View
 
 TITLE: Final = "Phases of each rank"
-ROLES: Final = {"data": "fourth", "forward": "main", "backward": "second", "optimizer": "third", "rest": "rest"}
-NAMES: Final = {"data": "data wait", "rest": "not attributed"}
+EXPOSED: Final = "exposed"
+ROLES: Final = {
+    "data": "fourth", "forward": "main", "backward": "second", EXPOSED: "fifth", "optimizer": "third", "rest": "rest",
+}  # fmt: skip
+NAMES: Final = {"data": "data wait", EXPOSED: "exposed communication", "rest": "not attributed"}
 
 
 def draw(view: View) -> list[Drawing | Missing]:
@@ -29,38 +32,51 @@ def draw(view: View) -> list[Drawing | Missing]:
         for part, length in _parts(one):
             if length > 0.0:
                 seen[part] = None
+                end = at + length
                 rows.append(
-                    {
-                        "y": name,
-                        "from": at * scale.factor,
-                        "to": (at + length) * scale.factor,
-                        "role": colour(ROLES[part]),
-                    }
+                    {"y": name, "from": at * scale.factor, "to": end * scale.factor, "role": colour(ROLES[part])}
                 )
-                at += length
-    top = max(one.step_s for one in ranks) * scale.factor * 1.04
+                at = end
+    top = max(row["to"] for row in rows) * 1.04
     x = vega.x(
-        "from:Q",
-        scale=vega.scale(domain=[0, top], nice=False),
+        "from:Q", scale=vega.scale(domain=[0, top], nice=False),
         axis=number_axis(title=f"time per step, {scale.label}", grid=False),
-    )
+    )  # fmt: skip
     y = vega.y(
         "y:N", sort=names, scale=vega.scale(domain=names, paddingInner=0.3), axis=vega.axis(title=None, grid=False)
     )
     bars = vega.chart(rows).mark("bar", stroke=colour("paper"), strokeWidth=1)
     chart = bars.encode(x=x, x2="to:Q", y=y, color=vega.color("role:N", scale=None, legend=None))
-    label = view.label(ranks[0].configuration)
     return [Drawing(
-        title=TITLE, chart=sized(chart.properties(title=above(f"{label}, medians of steady steps")), 70 + 30 * len(ranks)),
-        caption="In a synchronous training every rank's step is as long as the slowest's: compare the phases, and the waiting inside of backward.",
-        description=" ".join(_words(name, one) for name, one in zip(names, ranks, strict=True)),
+        title=TITLE, chart=sized(chart.properties(title=above(_above(view, ranks))), 70 + 30 * len(ranks)),
+        caption=_caption(ranks), description=" ".join(_words(name, one) for name, one in zip(names, ranks, strict=True)),
         key=tuple(Key(mark="bar", role=role, text=NAMES.get(part, part)) for part, role in ROLES.items() if part in seen),
     )]  # fmt: skip
 
 
+def _above(view: View, ranks: tuple[RankPhases, ...]) -> str:
+    label, some = view.label(ranks[0].configuration), len(ranks) < ranks[0].of
+    return f"{label}{f', {len(ranks)} from fast to slow' if some else ''}, medians of steady steps"
+
+
+def _caption(ranks: tuple[RankPhases, ...]) -> str:
+    if any(one.exposed_s is None for one in ranks):
+        return (
+            "In a synchronous training every rank's step is as long as the slowest's. What a rank waits for the others was not seen here: "
+            "it is inside of the phases, mostly of backward."
+        )
+    return (
+        "In a synchronous training every rank's step is as long as the slowest's: a slow rank has the longest phases of its own, and the "
+        "others wait for it in exposed communication."
+    )
+
+
 def _parts(one: RankPhases) -> list[tuple[str, float]]:
-    known = [(part, length or 0.0) for part, length in zip(PARTS, one.parts_s, strict=True)]
-    return [*known, ("rest", max(0.0, one.step_s - sum(length for _, length in known)))]
+    """In the order of a step: standing still is taken out of the phases in which it was seen."""
+    known = dict(zip(PARTS, (length or 0.0 for length in one.parts_s), strict=True))
+    known[EXPOSED] = one.exposed_s or 0.0
+    known["rest"] = max(0.0, one.step_s - sum(known.values()))
+    return [(part, known[part]) for part in ROLES]
 
 
 def _name(one: RankPhases) -> str:
