@@ -1,7 +1,8 @@
-"""Runs trainers one after another in one start of torch: torchrun ... -m tests.examples.several_trainers FOLDER SCRIPT ...
+"""Runs trainers one after another in one start of torch: torchrun --nproc-per-node 4 -m tests.examples.several_trainers FOLDER NAME:WORKERS ...
 
-Launch 0 is the good trainer on one worker, which rank 0 runs alone; launch i is the i-th script on all ranks.  Each writes its streams
-where its own launch would.  The network is a narrow one.
+A name is a script of the examples, or one of `tests/examples/tricky.py`.  Of each run as many ranks take part as it has workers; its
+streams are written where its own launch would write them, in FOLDER/NAME.WORKERS.  The network of the examples is a narrow one, and their
+batches can be cut by two, three and four.
 """
 
 from __future__ import annotations
@@ -14,42 +15,51 @@ from pathlib import Path
 from typing import Any
 
 from assay.instruments import probe
+from tests.examples import tricky
 from tests.instruments.corpus import meet
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
-ALIVE: list[dict[str, Any]] = []  # reducers of groups that are gone: see tests/instruments/corpus.py
+TRAIN, BATCH = 960, 240
+ALIVE: list[Any] = []  # reducers of groups that are gone: see tests/instruments/corpus.py
 
 
-def train(folder: Path, launch: int, script: Path) -> None:
+def train(own: Path, name: str) -> None:
     """One trainer, as its launch would run it."""
-    own = folder / f"launch={launch:04d}"
     own.mkdir(parents=True, exist_ok=True)
-    os.environ |= {"ASSAY_LAUNCH_DIR": str(own), "ASSAY_LAUNCH": str(launch)}
-    sys.argv = [str(script), "--seed", "1", "--epochs", "1", "--scratch", str(own / "scratch")]
+    os.environ |= {"ASSAY_LAUNCH_DIR": str(own), "ASSAY_LAUNCH": "0"}
+    if name in tricky.TRICKY:
+        ALIVE.append(tricky.train(tricky.TRICKY[name]))
+    else:
+        run_example(EXAMPLES / f"{name}.py", own / "scratch")
+    probe.start().close()
+
+
+def run_example(script: Path, scratch: Path) -> None:
+    """A trainer of the digits, shortened."""
+    sys.argv = [str(script), "--seed", "1", "--epochs", "1", "--scratch", str(scratch)]
     sys.path[:0] = [str(EXAMPLES / "digits"), str(script.parent)]
     for name in ("train", "digits"):
         sys.modules.pop(name, None)
-    good = __import__("train")
-    good.network = functools.partial(good.network, 4)
+    good: Any = __import__("train")
+    good.network, good.TRAIN, good.BATCH = functools.partial(good.network, 4), TRAIN, BATCH
     if script.parent.name == "digits":
         good.main()
     else:
         ALIVE.append(runpy.run_path(str(script), run_name="__main__"))
-    probe.start().close()
 
 
-def main(folder: Path, scripts: list[str]) -> None:
-    """The good one alone, then all of them."""
-    rank, workers = os.environ["RANK"], os.environ["WORLD_SIZE"]
-    if rank == "0":
-        os.environ["WORLD_SIZE"] = "1"
-        meet(folder / "port.0")
-        train(folder, 0, EXAMPLES / "digits" / "train.py")
-        os.environ["WORLD_SIZE"] = workers
-    for number, script in enumerate(scripts, start=1):
-        meet(folder / f"port.{number}")
-        train(folder, number, EXAMPLES / script)
+def main(folder: Path, runs: list[str]) -> None:
+    """All of them; a rank beyond a run's workers goes on to the next."""
+    rank = int(os.environ["RANK"])
+    for number, run in enumerate(runs):
+        name, workers = run.rsplit(":", 1)
+        if rank < int(workers):
+            os.environ["WORLD_SIZE"] = workers
+            meet(folder / f"port.{number}")
+            train(folder / f"{name.replace('/', '-')}.{workers}", name)
 
 
 if __name__ == "__main__":
     main(Path(sys.argv[1]), sys.argv[2:])
+    sys.stdout.flush()
+    os._exit(0)

@@ -344,9 +344,11 @@ def legitimate(measured: Measured, name: str) -> str:
     random, batch = (_said(measured, name, what)["value"].max() for what in ("random_layers", "batch_layers"))
     found = []
     if random:
-        found.append(f"{count(int(random), 'layers')} draw random numbers")  # type: ignore[arg-type]
+        found.append(f"{count(int(random), 'layers')} {'draws' if random == 1 else 'draw'} random numbers")  # type: ignore[arg-type]
     if batch:
-        found.append(f"{count(int(batch), 'layers')} normalise by the batch of their rank")  # type: ignore[arg-type]
+        found.append(
+            f"{count(int(batch), 'layers')} {'normalises' if batch == 1 else 'normalise'} by the batch of each rank"
+        )  # type: ignore[arg-type]
     return "; ".join(found)
 
 
