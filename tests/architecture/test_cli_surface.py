@@ -55,7 +55,7 @@ SURFACE = {
         "--launches --round --trials --warm-up --precision --confidence --timeout --shell --ignore-failure --show-output "
         "--name --root --quiet --json"
     ),
-    "tune": "FILE --root --dry-run --quiet --json",
+    "tune": "FILE --root --resume --dry-run --quiet --json --html",
     "verify": "RECORD --root",
 }
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from assay.cli.base import Verb
 
 if TYPE_CHECKING:
-    from assay.cli.tuning import Round, Standing, Tuned
+    from assay.spec.tune import Tune
+    from assay.verdict.tuning import Tuned
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -22,30 +23,59 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="where the records are made (default: records)",
     )
+    parser.add_argument(
+        "--resume",
+        action="store_true",
+        help="go on with a tuning that was interrupted: rounds whose records are whole are taken as they are",
+    )
     parser.add_argument("--dry-run", action="store_true", help="show what would be tried out; run nothing")
     parser.add_argument("--quiet", action="store_true", help="show no progress")
     parser.add_argument(
         "--json", action="store_true", help="print the result as JSON on stdout; progress goes to stderr"
     )
+    parser.add_argument("--html", type=Path, metavar="PATH", help="write a page of it as well")
 
 
 def _run(arguments: argparse.Namespace) -> int:
     from assay.cli.live import display
-    from assay.cli.tuning import check, tuned
+    from assay.cli.tuning import tuned
+    from assay.spec.knobs import check
     from assay.spec.load import load
 
     experiment = load(arguments.file)
-    folder = arguments.file.resolve().parent
     tune = check(experiment)
     if arguments.dry_run:
-        print(planned(tune))
+        print(planned(tune, len(experiment.factor.levels)))
         return 0
+    folder = arguments.file.resolve().parent
     with display(sys.stderr if arguments.json else sys.stdout, quiet=arguments.quiet) as show:
-        found = tuned(experiment, folder, arguments.root, show)
-    sys.stdout.write(
-        _as_json(found, experiment.workload.work) if arguments.json else _as_text(found, experiment.workload.work)
-    )
+        found = tuned(experiment, folder, arguments.root, show, resume=arguments.resume)
+    if arguments.html is not None:
+        _write(arguments.html, found, experiment.name)
+    sys.stdout.write(_shown(found, json=arguments.json))
     return exit_code(found)
+
+
+def _shown(found: Tuned, *, json: bool) -> str:
+    import os
+    import shutil
+
+    from assay.cli.compare import WIDEST
+    from assay.reports import tuning
+
+    if json:
+        return tuning.json(found)
+    colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
+    return tuning.text(found, width=min(shutil.get_terminal_size().columns, WIDEST), colour=colour)
+
+
+def _write(path: Path, found: Tuned, name: str) -> None:
+    from assay.reports.tuning import page
+
+    try:
+        path.write_text(page(found, name), encoding="utf-8")
+    except OSError as error:  # it was measured: the result is printed all the same
+        print(f"assay: cannot write {path}: {error.strerror}. The result follows.", file=sys.stderr)
 
 
 def exit_code(found: Tuned) -> int:
@@ -57,80 +87,25 @@ def exit_code(found: Tuned) -> int:
     return compare.exit_code(found.final)
 
 
-def planned(tune: object) -> str:
+def planned(tune: Tune, levels: int) -> str:
     """What would be tried out."""
-    from assay.spec.tune import Tune, choices, left_out
+    from assay.metrics.format import count
+    from assay.spec.knobs import rounds_at_most
+    from assay.spec.tune import choices, left_out
 
-    assert isinstance(tune, Tune)
-    arms = choices(tune)
-    lines = [
-        f"{len(arms)} arms in the first round, {tune.first_blocks} launches of each; the first is held against all others:",
-        "",
-    ]
-    lines += [f"  {one.label}" for one in arms]
+    *before, last = rounds_at_most(tune)
+    lines = [f"{count(len(choices(tune)), 'arms')}; the first is held against all others:", ""]
+    lines += [f"  {one.label}" for one in choices(tune)]
     if more := left_out(tune):
         lines.append(f"  {more} more are not tried out (tune.at_most = {tune.at_most})")
-    share = f"{tune.keep:.0%} of them go on, with twice as many launches, until one is left"
-    return "\n".join([*lines, "", f"{share}; then {tune.final_blocks} launches of it and of today's decide."])
-
-
-def _as_json(found: Tuned, work: str) -> str:
-    import json
-
-    from assay.cli.tuning import document
-    from assay.reports.comparisons import json as comparisons
-    from assay.reports.comparisons.view import build
-
-    final = None
-    if found.final is not None:
-        final = comparisons.document(build(found.final, found.sides[0].judgement.metrics, work))
-    return json.dumps({**document(found), "final": final}, indent=2, default=str) + "\n"
-
-
-def _as_text(found: Tuned, work: str) -> str:
-    lines = [line for place, one in enumerate(found.rounds, 1) for line in _round(place, one)]
-    if found.left_out:
-        lines += [f"{found.left_out} combinations were not tried out (tune.at_most).", ""]
-    if found.final is not None:
-        import os
-        import shutil
-
-        from assay.cli.compare import WIDEST
-        from assay.reports.comparisons.terminal import render
-        from assay.reports.comparisons.view import build
-
-        colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
-        width = min(shutil.get_terminal_size().columns, WIDEST)
-        view = build(found.final, found.sides[0].judgement.metrics, work)
-        lines += ["Last round, which alone decides", "", render(view, width=width, colour=colour)]
-    sentence = found.sentence.rstrip(".")
-    return "\n".join([*lines, sentence[0].upper() + sentence[1:] + "."]) + "\n"
-
-
-def _round(place: int, found: Round) -> list[str]:
-    from assay.printable import printable
-
-    metric = f", by {found.metric}" if found.metric else ""
-    head = f"Round {place}: {found.blocks} launch{'es' if found.blocks != 1 else ''} of each{metric}, against today's settings"
-    width = max(len(one.label) for one in found.standings)
-    return [head, "", *(printable(f"  {one.label.ljust(width)}  {_standing(one)}") for one in found.standings), ""]
-
-
-def _standing(one: Standing) -> str:
-    from assay.metrics.format import given
-    from assay.spec.tune import TODAY
-
-    if one.label == TODAY:
-        return "1"
-    if one.out:
-        return f"out: {one.out}"
-    gain = "?" if one.gain is None else given(one.gain, 3)
-    interval = (
-        ""
-        if one.low is None or one.high is None or one.high == float("inf")
-        else f" [{given(one.low, 3)}, {given(one.high, 3)}]"
-    )
-    return f"{gain}{interval} times as good, {'goes on' if one.goes_on else 'goes out'}"
+    lines.append("")
+    lines += [
+        f"round {place}: at most {arms} arms, {count(blocks, 'launches')} of each; {tune.keep:.0%} of those beside today's go on"
+        for place, (arms, blocks) in enumerate(before, 1)
+    ]
+    total = levels * sum(arms * blocks for arms, blocks in (*before, last))
+    lines.append(f"last round, which alone decides: at most {last[0]} arms, {count(last[1], 'launches')} of each")
+    return "\n".join([*lines, f"at most {count(total, 'launches')} in all"])
 
 
 VERB = Verb(
@@ -141,6 +116,7 @@ VERB = Verb(
 
     assay tune examples/tune.toml              halving over blocks, then a round that decides
     assay tune examples/tune.toml --dry-run    what would be tried out
+    assay tune examples/tune.toml --resume     go on after Ctrl-C: rounds that are whole are not made again
 
     [workload]
     arguments = ["--batch", "{batch}", "--loaders", "{loaders}"]
@@ -148,8 +124,9 @@ VERB = Verb(
     batch = [64, 128]        # the first value is today's
     loaders = [0, 2]
 
-An arm goes out if it does other work, loses quality or gives a wrong result, however fast it is. Every arm of every round is a
-sealed record of its own. The exit code: 0 decided, else as `assay compare`; Ctrl-C keeps what was measured.""",
+An arm goes out if it does other work, loses quality, fails or gives a wrong result, however fast it is. Every arm of every round is
+a sealed record of its own. Knobs that change nothing win nothing: the last round says by how much they may differ at most.
+The exit code: 0 decided, else as `assay compare`; Ctrl-C keeps what was measured.""",
     add_arguments=_add_arguments,
     run=_run,
 )
