@@ -98,7 +98,10 @@ def test_steps_in_turn_are_told_before_all_others_and_nothing_is_more_than_the_t
 def test_ddp_tells_the_same_by_the_machines_clock() -> None:
     """Within 10 % or 2 ms of what those who made it noted, in the median of the steps; the sleeps themselves are as long as they are."""
     found = trained("real", {"partial": REGIMES["partial"]})["partial"]
-    for way in ("ddp_logging", "group"):
+    for way, seen in (
+        ("ddp_logging", 6),
+        ("group", 9),
+    ):  # of its own log each of the first ten steps is read, then every eighth
         off = [value - found["truth_ms"][0][step][0] for step, value in by_step(found, way).items()]
-        assert len(off) >= 9
+        assert len(off) >= seen
         assert right(truth_ms(found) + median(map(abs, off)), truth_ms(found)), (way, off, found["truth_ms"][0])

@@ -149,6 +149,16 @@ def test_where_a_gpu_waits_the_threads_own_waits_are_not_used() -> None:
     assert named(own) == [(1, "backward")]
 
 
+def test_a_log_of_every_eighth_step_is_enough_where_those_are_many() -> None:
+    """Hooks read DDP's log of so many: in 200 steps 25 of them, beside a GPU whose waits nobody sees."""
+    made = record(Training(ranks=2, seed=3, steps=200, late={(1, "backward"): 50.0}))
+    made.rows["waits"] = [(*row[:6], None) for row in made.rows["waits"]]
+    made.rows["communication"] = [row for row in made.rows["communication"] if row[3] % 8 == 0]
+    (own,) = own_times(made.measured())
+    assert own.method == "ddp_logging"
+    assert named(own) == [(1, "backward")]
+
+
 def test_steps_done_again_after_a_restart_count_as_they_were_at_last() -> None:
     """Rank 1 is late in the first incarnation only, whose steps from 5 on were lost."""
     made = record(Training(ranks=2, seed=3))

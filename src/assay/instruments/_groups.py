@@ -5,19 +5,21 @@ DistributedDataParallel's reducer asks its process group in C++; it is given a g
 through `torch.distributed` in Python (FSDP2's gathering and scattering, a script's own all_reduce): those functions are replaced.
 A call's completion is told by its future's callback, in the engine's thread; the rows wait until the step ends.
 
-Cost: two calls of Python for a collective.  Cannot tell: on CUDA the moment of completion (a future of NCCL is complete once it is
-enqueued): there the row has no end, and kernels are read from a profiled window.
+Cost: two calls of Python for a collective; what they take is summed up (`own_ns`), but for what torch needs to call them.
+Cannot tell: on CUDA the moment of completion (a future of NCCL is complete once it is enqueued): there the row has no end, and kernels
+are read from a profiled window.
 """
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import inspect
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -72,35 +74,49 @@ class Calls:
         self.seen = False  # any
         self.blocked_ns = 0  # the main thread, since somebody looked
         self.waits = Waits(now)
+        self.under_way = (
+            _UnderWay()
+        )  # a call whose own is counted: torch's functions call one another, and a timed group
+        self.own_ns = 0  # what noting them took
         self._open: deque[Call] = deque()
         self._numbers: dict[str, int] = {}
-        self._under_way = threading.local()
+        self._threads = {threading.get_ident()}  # whose completions were told before
 
-    @contextmanager
-    def outermost(self) -> Iterator[bool]:
-        """Whether a call is made by nobody whose own is counted: torch's functions call one another, and a timed group."""
-        if getattr(self._under_way, "any", False):
-            yield False
-            return
-        self._under_way.any = True
+    def made(self, name: str, size: int, op: str, tensors: Any, ask: Callable[..., Any], arguments: Any, words: Any) -> tuple[Call, Any]:  # fmt: skip
+        """A collective of the group of that name is asked for: what is noted of it, and what the engine gives for it."""
+        entered = self.now()
+        call, waits = self.begun(name, size, op, tensors), self.waits
+        self.under_way.any = True
+        call.begin = begin = self.now()
+        waits.asks(begin)
         try:
-            yield True
+            return call, ask(*arguments, **words)
         finally:
-            self._under_way.any = False
+            asked = self.now()
+            waits.asked(asked)
+            self.under_way.any = False
+            self.own_ns += begin - entered + self.now() - asked
 
     def begin(self, group: Any, op: str, tensors: Any) -> Call:
-        """A collective is asked for."""
-        name = str(getattr(group, "group_name", "") or "default")
+        """A collective of a group is asked for now."""
+        call = self.begun(*_called(group), op, tensors)
+        call.begin = self.now()
+        return call
+
+    def begun(self, name: str, size: int, op: str, tensors: Any) -> Call:
+        """What is known of a collective before it is asked for."""
         number = self._numbers.get(name, 0)
         self._numbers[name] = number + 1
-        flat = list(_flat(tensors))
-        nbytes = sum(int(one.numel()) * int(one.element_size()) for one in flat)
-        dtype = str(flat[0].dtype).removeprefix("torch.") if flat else ""
-        call = Call(name, number, op, int(group.size()), nbytes, dtype, self.step, self.now())
+        one = type(tensors) is list and len(tensors) == 1 and type(tensors[0]) is not list
+        flat = tensors if one else list(_flat(tensors))
+        nbytes, on_gpu = 0, False
+        for tensor in flat:
+            nbytes += tensor.numel() * tensor.element_size()
+            on_gpu = on_gpu or tensor.is_cuda
         if op in TIMES_SIZE:
-            call.nbytes *= call.size
-        call.on_gpu = any(one.is_cuda for one in flat)
-        call.timed = not call.on_gpu
+            nbytes *= size
+        dtype = _name(flat[0].dtype) if flat else ""
+        call = Call(name, number, op, size, nbytes, dtype, self.step, 0, None, None, None, not on_gpu, on_gpu)
         self._open.append(call)
         self.seen = True
         return call
@@ -110,6 +126,13 @@ class Calls:
         if call.end is None and call.timed:
             call.end = self.now()
         call.future = None
+
+    def told(self, call: Call, _: Any) -> None:
+        """The same, said by the thread that it was completed in."""
+        self.over(call)
+        if threading.get_ident() not in self._threads:
+            self._threads.add(threading.get_ident())
+            _keep_thread()
 
     def look(self) -> None:
         """What is complete is over now at the latest: the callback that tells it may still wait for the interpreter's lock."""
@@ -130,6 +153,26 @@ class Calls:
                 waiting.append(call)
         self._open.extendleft(reversed(waiting))
         return found
+
+
+class _UnderWay(threading.local):
+    """Whether this thread is inside of a call that is counted."""
+
+    any = False
+
+
+@functools.cache
+def _name(dtype: Any) -> str:
+    return str(dtype).removeprefix("torch.")
+
+
+def _keep_thread() -> None:
+    """Let Python go on knowing this thread of the engine's, which it would forget after every call and meet anew at the next: that
+    takes 20 microseconds, four times as long as what it is met for (stacks are mapped and unmapped).  CPython alone has this."""
+    if threading.get_ident() in {thread.ident for thread in threading.enumerate()}:  # Python's own
+        return
+    with suppress(AttributeError):
+        ctypes.pythonapi.PyGILState_Ensure()
 
 
 def covered(intervals: Iterable[tuple[int, int]]) -> int:
@@ -164,18 +207,13 @@ def _timed_class(torch: Any) -> Any:
         largest = 0 if op not in ("reduce_scatter", "all_to_all", "gather") else 1
 
         def asked(self: Any, *arguments: Any, **words: Any) -> Any:
-            with self._calls.outermost() as first:
-                if not first:
-                    return getattr(self._inner, method)(*arguments, **words)
-                tensors = arguments[min(largest, len(arguments) - 1)] if arguments else ()
-                call, waits = self._calls.begin(self._inner, op, tensors), self._calls.waits
-                waits.asks()
-                try:
-                    work = getattr(self._inner, method)(*arguments, **words)
-                finally:
-                    waits.asked()
-                noted(torch, self._calls, call, work)
-                return work
+            calls, ask = self._calls, getattr(self._inner, method)
+            if calls.under_way.any:
+                return ask(*arguments, **words)
+            tensors = arguments[min(largest, len(arguments) - 1)] if arguments else ()
+            call, work = calls.made(self._name, self._size, op, tensors, ask, arguments, words)
+            noted(torch, calls, call, work)
+            return work
 
         asked.__name__ = method
         return asked
@@ -183,6 +221,7 @@ def _timed_class(torch: Any) -> Any:
     def __init__(self: Any, inner: Any, calls: Calls) -> None:
         base.__init__(self, inner.rank(), inner.size())
         self._inner, self._calls = inner, calls
+        self._name, self._size = _called(inner)
 
     members: dict[str, Any] = {name: make(name, op) for name, op in METHODS.items() if hasattr(base, name)}
     members |= {
@@ -194,20 +233,26 @@ def _timed_class(torch: Any) -> Any:
     return type("TimedGroup", (base,), members)
 
 
-def noted(torch: Any, calls: Calls, call: Call, work: Any) -> None:
+def _called(group: Any) -> tuple[str, int]:
+    return str(getattr(group, "group_name", "") or "default"), int(group.size())
+
+
+def noted(_: Any, calls: Calls, call: Call, work: Any) -> None:
     """Note the end of a collective when its future is complete; on CUDA that would be when it was enqueued."""
     if work is None:
         calls.over(call)
         return
     if not call.timed:
         return
+    begin = calls.now()
     try:
         future = work.get_future()
     except RuntimeError:  # an operation without a future (send, recv, barrier of some engines)
         call.timed = False
         return
     call.future = future
-    future.add_done_callback(functools.partial(calls.over, call))
+    future.add_done_callback(functools.partial(calls.told, call))
+    calls.own_ns += calls.now() - begin
 
 
 def functions(torch: Any, calls: Calls) -> list[tuple[Any, str, Callable[[Any], Any]]]:
@@ -223,12 +268,7 @@ def functions(torch: Any, calls: Calls) -> list[tuple[Any, str, Callable[[Any], 
                     (one for one in arguments if isinstance(one, distributed.ProcessGroup)), distributed.group.WORLD
                 )
                 tensors = arguments[place] if 0 <= place < len(arguments) else words.get(named, ())
-                call = calls.begin(group, op, tensors)
-                calls.waits.asks()
-                try:
-                    work = original(*arguments, **words)
-                finally:
-                    calls.waits.asked()
+                call, work = calls.made(*_called(group), op, tensors, original, arguments, words)
                 if not hasattr(work, "get_future"):  # the function waited itself; recv returns the sender's rank
                     calls.over(call)
                     if threading.current_thread() is main and call.end is not None:
@@ -238,10 +278,9 @@ def functions(torch: Any, calls: Calls) -> list[tuple[Any, str, Callable[[Any], 
                 return work
 
             def asked(*arguments: Any, **words: Any) -> Any:
-                if not distributed.is_initialized() or torch.compiler.is_compiling():
+                if torch.compiler.is_compiling() or not distributed.is_initialized() or calls.under_way.any:
                     return original(*arguments, **words)
-                with calls.outermost() as first:
-                    return timed(arguments, words) if first else original(*arguments, **words)
+                return timed(arguments, words)
 
             return asked
 

@@ -517,6 +517,10 @@ class Recorder(Probe):
         self._cost("cost_per_step", cost_ns, "ns")
         self._cost("own_steps", steps, "steps")
 
+    def logs_every(self, steps: int) -> None:
+        """DistributedDataParallel's own log was read of every so many steps."""
+        self._cost("ddp_logging_every", steps, "steps")
+
     def _cost(self, counter: str, value: float, unit: str) -> None:
         row = (self._key[0], self._now(), self._identity.host, "probe", counter, float(value), unit, "self")
         self._append("telemetry", row)

@@ -30,23 +30,23 @@ class Waits:
         self._waiting: defaultdict[str, int] = defaultdict(int)
         self._depth = self._since = self._inside = 0
         self._where: str | None = None
-        self._main = threading.main_thread()
+        self._main = threading.main_thread().ident
 
-    def asks(self) -> None:
+    def asks(self, now: int | None = None) -> None:
         """A collective is asked for, by the script or for it."""
-        if threading.current_thread() is not self._main:
+        if threading.get_ident() != self._main:
             return
         self._depth += 1
         if self._depth == 1:
-            self._since, self._inside, self._where = self._now(), 0, self._phase()
+            self._since, self._inside, self._where = now or self._now(), 0, self._phase()
 
-    def asked(self) -> None:
+    def asked(self, now: int | None = None) -> None:
         """The call has come back."""
-        if threading.current_thread() is not self._main:
+        if threading.get_ident() != self._main:
             return
         self._depth -= 1
         if self._depth == 0 and self._where is not None:
-            self._asking[self._where] += self._now() - self._since - self._inside
+            self._asking[self._where] += (now or self._now()) - self._since - self._inside
 
     def waited(self, ns: int) -> None:
         """The main thread stood still for so long."""

@@ -4,7 +4,8 @@ Where ranks wait for each other in the backward pass, every rank's backward pass
 and say nothing.  What a rank waits is taken off, by the best way that its launch allows; all of them are durations on one host:
 * `thread`: what communication took of the rank's own thread, phase by phase (table waits); asking for collectives is then a phase
   of its own, `communication`;
-* `ddp_logging`, `kineto`: the exposed communication of the step (table communication), taken off the backward pass;
+* `ddp_logging`, `kineto`: the exposed communication of the step (table communication), taken off the backward pass, in those steps
+  of which it is known;
 * `durations`: of the step's last collective, how much longer it lasted on this rank than on the one where it was shortest
   (of kernels: of each collective, since a kernel that waits holds up those behind it);
 * none: then the backward pass, and what lies between the phases, are not compared at all: they may be nothing but waiting.
@@ -39,6 +40,7 @@ LOGGED: Final = (
     "kineto",
 )  # methods of the table communication that see exposed communication on every device
 KEY: Final = ["step", "rank"]
+SAMPLED: Final = 20  # of logs, which are read of some steps alone, so many steps are enough where they are fewer than half
 ONE_RANK: Final = "one worker has no other to wait for"
 
 
@@ -91,7 +93,7 @@ def _own(launch: int, configuration: str, steady: pl.Series, tables: Mapping[str
         ("durations", _of_durations(calls.join(counted, on=[*KEY, "incarnation"], how="semi"))),
     ):
         whole = _complete(steps.join(seen, on=KEY, how="inner"), steps["rank"].n_unique())
-        if 2 * whole["step"].n_unique() >= len(steady):
+        if 2 * whole["step"].n_unique() >= (min(len(steady), 2 * SAMPLED) if method in LOGGED else len(steady)):
             return _arrays(launch, configuration, whole, method)
     return _arrays(launch, configuration, steps, "none")
 
