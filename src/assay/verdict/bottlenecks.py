@@ -15,22 +15,22 @@ from assay.verdict.types import Finding
 LEAST_SHARE = 0.10  # of the step; less is not worth a knob
 
 
-def share(results: Results, part: str, configuration: str) -> tuple[float, float, float] | None:
-    """How much of the step a part takes, and between which ends; None where either was not measured."""
+def share(results: Results, part: str, configuration: str, *, less: float = 0.0) -> tuple[float, float, float] | None:
+    """How much of the step a part takes without `less` seconds of it, and between which ends; None where either was not measured."""
     step, own = results.get("step_time", {}).get(configuration), results.get(part, {}).get(configuration)
     if not isinstance(step, Estimate) or not isinstance(own, Estimate) or step.value <= 0.0:
         return None
-    value, low, high = (min(max(one / step.value, 0.0), 1.0) for one in (own.value, own.low, own.high))
+    value, low, high = (min(max((one - less) / step.value, 0.0), 1.0) for one in (own.value, own.low, own.high))
     return value, low, high
 
 
-def gain_words(found: tuple[float, float, float]) -> str:
+def gain_words(found: tuple[float, float, float], it: str = "it") -> str:
     """The gain if the part were free, as people read it: "at most 1.25 times the speed [1.2, 1.3]"."""
     value, low, high = (1.0 / (1.0 - one) if one < 0.99 else float("inf") for one in found)
     if value == float("inf"):
         return "nearly the whole step"
-    ends = "" if low == high else f" [{low:.3g}, {high:.3g}]"
-    return f"without it a step would be at most {value:.3g} times as fast{ends}"
+    ends = "" if low == high else f" [{low:.3g}, {'no upper bound' if high == float('inf') else f'{high:.3g}'}]"
+    return f"without {it} a step would be at most {value:.3g} times as fast{ends}"
 
 
 def finding(

@@ -1,49 +1,80 @@
-"""How much of the step is communication that no computing hides?
+"""How much of the step is communication that no computing hides, and how much of that is no communication but waiting?
 
-comm_exposed against the step, by whatever method measured it (it stands with the number).  What is waiting for a slower rank is told by
-`stragglers`; no network makes it faster.  Cannot tell what contention for processors costs beside.
+comm_exposed against the step, by whatever method measured it (it stands with the number), parted in two: waiting for ranks that came later
+(comm_wait, else straggler_wait / workers), which no network makes shorter, and the rest.  A tenth of the step or more of the rest is a note on
+communication.  Waiting of a tenth or more is the slow rank's, if one is slow throughout: `stragglers` says so, once.  If none is, it is told
+here by its own name.  Cannot tell what contention for processors costs beside.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Final
+
 from assay.metrics.base import Results
 from assay.metrics.estimate import Estimate
+from assay.metrics.format import reading, show
 from assay.metrics.measured import Measured
+from assay.units import SECONDS
 from assay.verdict.audits.base import Audit
-from assay.verdict.bottlenecks import finding
+from assay.verdict.audits.stragglers import slow_ranks
+from assay.verdict.bottlenecks import LEAST_SHARE, gain_words, share
 from assay.verdict.types import Finding
 
-KNOB = (
+KNOB: Final = (
     "the size of DDP's buckets (bucket_cap_mb), accumulation with no_sync, compression of gradients, more work per worker, or a faster "
     "network; `assay tune` tries them out, `assay comm` says what the network can do"
+)
+WAITING_KNOB: Final = (
+    "batches that cost all ranks the same (sort or pack by length), processors that nobody else uses, garbage collection, saving and "
+    "logging at the same step on every rank; a faster network changes nothing"
 )
 
 
 def examine(measured: Measured, results: Results) -> tuple[Finding, ...]:
-    """A note per worker count with much exposed communication."""
-    return tuple(
-        one
-        for name in measured.configurations
-        for one in finding(
-            measured,
-            results,
-            name,
-            part="comm_exposed",
-            rule="bottleneck_communication",
-            what=_what(results, name),
-            knob=KNOB,
-        )
+    """At most one note per worker count and kind."""
+    return tuple(one for name in measured.configurations for one in _findings(measured, results, name))
+
+
+def _findings(measured: Measured, results: Results, name: str) -> Iterator[Finding]:
+    exposed = results.get("comm_exposed", {}).get(name)
+    whole = share(results, "comm_exposed", name)
+    if not isinstance(exposed, Estimate) or whole is None or whole[0] < LEAST_SHARE:
+        return
+    waiting = min(_waiting_s(measured, results, name), exposed.value)
+    rest = share(results, "comm_exposed", name, less=waiting) or whole
+    told = (
+        f"exposed communication{_hidden(results, name)} takes {show(exposed).full} of every step, {whole[0]:.0%} of it"
     )
+    if rest[0] >= LEAST_SHARE:
+        parted = f", of which {reading(waiting, SECONDS)} is waiting for slower ranks" if waiting else ""
+        it = "the rest" if waiting else "it"
+        yield _note(name, AUDIT.name, f"{told}{parted}; {gain_words(rest, it)}", KNOB)
+    late = whole[0] - rest[0]
+    if late >= LEAST_SHARE and not slow_ranks(measured, name):
+        evidence = (
+            f"ranks wait {reading(waiting, SECONDS)} of every step for whichever of them is late, {late:.0%} of it, and none is slow throughout; "
+            f"{gain_words((late, late, late))}"
+        )
+        yield _note(name, "bottleneck_waiting", evidence, WAITING_KNOB)
 
 
-def _what(results: Results, name: str) -> str:
-    """With what is known of it: how much is hidden, and how much of all of it is waiting for others, which no network makes faster."""
-    hidden, total, wait = (results.get(metric, {}).get(name) for metric in ("overlap", "comm_total", "comm_wait"))
-    told = [f"{hidden.value:.0%} of all communication is hidden"] if isinstance(hidden, Estimate) else []
-    if isinstance(total, Estimate) and isinstance(wait, Estimate) and total.value > 0.0:
-        told.append(f"{min(1.0, wait.value / total.value):.0%} of it is waiting for slower ranks")
-    words = f" ({', '.join(told)})" if told else ""
-    return f"exposed communication{words}"
+def _note(name: str, rule: str, evidence: str, remedy: str) -> Finding:
+    return Finding(rule=rule, severity="note", configuration=name, evidence=evidence, remedy=remedy)
+
+
+def _waiting_s(measured: Measured, results: Results, name: str) -> float:
+    """Seconds of a rank's step that it waits for later ones; 0 where nobody could tell."""
+    waits, lost = (results.get(metric, {}).get(name) for metric in ("comm_wait", "straggler_wait"))
+    if isinstance(waits, Estimate):
+        return max(0.0, waits.value)
+    workers = next((one.workers for one in measured.varied if one.name == name), 1)
+    return max(0.0, lost.value) / workers if isinstance(lost, Estimate) else 0.0
+
+
+def _hidden(results: Results, name: str) -> str:
+    overlap = results.get("overlap", {}).get(name)
+    return f" ({overlap.value:.0%} of all communication is hidden)" if isinstance(overlap, Estimate) else ""
 
 
 AUDIT = Audit(

@@ -27,6 +27,7 @@ from assay.stats.stragglers import Excess, Search
 from assay.units import SECONDS
 from assay.verdict.audits.base import Audit
 from assay.verdict.audits.served import in_launches, most
+from assay.verdict.bottlenecks import gain_words
 from assay.verdict.types import Finding
 
 WHERE: Final = {
@@ -91,10 +92,25 @@ def _finding(name: str, rank: int, phase: str, found: list[tuple[Searched, Exces
         rule="straggler", severity="warning" if most(len(found), launches) else "note", configuration=name,
         evidence=(
             f"rank {rank} takes {reading(excess.value, SECONDS)} ({spread}) a step longer {WHERE[phase]} than the other ranks do, "
-            f"{percent(excess.value / step)} of the step; {TAKEN_OFF[found[0][0].own.method]} ({which})"
+            f"{percent(excess.value / step)} of the step; {gain_words(_shares(excess, step))}; "
+            f"{TAKEN_OFF[found[0][0].own.method]} ({which})"
         ),
         remedy=REMEDY[phase],
     )  # fmt: skip
+
+
+def _shares(excess: Interval, step: float) -> tuple[float, float, float]:
+    value, low, high = (min(max(one / step, 0.0), 1.0) for one in (excess.value, excess.low, excess.high))
+    return value, low, high
+
+
+def slow_ranks(measured: Measured, configuration: str) -> tuple[int, ...]:
+    """The ranks that were named in at least half of a configuration's launches, ascending."""
+    launches = [
+        one for one in _searched(measured) if not one.search.insufficient and one.own.configuration == configuration
+    ]
+    named = [rank for one in launches for rank in {one.own.ranks[excess.rank] for excess in one.search.found}]
+    return tuple(sorted(rank for rank in set(named) if most(named.count(rank), len(launches))))
 
 
 def _interval(found: list[tuple[Searched, Excess]]) -> Interval:
