@@ -3,7 +3,8 @@
 alpha = a / rounds(op, n), where T(S) = a + b S is fitted to the times of an operation at all sizes (`assay.metrics.link_fit`) and a ring of n
 ranks needs so many latencies one after the other: 2 (n - 1) for all_reduce, n - 1 for gatherings and scatterings, log2 n for trees, 1 for a
 neighbour.  Source: Hockney, Parallel Computing 20 (1994) 389-398; Thakur et al., IJHPCA 19 (2005) 49-66, for the rounds.
-Cannot tell: the network's share of it: the engine, its threads and the processes' wake-up are inside.
+Cannot tell: the network's share of it: the engine, its threads and the processes' wake-up are inside.  Gloo asks the receiver before it
+sends, so that its alpha holds the wire's latency twice (`assay comm --matrix` has it once: there the receiver waits already).
 """
 
 from __future__ import annotations
