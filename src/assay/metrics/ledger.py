@@ -4,12 +4,16 @@ The ledger is every rank's sample ids per epoch, in the version of each step tha
 after a restart counts once).  Lost: ids of the data set that no rank used in an epoch.  Duplicated: uses beyond the
 first.  A run that stops inside an epoch has not lost the rest of it: the last epoch of a launch is *cut short* if it
 used less than the earlier ones (less than the data set, if it is the only one) and the base's launches end so too.
+Nor are samples lost that a loader leaves out because they fill no batch (drop_last): fewer than a batch, and as many in every
+whole epoch of the base: that is the same training on any number of workers.  They are counted as dropped.
 The data set is 0 .. size-1 in number, declared by probe.dataset(size); else the ids seen in the base's launches.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
 
 import polars as pl
 
@@ -22,6 +26,9 @@ NO_LEDGER = Absent(
 NO_WHOLE_EPOCH = Absent(
     reason="insufficient", detail="the run ended inside its first epoch, so that nothing can be said about lost samples"
 )
+
+SHUFFLED: Final = 0.2  # of the ids are smaller than the one before
+FEWEST: Final = 8  # ids of a rank, to tell an order
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +44,7 @@ class Epoch:
     used: int  # distinct ids
     expected: int
     cut_short: bool  # the run ended inside this epoch: what it did not use is not lost
+    dropped: int = 0  # left out by the base too, because they fill no batch: not lost either
 
 
 def epochs(measured: Measured, *, role: str = "timed") -> tuple[Epoch, ...]:
@@ -59,16 +67,49 @@ def _epochs(measured: Measured, role: str) -> tuple[Epoch, ...]:
     stopped = _stopped_early(uses, size)
     base = uses.filter((pl.col("configuration") == measured.base) & (pl.col("role") == "timed"))
     usual = set(base["launch"].to_list()) <= stopped.keys()
+    left_out = _left_out(base, size, stopped)
     return tuple(
-        _epoch(row, size, cut_short=usual and stopped.get(row["launch"]) == row["epoch"])
+        _epoch(row, size, cut_short=usual and stopped.get(row["launch"]) == row["epoch"], left_out=left_out)
         for row in uses.filter(pl.col("role") == role).iter_rows(named=True)
     )
 
 
+def _left_out(base: pl.DataFrame, size: int, stopped: dict[int, int]) -> int:
+    """Samples that every whole epoch of the base left out alike, fewer than fill a batch; else 0."""
+    rows = base.select("launch", "epoch", "used", "batch").iter_rows(named=True)
+    left = [(size - row["used"], row["batch"]) for row in rows if stopped.get(row["launch"]) != row["epoch"]]
+    alike = len({number for number, _ in left}) == 1 and all(0 < number < batch for number, batch in left)
+    return int(left[0][0]) if alike else 0
+
+
+def shuffled_alike(samples: pl.DataFrame) -> bool:
+    """Whether two epochs of a launch had their samples in the same order on every rank, and that order is a shuffled one."""
+    orders: dict[int, list[tuple[int, ...]]] = {}
+    rows = samples.filter(pl.col("incarnation") == 0)
+    for epoch in sorted(rows["epoch"].unique().to_list())[:2]:
+        own = rows.filter(pl.col("epoch") == epoch).sort("rank", "step", maintain_order=True)
+        of_rank = own.explode("ids").drop_nulls("ids").group_by("rank", maintain_order=True).agg("ids")
+        orders[epoch] = [tuple(ids) for ids in of_rank["ids"].to_list()]
+    if len(orders) < 2:
+        return False
+    first, second = orders.values()
+    return first == second and bool(first) and _falls(first[0]) > SHUFFLED
+
+
+def _falls(ids: tuple[int, ...]) -> float:
+    """The share of ids that are smaller than the one before: none in order, half in a shuffled one."""
+    if len(ids) < FEWEST:
+        return 0.0
+    return sum(later < earlier for earlier, later in pairwise(ids)) / (len(ids) - 1)
+
+
 def _uses(samples: pl.DataFrame) -> pl.DataFrame:
-    """(launch, epoch, uses, used) of one launch: how many ids were used, and how many different ones."""
-    ids = effective_steps(samples).select("launch", "epoch", "ids").explode("ids").drop_nulls("ids")
-    return ids.group_by("launch", "epoch").agg(pl.len().alias("uses"), pl.col("ids").n_unique().alias("used"))
+    """(launch, epoch, uses, used, batch) of one launch: how many ids were used, how many different ones, and how many in a step at most."""
+    counted = effective_steps(samples)
+    batch = counted.group_by("step").agg(pl.col("ids").list.len().sum())["ids"].max()
+    ids = counted.select("launch", "epoch", "ids").explode("ids").drop_nulls("ids")
+    found = ids.group_by("launch", "epoch").agg(pl.len().alias("uses"), pl.col("ids").n_unique().alias("used"))
+    return found.with_columns(pl.lit(batch, dtype=pl.Int64).alias("batch"))
 
 
 def _expected(measured: Measured, uses: pl.DataFrame) -> int:
@@ -90,10 +131,12 @@ def _stopped_early(uses: pl.DataFrame, size: int) -> dict[int, int]:
     return found
 
 
-def _epoch(row: dict[str, object], size: int, *, cut_short: bool) -> Epoch:
+def _epoch(row: dict[str, object], size: int, *, cut_short: bool, left_out: int) -> Epoch:
     used, uses = int(row["used"]), int(row["uses"])  # type: ignore[call-overload]
+    missing = max(0, size - used)
+    dropped = missing if missing == left_out and not cut_short else 0
     return Epoch(
         launch=int(row["launch"]), configuration=str(row["configuration"]), workers=int(row["workers"]),  # type: ignore[call-overload]
-        epoch=int(row["epoch"]), lost=max(0, size - used), duplicated=uses - used, used=used, expected=size,  # type: ignore[call-overload]
-        cut_short=cut_short,
+        epoch=int(row["epoch"]), lost=missing - dropped, duplicated=uses - used, used=used, expected=size,  # type: ignore[call-overload]
+        cut_short=cut_short, dropped=dropped,
     )  # fmt: skip

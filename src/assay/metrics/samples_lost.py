@@ -1,6 +1,7 @@
 """Was every training sample used?
 
 samples_lost = ids of the data set that no rank used, most of any complete epoch (exact; quality.md section 4, layer A).
+Fewer than a batch, and as many as in every whole epoch of the base, are no loss: a loader drops what fills no batch.
 It sees only ids that the script reports, and cannot tell whether a reported sample was really trained on.
 """
 
@@ -10,7 +11,7 @@ from collections.abc import Mapping
 
 from assay.metrics.base import Metric, Results
 from assay.metrics.estimate import Value
-from assay.metrics.ledger import NO_LEDGER, NO_WHOLE_EPOCH, epochs
+from assay.metrics.ledger import NO_LEDGER, NO_WHOLE_EPOCH, Epoch, epochs
 from assay.metrics.measured import Measured
 from assay.metrics.per_launch import exact
 from assay.units import COUNT
@@ -26,9 +27,14 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
         found[name] = (NO_WHOLE_EPOCH if every else NO_LEDGER) if not own else exact(
             float(max(epoch.lost for epoch in own)), unit=COUNT, name="samples_lost",
             n_launches=len({epoch.launch for epoch in own}), n_trials=sum(epoch.used for epoch in own),
-            how=f"exact count over {len(own)} complete epochs and all ranks",
+            how=f"exact count over {len(own)} complete epochs and all ranks{_dropped(own)}",
         )  # fmt: skip
     return found
+
+
+def _dropped(own: list[Epoch]) -> str:
+    most = max(epoch.dropped for epoch in own)
+    return f", beside {most} that fill no batch in the base either" if most else ""
 
 
 METRIC = Metric(

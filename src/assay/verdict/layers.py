@@ -86,7 +86,12 @@ def _ledger(results: Results, findings: Sequence[Finding], name: str) -> Said:
         if isinstance(weight, Estimate)
         else "what their losses are divided by was not told"
     )
-    uses = "every sample used once per epoch" if isinstance(lost, Estimate) else f"no sample used twice; {lost.detail}"
+    if not isinstance(lost, Estimate):
+        uses = f"no sample used twice; {lost.detail}"
+    elif "fill no batch" in lost.method:
+        uses = "every sample used once per epoch but for those that fill no batch, in the base too"
+    else:
+        uses = "every sample used once per epoch"
     return "pass", f"{uses}; {told}"
 
 

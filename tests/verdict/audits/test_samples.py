@@ -131,3 +131,53 @@ def test_without_ids_nothing_is_found_and_the_dimension_says_so() -> None:
     judgement = judged(good(leave_out=("samples",)))
     assert rules(judgement) == {}
     assert "samples not checked" in judgement.verdict.dimensions["workers=2"]["correctness"].sentence
+
+
+def two_epochs(orders: list[list[int]], size: int, *, batch: int, alone: list[list[int]] | None = None) -> Handmade:
+    """Two epochs in batches; two ranks take turns."""
+    made = good(leave_out=("samples", "steps"))
+    for number, row in enumerate(list(made.rows["launches"])):
+        made.fingerprint(number, "dataset_size", size)
+        step = 0
+        for epoch, order in enumerate(alone if alone and row[4] == 1 else orders):
+            for begin in range(0, len(order), batch):
+                for rank in range(row[4]):
+                    made.samples(
+                        number, order[begin : begin + batch][rank :: row[4]], rank=rank, epoch=epoch, step=step
+                    )
+                step += 1
+    return made
+
+
+MIXED = [11, 3, 7, 0, 9, 1, 14, 5, 2, 15, 8, 4, 13, 6, 12, 10]
+
+
+def test_a_last_batch_that_is_dropped_everywhere_is_a_note() -> None:
+    """18 samples in batches of 8: two are left out of every epoch, other ones each time."""
+    orders = [MIXED, [16, 17, *MIXED[:14]]]
+    judgement = judged(two_epochs(orders, 18, batch=8))
+    assert wrong(judgement) == []
+    assert rules(judgement) == {"last_batch_dropped": [None]}
+    assert "2 of 18 samples fill no batch" in judgement.verdict.findings[0].evidence
+
+
+def test_what_only_several_workers_leave_out_or_what_fills_a_batch_is_lost() -> None:
+    alone = [[*MIXED, 16, 17], [16, 17, *MIXED]]
+    assert wrong(judged(two_epochs([MIXED, [16, 17, *MIXED[:14]]], 18, batch=8, alone=alone))) == ["samples_lost"]
+    everywhere = judged(two_epochs([MIXED, MIXED[::-1]], 24, batch=8))
+    assert wrong(everywhere) == ["samples_lost", "samples_lost"]
+
+
+def test_the_same_shuffled_order_in_every_epoch_is_a_warning_and_an_unshuffled_one_is_none() -> None:
+    found = judged(two_epochs([MIXED, MIXED], 16, batch=8))
+    assert rules(found) == {"same_order_every_epoch": ["workers=1", "workers=2"]}
+    assert {f.severity for f in found.verdict.findings} == {"warning"}
+    assert rules(judged(two_epochs([MIXED, MIXED[::-1]], 16, batch=8))) == {}
+    assert rules(judged(two_epochs([list(range(16))] * 2, 16, batch=8))) == {}
+
+
+def test_epochs_that_were_not_told_apart_are_suspected() -> None:
+    made = two_epochs([MIXED, MIXED[::-1]], 16, batch=8)
+    made.rows["samples"] = [(*row[:3], 0, *row[4:]) for row in made.rows["samples"]]
+    finding = next(f for f in judged(made).verdict.findings if f.rule == "samples_duplicated")
+    assert "probe.steps(loader, epoch=epoch)" in finding.remedy

@@ -1,16 +1,20 @@
 """Was every sample used exactly once per epoch?  Exact, from the ledger (quality.md section 4, layer A).
 
 A number of duplicates equal to (-N) mod workers, with nothing lost, is the padding of a sampler that wants equal
-shards; it is named so.  So are two ranks that read the same shard, while another is read by nobody.
+shards; it is named so.  So are two ranks that read the same shard, while another is read by nobody.  What a loader leaves out because it fills
+no batch is a note, if one worker leaves out as many.  The same shuffled order in every epoch is a warning: every sample is used, but always
+beside the same others (DistributedSampler without set_epoch).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+import polars as pl
+
 from assay.metrics.base import Results
 from assay.metrics.format import count
-from assay.metrics.ledger import Epoch, epochs
+from assay.metrics.ledger import Epoch, epochs, shuffled_alike
 from assay.metrics.measured import Measured
 from assay.verdict.audits.base import Audit
 from assay.verdict.diagnosis import diagnose
@@ -33,7 +37,35 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
             found.append(_lost(name, worst, sum(1 for epoch in whole if epoch.lost), len(whole)))
         if (worst := max(own, key=lambda epoch: epoch.duplicated, default=None)) is not None and worst.duplicated:
             found.append(_duplicated(name, worst, sum(1 for epoch in own if epoch.duplicated), len(own)))
-    return (*found, *_cut_short(judged))
+    return (*found, *_cut_short(judged), *_dropped(judged), *_same_order(measured))
+
+
+def _dropped(judged: Sequence[Epoch]) -> list[Finding]:
+    """A note that an incomplete batch is left out everywhere."""
+    worst = max(judged, key=lambda epoch: epoch.dropped, default=None)
+    if worst is None or not worst.dropped:
+        return []
+    return [Finding(
+        rule="last_batch_dropped", severity="note", configuration=None,
+        evidence=f"{worst.dropped} of {count(worst.expected, 'samples')} fill no batch and are left out of every epoch, by one worker as by several",
+        remedy="nothing is wrong; leave drop_last off, if every sample must be used",
+    )]  # fmt: skip
+
+
+def _same_order(measured: Measured) -> list[Finding]:
+    """Looked at in the first timed launch of each configuration."""
+    found = []
+    samples = measured.table("samples")
+    for name in measured.configurations:
+        launches = measured.timed.filter(pl.col("configuration") == name)["launch"].sort().to_list()
+        launch = launches[0] if launches else -1
+        if shuffled_alike(samples.filter(pl.col("launch") == launch)):
+            found.append(Finding(
+                rule="same_order_every_epoch", severity="warning", configuration=name,
+                evidence=f"the first two epochs of launch {launch} had their samples in the same shuffled order on every rank",
+                remedy="call sampler.set_epoch(epoch) before each epoch, or draw the order from a generator that goes on",
+            ))  # fmt: skip
+    return found
 
 
 def _cut_short(judged: Sequence[Epoch]) -> list[Finding]:
@@ -70,8 +102,14 @@ def _duplicated(configuration: str, worst: Epoch, bad: int, total: int) -> Findi
         evidence=f"{count(worst.duplicated, 'samples')} used more than once in epoch {worst.epoch} of launch {worst.launch}{cause} "
         f"({bad} of {count(total, 'epochs')})",
         remedy="make the data set a multiple of the global batch, or give the padded samples weight 0"
-        if padding else "check the sharding of the sampler: two ranks read the same samples",
+        if padding else _why_twice(worst),
     )  # fmt: skip
+
+
+def _why_twice(worst: Epoch) -> str:
+    if worst.lost == 0 and worst.duplicated and worst.duplicated % worst.used == 0:
+        return "check the sharding of the sampler: all ranks may read everything; or tell the epochs apart: probe.steps(loader, epoch=epoch)"
+    return "check the sharding of the sampler: two ranks read the same samples"
 
 
 AUDIT = Audit(
