@@ -59,7 +59,7 @@ class Tuning:
     found: dict[str, Any]
 
     def again(self, *more: str) -> int:
-        return main(["tune", str(self.file), "--root", str(self.root), "--quiet", *more])
+        return main(["tune", str(self.file), "--root", str(self.root), *more])
 
     def records(self) -> list[str]:
         return sorted(one.name for one in self.root.iterdir())

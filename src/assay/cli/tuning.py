@@ -62,7 +62,8 @@ class _Rounds:
         told = f"tune: round {place + 1}: {len(arms)} arms, {blocks} launch{'es' if blocks != 1 else ''} of each configuration"
         paths: Sequence[Path] | None = recorded(self.root, made, self._script()) if self.resume else None
         self.resume = paths is not None  # what comes after a round that is made again is made again
-        print(f"{told}{', measured before' if paths else ''}", file=sys.stderr, flush=True)
+        if self.show is not None:
+            print(f"{told}{', measured before' if paths else ''}", file=sys.stderr, flush=True)
         paths = self._made(made, arms, place, last) if paths is None else paths
         return tuple(
             Made(side=judging.side(path, choice.label), record=str(path))

@@ -190,7 +190,9 @@ def _against_today(base: Side, side: Side, studied: Sequence[str]) -> Against:
 
 
 def _failed(side: Side) -> str:
-    return "" if side.measured.timed.height else f"failed: {side.judgement.verdict.sentence}"
+    if side.measured.timed.height:
+        return ""
+    return f"failed: {side.measured.manifest.get('reason') or side.judgement.verdict.sentence}"
 
 
 def _out(found: Comparison, side: Side) -> str:
