@@ -124,6 +124,65 @@ def test_a_wandering_machine_names_nobody() -> None:
     assert hits / 300 <= 0.01
 
 
+def work(
+    rng: np.random.Generator,
+    count: int,
+    ranks: int,
+    *,
+    jitter: float = 0.1,
+    spikes: float = 0.02,
+    spike_s: float = 0.04,
+) -> np.ndarray:
+    """20 ms of work in each step: log-normal, now and then delayed by somebody else."""
+    late = spike_s * rng.random((count, ranks)) * (rng.random((count, ranks)) < spikes)
+    return np.asarray(0.02 * rng.lognormal(0.0, jitter, (count, ranks)) + late)
+
+
+def judged(own: dict[str, np.ndarray]) -> list[tuple[int, str]]:
+    return sorted((one.rank, one.phase) for one in search(own, sum(own.values()).max(axis=1)).found)  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 4, 6, 8])
+@pytest.mark.parametrize("in_turn", [True, False])
+def test_where_another_rank_is_late_in_each_step_nobody_is_the_slow_one(ranks: int, in_turn: bool) -> None:
+    """By 50 ms of a step of 150, in turn or by lot, for 400 steps: held against the others step by step, each of 4 ranks would be late by 12.5 ms."""
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        own = {phase: work(rng, 400, ranks) for phase in "abcde"}
+        late = np.arange(400) % ranks if in_turn else rng.integers(ranks, size=400)
+        own["b"][np.arange(400), late] += 0.05
+        assert judged(own) == []
+
+
+def test_nobody_is_named_on_a_noisy_machine() -> None:
+    """Times that vary by 40 %, and one in five is held up by as much as the whole step."""
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        assert judged({phase: work(rng, 200, 4, jitter=0.4, spikes=0.2, spike_s=0.2) for phase in "abcde"}) == []
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_late_by_150_ms_in_a_tenth_of_a_thousand_steps_is_late(ranks: int) -> None:
+    """15 ms a step, where 6 matter: in at least 95 % of 20 seeds, and nobody else."""
+    right = 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        own = {phase: work(rng, 1000, ranks) for phase in "abcde"}
+        own["b"][:, 1] += 0.15 * (rng.random(1000) < 0.1)
+        right += judged(own) == [(1, "b")]
+    assert right >= 19
+
+
+def test_several_slow_ranks_are_named_each_with_its_phase_and_a_mild_imbalance_is_not() -> None:
+    """50 ms on two ranks of four; the others differ by 1 ms for good."""
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        own = {phase: work(rng, 60, 4) + np.array([0.0, 0.0005, 0.001, 0.0]) for phase in "abcde"}
+        own["b"][:, 0] += 0.05
+        own["c"][:, 2] += 0.05
+        assert judged(own) == [(0, "b"), (2, "c")]
+
+
 def test_nobody_is_named_where_there_is_nobody_else_or_nothing_was_seen() -> None:
     assert search({"a": steps(1, 1)}, STEP).insufficient
     assert search({}, STEP).insufficient

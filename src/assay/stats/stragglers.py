@@ -1,9 +1,10 @@
 """Which rank is slower than the others, and in which phase, beyond what luck and a busy machine explain?
 
 Given each rank's own time in each phase of every step, waiting for other ranks taken off.  Of a rank and phase:
-    excess of a step = own time - upper median of the other ranks' in the same step: whatever all share cancels, and a rank
-    that is fast (it computes while the others sleep) makes nobody slow;
     blocks = means over stretches of steps, so that a rank that is late in some steps only is seen too;
+    excess of a block = own mean - upper median of the other ranks' means of the same block: whatever all share cancels, a rank
+    that is fast (it computes while the others sleep) makes nobody slow, and ranks that are late in turn cancel where blocks are
+    longer than their turns (held against each other step by step, each of them would be late by its share);
     interval = exact order statistics of the blocks' median (David & Nagaraja, 7.1), no shape assumed, at 1 - family/(ranks x phases)
     (Bonferroni: all ranks and phases are tested); n dependent blocks count as n/tau, tau the autocorrelation time of
     "this block is above the least excess" (`stats.autocorrelation`).
@@ -82,7 +83,7 @@ def search(
     found = [
         Excess(rank=rank, phase=phase, seconds=interval)
         for phase, seconds in own.items()
-        for rank, interval in _above(_blocks(beyond_others(seconds), min(steps, SPARE * fewest)), confidence, least)
+        for rank, interval in _above(beyond_others(_blocks(seconds, min(steps, SPARE * fewest))), confidence, least)
     ]
     return Search(found=tuple(sorted(found, key=lambda one: -one.seconds.value)), least_s=least, steps=steps)
 
@@ -105,10 +106,10 @@ def lost_waiting(own_s: Array) -> Array:
     return np.asarray((own_s.max(axis=1, keepdims=True) - own_s).sum(axis=1))
 
 
-def _blocks(excess: Array, count: int) -> Array:
+def _blocks(seconds: Array, count: int) -> Array:
     """Means over `count` stretches of steps, as equally long as can be; shape [count, ranks]."""
-    edges = np.linspace(0, len(excess), count + 1).astype(int)
-    return np.asarray(np.add.reduceat(excess, edges[:-1], axis=0) / np.diff(edges)[:, None])
+    edges = np.linspace(0, len(seconds), count + 1).astype(int)
+    return np.asarray(np.add.reduceat(seconds, edges[:-1], axis=0) / np.diff(edges)[:, None])
 
 
 def _above(blocks: Array, confidence: float, least: float) -> list[tuple[int, Interval]]:
