@@ -17,6 +17,7 @@ import numpy as np
 import polars as pl
 
 from assay.metrics.estimate import Absent, Estimate
+from assay.metrics.format import reading
 from assay.metrics.links import Demand, Links, demand, links, transfers
 from assay.metrics.measured import Measured
 from assay.metrics.per_launch import in_blocks
@@ -26,7 +27,7 @@ from assay.stats.communication_wall import LEAST_POINTS, Fitted, fit
 from assay.stats.intervals import Interval
 from assay.stats.scaling_fits import WORST_MISS
 from assay.stats.slowest import spread_of
-from assay.units import NS_PER_S
+from assay.units import NS_PER_S, SECONDS
 
 METHODS: Final = ("simulated", "group", "ddp_logging", "engine")  # in timed launches; the most direct first
 SAME_WORK: Final = 0.01  # how far the work of a step may differ between worker counts
@@ -93,14 +94,14 @@ class Wall:
         """What the model stands on, for a method."""
         link = self.links.whole
         hidden = (
-            f"up to {self.fitted.curves[0].hideable_s:.3g} s of a worker's computing hide it, as seen"
+            f"up to {reading(self.fitted.curves[0].hideable_s, SECONDS)} of a worker's computing hide it, as seen"
             if self.hides else "all of it taken to be exposed"
         )  # fmt: skip
         spread = self.fitted.curves[0].spread
         uneven = f"; workers scatter by {spread:.1%}" if spread else ""
         return (
-            f"T1 (s + (1 - s)/p) + c(p) in {self.fitted.blocks} blocks; alpha {link.fixed * 1e6:.3g} us, "
-            f"beta {link.per_unit * 1e9:.3g} ns per byte ({self.links.words}); {self.demand.source}; {hidden}{uneven}"
+            f"T1 (s + (1 - s)/p) + c(p) in {self.fitted.blocks} blocks; alpha {reading(link.fixed, SECONDS)}, "
+            f"beta {reading(link.per_unit, SECONDS)} per byte ({self.links.words}); {self.demand.source}; {hidden}{uneven}"
         )
 
 

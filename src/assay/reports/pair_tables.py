@@ -1,6 +1,6 @@
 """How is the matrix of pairs shown in words and tables?  A row for each class of pairs, then the pairs, the slowest first.
 
-Up to four ranks every ordered pair has its row with its intervals; of more the slowest, as many: the picture and the record hold all.
+Up to four ranks every ordered pair has its row with its intervals; of more the slowest, as many: the record holds all, and the picture as far as it is drawn.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def _of(one: Pairs, place: int) -> tuple[LoadTable, ...]:
     )  # fmt: skip
     links = sorted(one.matrix.links, key=_slowness)[:MOST_ROWS]
     left = len(one.matrix.links) - len(links)
-    notes = (f"{count(left, 'pairs')} more were faster; the record and the picture hold all.",) if left else ()
+    notes = (f"{count(left, 'pairs')} more were faster; the record holds all.",) if left else ()
     why = dict.fromkeys(link.bandwidth.detail for link in links if isinstance(link.bandwidth, Absent))
     by_pair = LoadTable(
         name=f"pairs-{place}", title=f"Pairs, {ranks}", stub=2,

@@ -81,10 +81,10 @@ def _phases(measured: Measured, configuration: str) -> tuple[RankPhases, ...]:
     medians = (
         rows.group_by("rank")
         .agg(
-            *(pl.col(name).median() / NS_PER_S for name in ("step_s", "own_s", "exposed_s")),
+            *(pl.col(name).median() / NS_PER_S for name in ("step_s", "exposed_s")),
             *((pl.col(f"own_{part}").median() / NS_PER_S).alias(part) for part in PARTS),
         )
-        .sort("own_s", "rank")
+        .sort(pl.col("step_s") - pl.col("exposed_s").fill_null(0.0), "rank")
         .to_dicts()
     )
     if len(medians) < 2:
@@ -101,7 +101,7 @@ def _phases(measured: Measured, configuration: str) -> tuple[RankPhases, ...]:
 
 
 def _own(measured: Measured, steps: pl.DataFrame) -> pl.DataFrame:
-    """`step_s`, `exposed_s`, `own_s` and `own_<part>` of each row, ns: standing still is taken out of the phases in which it was seen,
+    """`step_s`, `exposed_s` and `own_<part>` of each row, ns: standing still is taken out of the phases in which it was seen,
     what no phase names out of the backward pass, where DDP waits, and what is longer than that out of the forward pass."""
     keys = ["launch", "rank", "incarnation", "step"]
     outside = [part for part in PARTS if part != "backward"]
@@ -121,7 +121,7 @@ def _own(measured: Measured, steps: pl.DataFrame) -> pl.DataFrame:
         steps.join(still, on=keys, how="left")
         .with_columns(pl.col(f"_{part}").fill_null(0) for part in outside)
         .with_columns(
-            whole.alias("step_s"), exposed.alias("exposed_s"), (whole - exposed.fill_null(0)).alias("own_s"),
+            whole.alias("step_s"), exposed.alias("exposed_s"),
             *((pl.col(f"{part}_ns") - taken[part]).clip(lower_bound=0).alias(f"own_{part}") for part in PARTS),
         )
     )  # fmt: skip

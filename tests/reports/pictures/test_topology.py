@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from assay.metrics import pairs
+from assay.metrics.estimate import Absent
 from assay.reports import charts
 from assay.reports.pictures import topology
 from assay.reports.pictures.base import Drawing, Missing
@@ -52,6 +53,21 @@ def test_the_picture_is_drawn_with_its_numbers_and_a_line_between_hosts() -> Non
     assert not re.search(r"#fa..ce", picture.svg)
     assert "25.0" in picture.svg  # latency across hosts, in milliseconds here
     assert "across hosts: latency 25.0 ms, bandwidth 10.0 MB/s." in picture.description
+
+
+def test_a_pair_without_a_number_has_a_dash_and_the_range_of_the_shades_is_said() -> None:
+    found = matrix(record(kinds(2, 2, 1)))
+    unknown = replace(found.links[0], bandwidth=Absent(reason="insufficient", detail="none"))
+    found = replace(found, links=(unknown, *found.links[1:]))
+    drawing = topology.draw(found, pairs.classes(found))
+    assert isinstance(drawing, Drawing)
+    checked(drawing.chart)
+    latency, bandwidth = drawing.chart.spec["concat"]
+    assert [[row["sender"] for row in rows_of(part["layer"][-1])] for part in (latency, bandwidth)] == [
+        [], [str(unknown.pair[0])],
+    ]  # fmt: skip
+    assert re.fullmatch(r"latency, .s: [\d.]+ to [\d.]+", latency["title"]["text"])
+    assert drawing.title == "Ranks and their links, 4 workers"
 
 
 def test_too_many_ranks_are_a_sentence() -> None:

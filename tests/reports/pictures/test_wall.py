@@ -55,6 +55,19 @@ def test_the_held_out_mark_and_the_shaded_region_are_where_they_belong() -> None
     assert "the model alone" in texts
 
 
+def test_of_two_worker_counts_nothing_beyond_them_is_trusted_and_the_key_says_so() -> None:
+    found = drawn(levels=(1, 2))
+    (region,) = layers(found, "rect", "band")
+    assert region[0]["x"] == 2
+    assert "beyond the measured range: the model alone" in {key.text for key in found.key}
+
+
+def test_no_region_is_drawn_that_the_key_does_not_name() -> None:
+    for words in ({}, {"levels": (1, 2)}, {"levels": (1, 8, 64)}):
+        found = drawn(**words)
+        assert bool(layers(found, "rect", "band")) == any(key.role == "band" for key in found.key)
+
+
 def test_what_hides_is_drawn_with_its_bound() -> None:
     assert layers(drawn(overlap=0.2), "line", "third")
     assert not layers(drawn(), "line", "third")
@@ -62,7 +75,7 @@ def test_what_hides_is_drawn_with_its_bound() -> None:
 
 def test_its_numbers_are_in_words() -> None:
     assert "Serial fraction without communication: " in drawn().caption
-    assert "us, beta 0." in drawn().caption
+    assert "alpha 20.0 µs, beta 0.80" in drawn().caption
 
 
 def test_a_record_whose_links_were_not_seen_has_no_such_picture() -> None:

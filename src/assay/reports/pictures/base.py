@@ -21,6 +21,7 @@ WIDTH: Final = 400
 HEIGHT: Final = 265
 FONT_SIZE: Final = 14
 LOG_FROM: Final = 10.0  # worker counts that span more than this get a logarithmic axis
+REACH: Final = 4.0  # times the largest value: intervals are drawn so far, or nothing else could be read
 
 ROLES: Final = (
     "ink",
@@ -77,6 +78,11 @@ def colour(role: str) -> str:
     return PLACEHOLDERS[role]
 
 
+def look(place: int) -> tuple[str, str]:
+    """Shape and role of the nth of several: the first six differ in both, the next ones in the pair of them."""
+    return SHAPES[place % len(SHAPES)], CATEGORIES[(place + place // len(SHAPES)) % len(CATEGORIES)]
+
+
 def number_axis(**options: Any) -> vega.Spec:
     """A quiet axis of numbers."""
     return vega.axis(tickCount=5, **options)
@@ -131,22 +137,25 @@ def has_width(value: Estimate) -> bool:
 
 
 def interval_row(value: Estimate, factor: float, floor: float, ceiling: float) -> dict[str, Any]:
-    """value, low and high in shown units; an infinite end goes to the edge of the picture; none for a single launch."""
+    """value, low and high in shown units; an end beyond the picture goes to its edge, without a cap; none for a single launch."""
     shown = {"value": value.value * factor, "low": value.value * factor, "high": value.value * factor}
     if has_interval(value):
         shown["low"] = max(value.low * factor, floor)
         shown["high"] = min(value.high * factor, ceiling)
-    return {**shown, "hollow": not has_interval(value)}
+    cut = has_interval(value) and value.high * factor > ceiling
+    return {**shown, "hollow": not has_interval(value), "cut": cut}
 
 
 def top_of(values: Iterable[Estimate], factor: float, margin: float = 1.08) -> float:
-    """The upper end of an axis that holds all values, finite interval ends and launch dots."""
+    """The upper end of an axis that holds all values, launch dots, and interval ends as far as `REACH`."""
+    found = list(values)
+    reach = REACH * max((value.value for value in found), default=0.0)
     largest = 0.0
-    for value in values:
+    for value in found:
         ends = [value.value, *value.launch_values, *(e for e in (value.low, value.high) if math.isfinite(e))]
         if value.n_launches <= 1:
             ends = [value.value]
-        largest = max(largest, *(end * factor for end in ends))
+        largest = max(largest, *(min(end, max(reach, value.value)) * factor for end in ends))
     return largest * margin if largest > 0 else 1.0
 
 
@@ -161,7 +170,8 @@ def upright(base: vega.Chart, x: vega.Spec, y: vega.Channel, role: str = "main",
     bounded_rows = base.transform_filter("datum.high > datum.low")
     rule = bounded_rows.mark("rule", strokeWidth=2, color=colour(role)).encode(x=x, y=y("low"), y2="high:Q")
     cap = bounded_rows.mark("tick", orient="horizontal", thickness=2, size=width, opacity=1, color=colour(role))
-    return [rule, cap.encode(x=x, y=y("low")), cap.encode(x=x, y=y("high"))]
+    whole = cap.transform_filter("!datum.cut")
+    return [rule, cap.encode(x=x, y=y("low")), whole.encode(x=x, y=y("high"))]
 
 
 def level(base: vega.Chart, x: vega.Channel, y: vega.Spec, role: str = "main", width: int = 15) -> list[vega.Chart]:
@@ -169,7 +179,8 @@ def level(base: vega.Chart, x: vega.Channel, y: vega.Spec, role: str = "main", w
     bounded_rows = base.transform_filter("datum.high > datum.low")
     rule = bounded_rows.mark("rule", strokeWidth=2, color=colour(role)).encode(x=x("low"), x2="high:Q", y=y)
     cap = bounded_rows.mark("tick", orient="vertical", thickness=2, size=width, opacity=1, color=colour(role))
-    return [rule, cap.encode(x=x("low"), y=y), cap.encode(x=x("high"), y=y)]
+    whole = cap.transform_filter("!datum.cut")
+    return [rule, cap.encode(x=x("low"), y=y), whole.encode(x=x("high"), y=y)]
 
 
 def markers(base: vega.Chart, x: vega.Spec, y: vega.Spec, role: str = "main") -> list[vega.Chart]:
@@ -189,7 +200,11 @@ def interval_key(values: Iterable[Estimate], view: View, what: str, role: str = 
     found = list(values)
     keys = []
     if any(has_width(value) for value in found):
-        keys.append(Key(mark="point", role=role, text=f"{what}, bar: {view.confidence} interval"))
+        reach = REACH * max(value.value for value in found)
+        further = (
+            "; without a cap it goes on" if any(has_width(value) and value.high > reach for value in found) else ""
+        )
+        keys.append(Key(mark="point", role=role, text=f"{what}, bar: {view.confidence} interval{further}"))
     elif any(has_interval(value) for value in found):
         keys.append(Key(mark="circle", role=role, text=f"{what}, exact"))
     if any(not has_interval(value) for value in found):

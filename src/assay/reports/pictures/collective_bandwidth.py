@@ -32,6 +32,7 @@ from assay.verdict.collectives import size_words
 
 GIGA: Final = 1e-9
 CURVE_POINTS: Final = 40
+BESIDE: Final = 1.09  # of neighbouring lines at the same size, so that no interval covers another
 HEIGHT: Final = 230
 MOST_LINES: Final = len(CATEGORIES)
 PLACES: Final = {"in": "in place", "out": "out of place"}
@@ -63,7 +64,8 @@ def _of(view: View, op: str) -> Drawing | Missing:
     layers: list[vega.Chart] = []
     keys: list[Key] = []
     for place, (group, cells) in enumerate(shown):
-        layers += _line(view, group, cells, place, x, y, [value.value * GIGA for value in values])
+        beside = BESIDE ** (place - (len(shown) - 1) / 2)
+        layers += _line(view, group, cells, place, x, y, [value.value * GIGA for value in values], beside)
         both = len({cell.place for cell in view.collectives if cell.op == op}) > 1
         name = f"{cells[0].workers} workers{', ' + PLACES[cells[0].place] if both else ''}"
         keys.append(Key(mark=SHAPES[place], role=CATEGORIES[place], text=name))
@@ -123,6 +125,7 @@ def _line(
     x: vega.Spec,
     y: vega.Channel,
     all_values: Sequence[float],
+    beside: float,
 ) -> list[vega.Chart]:
     low, high, tint = min(all_values) / 2.0, max(all_values) * 2.0, colour(CATEGORIES[place])
     rows: Rows = []
@@ -131,7 +134,7 @@ def _line(
         assert value is not None
         ends = (value.low, value.high) if has_interval(value) else (value.value, value.value)
         rows.append({
-            "x": cell.size, "value": value.value * GIGA, "low": max(ends[0] * GIGA, low), "high": min(ends[1] * GIGA, high),
+            "x": cell.size * beside, "value": value.value * GIGA, "low": max(ends[0] * GIGA, low), "high": min(ends[1] * GIGA, high),
         })  # fmt: skip
     base = vega.chart(rows)
     layers = [base.mark("rule", color=tint, strokeWidth=1.6).encode(x=x, y=y("low"), y2="high:Q")]

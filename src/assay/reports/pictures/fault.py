@@ -34,7 +34,7 @@ def draw(view: View) -> list[Drawing | Missing]:
 
 
 def _draw(view: View, fault: FaultTimeline) -> Drawing | Missing:
-    title = f"{TITLE}: {view.label(fault.configuration)}"
+    title = f"{TITLE}: {view.label(fault.configuration)}{f', {fault.signal}' if fault.signal else ''}"
     if fault.fault_s is None:
         return Missing(title=title, reason=f"No fault struck in launch {fault.launch} ({fault.status}).")
     if not fault.progress:

@@ -44,7 +44,7 @@ def draw(view: View) -> Drawing | Missing:
     x = vega.x(
         "from:Q",
         scale=vega.scale(domain=[0, 100], nice=False),
-        axis=number_axis(title="% of workers x wall time", grid=False),
+        axis=number_axis(title="% of workers × wall time", grid=False),
     )
     y = vega.y(
         "y:N", sort=names, scale=vega.scale(domain=names, paddingInner=0.35), axis=vega.axis(title=None, grid=False)
@@ -52,8 +52,8 @@ def draw(view: View) -> Drawing | Missing:
     bars = vega.chart(rows).mark("bar", stroke=colour("paper"), strokeWidth=1)
     chart = bars.encode(x=x, x2="to:Q", y=y, color=vega.color("role:N", scale=None, legend=None))
     return Drawing(
-        title=TITLE, chart=sized(chart.properties(title=above("share of every rank's time, launch by launch summed")), 60 + 44 * len(names)),
-        caption="Every rank-second of every launch is in one part. Start-up is large where launches are short.",
+        title=TITLE, chart=sized(chart.properties(title=above("share of the paid rank-seconds")), 60 + 44 * len(names)),
+        caption="Every rank-second of every launch is in one part; the launches of a bar are summed. Start-up is large where launches are short.",
         description=" ".join(_words(name, one) for name, one in zip(names, spent, strict=True)),
         key=tuple(Key(mark="bar", role=role, text=part) for part, role, _ in PARTS if part in seen),
     )  # fmt: skip

@@ -7,14 +7,13 @@ import statistics
 from assay.metrics.format import reading
 from assay.reports import vega
 from assay.reports.pictures.base import (
-    CATEGORIES,
-    SHAPES,
     Drawing,
     Key,
     Missing,
     Rows,
     above,
     colour,
+    look,
     number_axis,
     sized,
 )  # fmt: skip
@@ -62,9 +61,10 @@ def _rows(view: View, by_step: bool) -> Rows:
     rows: Rows = []
     for point in view.series.order:
         time, place = times[point.launch], places.get(point.configuration, 0)
-        look = {"role": colour(CATEGORIES[place % len(CATEGORIES)]), "shape": SHAPES[place % len(SHAPES)]}
+        shape, role = look(place)
+        drawn = {"role": colour(role), "shape": shape}
         if time is None or point.status != "ok":
-            rows.append({"x": point.position, "value": 100.0, "low": 100.0, "high": 100.0, "kind": "bad", **look})
+            rows.append({"x": point.position, "value": 100.0, "low": 100.0, "high": 100.0, "kind": "bad", **drawn})
             continue
         percent = 100.0 / usual[point.configuration]
         ends = (point.q25_s, point.q75_s) if by_step else (time, time)
@@ -76,7 +76,7 @@ def _rows(view: View, by_step: bool) -> Rows:
                 "low": low * percent,
                 "high": high * percent,
                 "kind": "ok",
-                **look,
+                **drawn,
             }
         )
     return rows
@@ -110,8 +110,7 @@ def _layers(view: View, rows: Rows, low: float, high: float) -> list[vega.Chart]
 
 def _key(view: View, rows: Rows) -> tuple[Key, ...]:
     keys = [
-        Key(mark=SHAPES[place % len(SHAPES)], role=CATEGORIES[place % len(CATEGORIES)], text=column.label)
-        for place, column in enumerate(view.columns)
+        Key(mark=look(place)[0], role=look(place)[1], text=column.label) for place, column in enumerate(view.columns)
     ]
     if any(row["kind"] == "bad" for row in rows):
         keys.append(Key(mark="cross45", role="bad", text="failed: no time"))

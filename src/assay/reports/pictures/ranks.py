@@ -56,17 +56,17 @@ def draw(view: View) -> list[Drawing | Missing]:
 
 def _above(view: View, ranks: tuple[RankPhases, ...]) -> str:
     label, some = view.label(ranks[0].configuration), len(ranks) < ranks[0].of
-    return f"{label}{f', {len(ranks)} from fast to slow' if some else ''}, medians of steady steps"
+    return f"{label}{f', {len(ranks)} from fast to slow' if some else ''}; medians"
 
 
 def _caption(ranks: tuple[RankPhases, ...]) -> str:
     if any(one.exposed_s is None for one in ranks):
         return (
-            "In a synchronous training every rank's step is as long as the slowest's. What a rank waits for the others was not seen here: "
+            "Steady steps. In a synchronous training every rank's step is as long as the slowest's. What a rank waits for the others was not seen here: "
             "it is inside of the phases, mostly of backward."
         )
     return (
-        "In a synchronous training every rank's step is as long as the slowest's: a slow rank has the longest phases of its own, and the "
+        "Steady steps. In a synchronous training every rank's step is as long as the slowest's: a slow rank has the longest phases of its own, and the "
         "others wait for it in exposed communication."
     )
 

@@ -1,4 +1,7 @@
-"""Which ranks are near one another?  Two heat maps of all ordered pairs: latency and bandwidth, darker is slower."""
+"""Which ranks are near one another?  Two heat maps of all ordered pairs: latency and bandwidth, darker is slower.
+
+The range of the shades stands above each map; a pair without a number has a dash, or of many ranks an empty cell.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from assay.metrics.estimate import Estimate, Value
-from assay.metrics.format import Scale, number, scale_for
+from assay.metrics.format import Scale, count, number, scale_for
 from assay.metrics.pairs import BYTES_PER_SECOND, Classes, Link, Matrix
 from assay.reports import vega
 from assay.reports.pictures.base import Drawing, Key, Missing, Rows, above, colour
@@ -19,23 +22,29 @@ MOST_WRITTEN: Final = 8  # ranks up to which each cell holds its number
 SIDE: Final = 290
 PALEST, DARKEST = 0.12, 0.95
 DIGITS: Final = 3
+WIDEST_LEVEL: Final = 3  # characters of a label that fits under its column
 
 
 def draw(found: Matrix, seen: Classes) -> Drawing | Missing:
     """Both maps, with lines between hosts and the classes in words."""
+    title = f"{TITLE}, {count(found.ranks, 'workers')}"
     if found.ranks > MOST_DRAWN:
-        return Missing(title=TITLE, reason=f"{found.ranks} ranks make too many cells; the table holds every pair.")
+        return Missing(
+            title=title,
+            reason=f"{found.ranks} ranks make too many cells; the table holds the slowest pairs, and the record all.",
+        )
     latency = [(link, link.latency) for link in found.links]
     bandwidth = [(link, link.bandwidth) for link in found.links]
     if not any(isinstance(value, Estimate) for _, value in (*latency, *bandwidth)):
-        return Missing(title=TITLE, reason="No pair was measured.")
+        return Missing(title=title, reason="No pair was measured.")
     maps = [
         _map(found, latency, "latency", dark_is_high=True),
         _map(found, bandwidth, "bandwidth", dark_is_high=False),
     ]
     return Drawing(
-        title=TITLE, chart=vega.concat(*maps, columns=1, spacing=20), caption=_caption(seen),
-        description=_words(found, seen), key=(Key(mark="bar", role="main", text="slower pairs are darker"),),
+        title=title, chart=vega.concat(*maps, columns=1, spacing=20),
+        caption=f"{_caption(seen)} Over all launches; the intervals of the slowest pairs stand in the table.",
+        description=_words(found, seen), key=_key(found),
     )  # fmt: skip
 
 
@@ -53,10 +62,32 @@ def _map(found: Matrix, values: Sequence[tuple[Link, Value]], what: str, *, dark
         for role, test in (("paper", "datum.shade > 0.55"), ("ink", "datum.shade <= 0.55")):
             text = base.transform_filter(test).mark("text", fontSize=11, color=colour(role))
             layers.append(text.encode(x=x, y=y, text={"field": "text", "type": "nominal"}))
+        none = vega.chart(_missing(found, values)).mark("text", fontSize=11, color=colour("muted"), text="–")
+        layers.append(none.encode(x=x, y=y))
     unit_words = scale.label.replace(" per ", "/")
     return vega.layer(*layers, *_borders(found)).properties(
-        width=SIDE, height=SIDE, title=above(f"{what}, {unit_words}")
+        width=SIDE, height=SIDE, title=above(f"{what}, {unit_words}{_ends(known, scale)}")
     )
+
+
+def _key(found: Matrix) -> tuple[Key, ...]:
+    shades = Key(mark="bar", role="main", text="slower pairs are darker")
+    hosts = len(set(found.hosts)) > 1
+    return (shades, Key(mark="line", role="ink", text="border between hosts")) if hosts else (shades,)
+
+
+def _ends(known: Sequence[tuple[Link, float]], scale: Scale) -> str:
+    """What the palest and the darkest cell mean."""
+    low, high = (_number(end(value for _, value in known) * scale.factor) for end in (min, max)) if known else ("", "")
+    return "" if low == high else f": {low} to {high}"
+
+
+def _missing(found: Matrix, values: Sequence[tuple[Link, Value]]) -> Rows:
+    return [
+        {"sender": _label(found, link.pair[0]), "receiver": _label(found, link.pair[1])}
+        for link, value in values
+        if not isinstance(value, Estimate)
+    ]
 
 
 def _cells(found: Matrix, known: Sequence[tuple[Link, float]], scale: Scale, *, dark_is_high: bool) -> Rows:
@@ -85,7 +116,7 @@ def _place(field: str, labels: Sequence[str]) -> vega.Spec:
         title="to rank" if field == "receiver" else "from rank",
         values=shown,
         grid=False,
-        labelAngle=-45 if field == "receiver" else 0,
+        labelAngle=-45 if field == "receiver" and max(map(len, labels)) > WIDEST_LEVEL else 0,
     )
     return vega.channel(f"{field}:O", scale=scale, axis=axis)
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from assay.metrics.base import ALL
 from assay.metrics.estimate import Absent, Estimate
+from assay.metrics.format import count
 from assay.reports import vega
 from assay.reports.pictures.base import (
     HEIGHT,
@@ -131,7 +132,7 @@ def _beyond(
 ) -> list[vega.Chart]:
     """Where predictions are flagged."""
     end = axis.domain[1]
-    if wall.trusted >= end:
+    if wall.trusted >= wall.points[-1].workers:
         return []
     area: Rows = [{"x": wall.trusted, "end": end, "low": low, "high": top}]
     return [
@@ -169,11 +170,14 @@ def _key(view: View, wall: WallSeries, found: dict[str, Estimate]) -> tuple[Key,
     if wall.points[0].amdahl is not None:
         keys.append(Key(mark="dash", role="muted", text="Amdahl’s law, fitted"))
     if wall.held_workers is not None:
-        keys.append(Key(mark="cross45", role="bad", text=f"{wall.held_workers} workers, predicted without them"))
+        keys.append(
+            Key(mark="cross45", role="bad", text=f"{count(wall.held_workers, 'workers')}, predicted without them")
+        )
     if wall.trusted < wall.points[-1].workers:
-        keys.append(Key(mark="band", role="band", text="beyond twice the measured range: the model alone"))
+        far = "twice " if wall.trusted > wall.largest else ""
+        keys.append(Key(mark="band", role="band", text=f"beyond {far}the measured range: the model alone"))
     if wall.fastest is not None and wall.fastest <= wall.points[-1].workers:
-        keys.append(Key(mark="dash", role="ink", text=f"shortest step: {wall.fastest:,} workers"))
+        keys.append(Key(mark="dash", role="ink", text=f"shortest step: {count(wall.fastest, 'workers')}"))
     return tuple(keys)
 
 

@@ -38,7 +38,7 @@ def _one(name: str, row: dict[str, float]) -> tuple[Finding, ...]:
     return (Finding(
         rule="bottleneck_start", severity="note", configuration=name,
         evidence=f"{begun / row['whole']:.0%} of the paid time is over before a launch trains as usual (start {row['init'] / row['whole']:.0%}, first "
-        f"steps {row['compile'] / row['whole']:.0%}); it is below {TO_FORGET:.0%} once a job takes {enough:.3g} rank-seconds instead of {each:.3g}",
+        f"steps {row['compile'] / row['whole']:.0%}); it is below {TO_FORGET:.0%} once a job takes {enough:,.0f} rank-seconds instead of {each:,.0f}",
         remedy=KNOB,
     ),)  # fmt: skip
 

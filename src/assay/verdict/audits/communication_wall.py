@@ -13,11 +13,11 @@ from typing import Final
 
 from assay.metrics.base import ALL, Results
 from assay.metrics.estimate import Absent, Estimate
-from assay.metrics.format import given, percent, show
+from assay.metrics.format import count, given, percent, show
 from assay.metrics.measured import Measured
 from assay.metrics.wall import Wall, model
 from assay.stats.communication_wall import Division, Limit, divide, trend
-from assay.stats.scaling_fits import WORST_MISS
+from assay.stats.scaling_fits import FARTHEST, WORST_MISS
 from assay.verdict.audits.base import Audit
 from assay.verdict.types import Finding
 
@@ -50,7 +50,7 @@ def examine(measured: Measured, results: Results) -> tuple[Finding, ...]:
     rule = f"limited_by_{parts.limit.replace(' ', '_')}" if parts.limit != "unexplained" else "limits_unexplained"
     note = Finding(
         rule=rule, severity="note", configuration=None,
-        evidence=f"{_division(parts, step, weak=curve.weak)}: {SAYS[parts.limit]}{_fits(measured, found, results)}{_reach(results)}",
+        evidence=f"{_division(parts, step, weak=curve.weak)}: {SAYS[parts.limit]}{_fits(measured, found, results)}{_reach(found, results)}",
         remedy=REMEDIES[parts.limit],
     )  # fmt: skip
     return (note, *_misses(results))
@@ -101,15 +101,17 @@ def _bandwidth_bound(found: Wall) -> bool:
     return latency < 0.5 * found.demand.seconds(link, p)
 
 
-def _reach(results: Results) -> str:
+def _reach(found: Wall, results: Results) -> str:
     """How far it was checked, and where adding workers ends."""
     words = []
     error, best = results["communication_wall_error"][ALL], results["fastest_workers"][ALL]
     if isinstance(error, Estimate):
         words.append(f"predicted without it, the largest worker count is missed by {show(error).full}")
     if isinstance(best, Estimate):
-        flag = " (far beyond what was measured)" if best.method.startswith("FLAGGED") else ""
-        words.append(f"by the model a step is shortest with {given(best.value)} workers{flag}")
+        flags = found.flags(best.value)
+        far = best.value > FARTHEST * found.largest
+        flag = " (far beyond what was measured)" if far else f" ({' and '.join(flags)})" if flags else ""
+        words.append(f"by the model a step is shortest with {count(round(best.value), 'workers')}{flag}")
     return "".join(f"; {one}" for one in words)
 
 
