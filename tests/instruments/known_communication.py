@@ -39,6 +39,9 @@ REGIMES = {
 }  # ms of computing a layer, of an all_reduce
 
 
+KEPT_TABLES = ("steps", "collectives", "communication", "waits")
+
+
 def truth(compute: float, comm: float) -> float:
     """From the last gradient to the end of the last all_reduce, in the unit of both."""
     free = 0.0
@@ -311,9 +314,9 @@ def record(found: Mapping[str, Any]) -> Any:
     made.launch(workers=2)
     made.launch(workers=2, role="communication")
     for table, row in found["rows"]:
-        if table in ("steps", "collectives", "communication"):
+        if table in KEPT_TABLES:
             made.rows[table].append(tuple(row))
-    for table in ("steps", "collectives", "communication"):
+    for table in KEPT_TABLES:
         assert frame(table, made.rows[table]).height
     return made.measured()
 

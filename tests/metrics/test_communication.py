@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import random
+from collections.abc import Mapping, Sequence
 
 import polars as pl
 import pytest
@@ -192,14 +193,140 @@ def test_a_steady_drift_of_the_machine_cancels() -> None:
 def test_warm_up_before_and_a_long_rest_after_do_not_count() -> None:
     """Of the first block only what lies beside a free one counts, of the last likewise: slow first steps and a fast rest are left out."""
     made, _ = timed()
-    number = in_turn(made, (100.0, 100.0), (70.0, 70.0), blocks=1, warm=8, tail=0)
+    number = in_turn(made, (100.0, 100.0), (70.0, 70.0), blocks=3, warm=8, tail=0)
     rows = made.rows["steps"]
     for place, row in enumerate(rows):
         if row[0] == number and row[3] < 4:  # the four slowest, before the block
             rows[place] = (*row[:5], row[4] + 10**12, *row[6:])
     for rank in RANKS:
-        made.steps(number, rank=rank, seconds=[0.001] * 50, first=16, start_s=10_000.0)
+        made.steps(number, rank=rank, seconds=[0.001] * 50, first=32, start_s=10_000.0)
     assert ms(exposed(made)) == pytest.approx(30.0)
+
+
+def noisy(made: Handmade, noise_ms: float, *, blocks: int = 12, bursts: int = 0, scale: float = 1.0) -> int:
+    """Steps of 100 ms with and 70 without, times `scale`; every block is off by as much as its turn in a fixed row says, some by 200 ms."""
+    number = in_turn(made, (100.0 * scale, 100.0 * scale), (70.0 * scale, 70.0 * scale), blocks=blocks)
+    rng = random.Random(3)
+    off = [
+        rng.gauss(0.0, noise_ms) + (200.0 if block in range(3, 3 + 5 * bursts, 5) else 0.0)
+        for block in range(2 * blocks + 3)
+    ]
+    moved, late = [], dict.fromkeys(RANKS, 0)
+    for row in made.rows["steps"]:
+        if row[0] == number:
+            mine = round(off[(row[3] + 2) // 4] * 1e6)
+            row = (*row[:4], row[4] + late[row[1]], row[5] + late[row[1]] + mine, *row[6:])
+            late[row[1]] += mine
+        moved.append(row)
+    made.rows["steps"] = moved
+    return number
+
+
+def test_a_burst_in_some_blocks_does_not_move_it() -> None:
+    """Two of 25 blocks last 200 ms longer a step: of the twelve differences four are off by 100 or 200 ms on both sides."""
+    made, _ = timed()
+    noisy(made, 0.5, bursts=2)
+    assert ms(exposed(made)) == pytest.approx(30.0, abs=1.0)
+
+
+def test_where_the_differences_do_not_agree_it_cannot_be_told_and_that_is_said() -> None:
+    """Blocks off by 25 ms: half of the interval is far above 3 ms; what the hooks saw is told instead, or nothing."""
+    made, (number,) = timed()
+    noisy(made, 25.0)
+    nothing = METRIC.compute(made.measured(), {})["workers=2"]
+    assert isinstance(nothing, Absent)
+    assert "in turn cannot tell: " in nothing.detail
+    assert "more steps or a quieter machine" in nothing.detail
+    told(made, number, 0, 1, "group", 3.0)
+    found = exposed(made)
+    assert ms(found) == pytest.approx(3.0)
+    assert "comm_exposed|by:group" in found.signature
+    assert "in turn cannot tell: " in found.method
+
+
+def test_two_blocks_are_too_few_to_tell() -> None:
+    made, _ = timed()
+    in_turn(made, (100.0, 100.0), (70.0, 70.0), blocks=2)
+    assert isinstance(METRIC.compute(made.measured(), {})["workers=2"], Absent)
+
+
+def phased(
+    made: Handmade,
+    with_ms: Mapping[str, float],
+    without_ms: Mapping[str, float],
+    *,
+    asks: Sequence[str],
+    noise_ms: float,
+) -> None:
+    """Twelve blocks of steps whose phases take so long with and without synchronising; the optimizer, the forward pass and what lies between
+    are off by noise."""
+    number, rng, places = (
+        made.launch(workers=2, role="communication"),
+        random.Random(5),
+        ("data", "forward", "backward", "optimizer"),
+    )
+    now = made.begin[number]
+    for step in range(6 + 8 * 12):
+        alone = step >= 6 and (step - 6) // 4 % 2 == 0
+        own = without_ms if alone else with_ms
+        noise = {name: abs(rng.gauss(0.0, noise_ms)) for name in ("forward", "optimizer", "between")}
+        phases = [round(1e6 * (own.get(name, 0.0) + noise.get(name, 0.0))) for name in places]
+        end = now + sum(phases) + round(1e6 * (own.get("between", 0.0) + noise["between"]))
+        for rank in RANKS:
+            made.rows["steps"].append((number, rank, 0, step, now, end, *phases, None, None, None, "monotonic"))
+            made.rows["waits"] += [(number, rank, 0, step, name, 1000, 0) for name in asks]
+            if alone:
+                told(made, number, rank, step, "unsynchronised", None)
+        now = end
+
+
+def test_what_no_collective_can_have_changed_does_not_blur_it() -> None:
+    """30 ms in the backward pass; the forward pass, the optimizer and what lies between are off by 25 ms, and no collective is asked for there."""
+    made, _ = timed()
+    phased(
+        made,
+        {"data": 5.0, "forward": 20.0, "backward": 70.0},
+        {"data": 5.0, "forward": 20.0, "backward": 40.0},
+        asks=["backward"],
+        noise_ms=25.0,
+    )
+    assert ms(exposed(made)) == pytest.approx(30.0, abs=1e-6)
+
+
+def test_where_one_is_asked_for_there_it_counts() -> None:
+    """10 of 40 ms are in the forward pass (buffers are sent there), which then blurs it."""
+    made, _ = timed()
+    two = {"data": 5.0, "forward": 20.0, "backward": 40.0}
+    phased(made, {**two, "forward": 30.0, "backward": 70.0}, two, asks=["forward", "backward"], noise_ms=0.5)
+    assert ms(exposed(made)) == pytest.approx(40.0, abs=0.5)
+    made, _ = timed()
+    phased(made, {**two, "between": 10.0, "backward": 70.0}, two, asks=["between", "backward"], noise_ms=0.0)
+    assert ms(exposed(made)) == pytest.approx(40.0)
+
+
+def test_a_loader_that_works_ahead_takes_some_of_it_back() -> None:
+    """Synchronising lengthens the backward pass by 30 ms, in which the next batch comes nearer: 20 less to wait for. It adds 10."""
+    made, _ = timed()
+    phased(made, {"data": 5.0, "backward": 70.0}, {"data": 25.0, "backward": 40.0}, asks=["backward"], noise_ms=3.0)
+    assert ms(exposed(made)) == pytest.approx(10.0, abs=1e-6)
+
+
+def test_a_long_steps_exposed_time_is_sure_to_a_fiftieth_of_it() -> None:
+    """Steps of 2 s, blocks off by 15 ms: half of the interval is above 2 ms and below 60 (a tenth of 600) and 40 (a fiftieth of the step)."""
+    made, _ = timed()
+    noisy(made, 15.0, scale=20.0)
+    assert ms(exposed(made)) == pytest.approx(600.0, abs=25.0)
+
+
+def test_a_launch_that_cannot_tell_leaves_it_to_one_that_can() -> None:
+    made, (number,) = timed()
+    told(made, number, 0, 1, "group", 3.0)
+    noisy(made, 25.0)
+    in_turn(made, (100.0, 100.0), (70.0, 70.0))
+    found = exposed(made)
+    assert ms(found) == pytest.approx(30.0)
+    assert found.n_launches == 1
+    assert "in turn cannot tell: " in found.method
 
 
 def test_less_than_nothing_is_nothing_and_it_is_said() -> None:

@@ -14,22 +14,30 @@ A step's number is the mean over its ranks, so that transfer + wait = total and 
 the ranks it is rank-seconds; a launch's is the median over its steady steps.  Exposed time is a part of the phases, not another.
 
 By unsynchronised steps: in a launch of its own (role `communication`, never timed) blocks of steps in which DistributedDataParallel
-leaves its gradients alone stand between blocks in which it does not.  A rank's exposed time is the median over those blocks of
+leaves its gradients alone stand between blocks in which it does not.  Exposed time is the trimmed mean over those blocks of
 
     (median of the block before + median of the block after) / 2 - median of the block without
 
-each without its first step, which pays for the change.  This is the whole of what communicating costs: contention for processors
-and the waiting for slower ranks are in it.  Source: house research 2.2, METRICS.md "Time inside a training step".
+each without its first step, which pays for the change; mean over the ranks.  This is the whole of what communicating costs: contention
+for processors and the waiting for slower ranks are in it.  Of a step counts what communication can lengthen or shorten: the wait for
+data (a loader that works ahead gains by it), the backward pass, and every other phase in which the rank's thread asked or waited for a
+collective.  Whatever else the step does is the same in both, and what disturbs it would only blur the difference; where the phases
+were not timed by the host, the whole step counts.  A load that comes and goes moves some of the differences; their interval
+(`assay.stats.trimmed`, wider by sqrt(4/3), since neighbours share a block) says how sure they are.  Where its half is more than all of 2 ms, a
+tenth of the value and a fiftieth of the step, these steps cannot tell, and the value is absent: the next way is taken, and that is said.
+Source: house research 2.2, METRICS.md "Time inside a training step"; bounds: the precision that the benchmark `exposed_truth.py` promises.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
 import polars as pl
 
+from assay.stats.trimmed import trimmed_mean
 from assay.units import NS_PER_S
 
 # ways to see exposed communication, the best first -> in words.  What a rank's thread waited for is known only where the processor
@@ -54,7 +62,8 @@ class Communicated:
     calls: launch, rank, step, total_ns, sum_ns, transfer_ns, wait_ns (null: not known), bytes, calls, unseen (calls without an end):
     of the steady steps of timed launches. ways: launch, configuration, block, method, exposed_s, total_s, compute_s, steps, cut
     (share of rank-steps whose exposed time was cut to their total), thread_s (unsynchronised: what the rank's thread waited for in the
-    same launch's steps that synchronise: launches under different load must not be subtracted from one another).
+    same launch's steps that synchronise: launches under different load must not be subtracted from one another), unsure_s and half_s
+    (unsynchronised: the value where it is not sure, and half of its interval).
     """
 
     calls: pl.DataFrame
@@ -62,7 +71,7 @@ class Communicated:
 
     def best(self, configuration: str) -> str | None:
         """By which way a configuration's exposed communication is told: the best that all its launches of that way know."""
-        own = self.ways.filter(pl.col("configuration") == configuration)
+        own = self.ways.filter((pl.col("configuration") == configuration) & pl.col("unsure_s").is_null())
         known = own.group_by("method").agg(pl.col("exposed_s").is_not_null().all())
         sure = set(known.filter("exposed_s")["method"])
         some = set(own.filter(pl.col("exposed_s").is_not_null())["method"])
@@ -178,8 +187,12 @@ def _union(calls: pl.DataFrame, begin: pl.Expr, name: str) -> pl.DataFrame:
 
 _WAYS: Final = {
     "launch": pl.Int32, "configuration": pl.String, "block": pl.Int32, "method": pl.String, "exposed_s": pl.Float64, "total_s": pl.Float64,
-    "compute_s": pl.Float64, "steps": pl.Int64, "cut": pl.Float64, "thread_s": pl.Float64,
+    "compute_s": pl.Float64, "steps": pl.Int64, "cut": pl.Float64, "thread_s": pl.Float64, "unsure_s": pl.Float64, "half_s": pl.Float64,
 }  # fmt: skip
+SURE: Final = 0.95  # confidence of the interval of steps in turn
+FEWEST: Final = 3  # blocks without synchronising
+SHARED: Final = math.sqrt(4 / 3)  # neighbouring differences have a block in common
+ENOUGH_S, OF_VALUE, OF_STEP = 0.002, 0.1, 0.02  # the widest half of an interval that is sure: the most of them
 
 
 def _in_training(
@@ -220,7 +233,7 @@ def _launches(tables: Mapping[str, pl.DataFrame], rows: pl.DataFrame) -> pl.Data
         *(pl.col(f"{name}_s").median() for name in numbers),
         pl.len().cast(pl.Int64).alias("steps"),
         pl.col("_cut").mean().alias("cut"),
-        thread_s=pl.lit(None, pl.Float64),
+        **{name: pl.lit(None, pl.Float64) for name in ("thread_s", "unsure_s", "half_s")},
     )
     launches = tables["launches"].select("launch", "configuration", "block")
     return (
@@ -249,10 +262,8 @@ def _in_turn(tables: Mapping[str, pl.DataFrame], steps: pl.DataFrame) -> pl.Data
     )
     if marked.height == 0:
         return pl.DataFrame(schema=_WAYS)
-    runs = _runs(
-        steps.join(marked.select("launch").unique(), on="launch", how="semi"),
-        marked.select(*_RANK_STEP, "incarnation", _free=pl.lit(value=True)),
-    )
+    own = steps.join(marked.select("launch").unique(), on="launch", how="semi")
+    runs = _runs(_acting(tables, own, marked), marked.select(*_RANK_STEP, "incarnation", _free=pl.lit(value=True)))
     found = _differences(runs)
     totals = _of_steps(tables, steps, runs.filter(~pl.col("_free") & pl.col("_near")).select("launch", "step").unique())
     total = totals.group_by("launch", "step").agg(pl.col("total_ns").mean()).group_by("launch").agg(
@@ -270,14 +281,33 @@ def _in_turn(tables: Mapping[str, pl.DataFrame], steps: pl.DataFrame) -> pl.Data
     return whole.select(pl.col(name).cast(kind) for name, kind in _WAYS.items()).sort("launch")
 
 
+def _acting(tables: Mapping[str, pl.DataFrame], steps: pl.DataFrame, marked: pl.DataFrame) -> pl.DataFrame:
+    """The steps with `_whole_s`, their time without pauses, and `_s`, what of it communication can lengthen or shorten: see the module."""
+    first = marked.group_by("launch").agg(
+        pl.col("step").min().alias("_first")
+    )  # before it buckets are put together anew
+    waits = tables["waits"].join(first, on="launch").filter(pl.col("step") > pl.col("_first"))
+    waits = waits.join(marked, on=_RANK_STEP, how="anti")
+    asking = pl.col("asking_ns") + pl.col("waiting_ns").fill_null(0) > 0
+    asked = waits.filter(asking).group_by("launch").agg(pl.col("phase").unique())
+    told = steps.join(asked, on="launch", how="left")
+    phases = [pl.col(f"{phase}_ns").fill_null(0) for phase in ("data", "forward", "backward", "optimizer")]
+    whole = pl.col("end_ns") - pl.col("begin_ns") - pl.col("checkpoint_ns").fill_null(0)
+    others = {"forward": phases[1], "optimizer": phases[3], "between": whole - sum(phases)}
+    same = sum(pl.when(pl.col("phase").list.contains(name)).then(0).otherwise(ns) for name, ns in others.items())
+    known = pl.col("backward_ns").is_not_null() & pl.col("phase").is_not_null() & (pl.col("method") != "cuda_event")
+    return told.with_columns(
+        _whole_s=whole / NS_PER_S, _s=(whole - pl.when(known.all().over("launch")).then(same).otherwise(0)) / NS_PER_S
+    ).drop("phase")
+
+
 def _runs(steps: pl.DataFrame, free: pl.DataFrame) -> pl.DataFrame:
     """The steps of each rank with `_free` (not synchronised), `_run` (blocks are numbered), `_at` and `_back` (place from a block's begin
-    and from its end), `_near` (beside a free block) and `_s` (seconds)."""
+    and from its end) and `_near` (beside a free block)."""
     life = ["launch", "rank", "incarnation"]
-    own = (pl.col("end_ns") - pl.col("begin_ns") - pl.col("checkpoint_ns").fill_null(0)) / NS_PER_S
     ordered = steps.join(free, on=[*_RANK_STEP, "incarnation"], how="left").sort(*life, "step")
     marked = ordered.with_columns(
-        _free=pl.col("_free").fill_null(value=False), _s=own, _data_s=pl.col("data_ns").fill_null(0) / NS_PER_S
+        _free=pl.col("_free").fill_null(value=False), _data_s=pl.col("data_ns").fill_null(0) / NS_PER_S
     )
     marked = marked.with_columns(_run=pl.col("_free").rle_id().over(life))
     block = [*life, "_run"]
@@ -292,7 +322,7 @@ def _runs(steps: pl.DataFrame, free: pl.DataFrame) -> pl.DataFrame:
 
 
 def _differences(runs: pl.DataFrame) -> pl.DataFrame:
-    """(launch, exposed_s, compute_s, steps) from the blocks of `_runs`."""
+    """(launch, exposed_s, compute_s, steps, unsure_s, half_s) from the blocks of `_runs`."""
     life = ["launch", "rank", "incarnation"]
     inner = pl.col("_at") >= 1
     blocks = (
@@ -300,20 +330,38 @@ def _differences(runs: pl.DataFrame) -> pl.DataFrame:
         .agg(
             pl.col("_s").filter(inner & (pl.col("_at") < pl.col("_longest"))).median().alias("_head"),
             pl.col("_s").filter(inner & (pl.col("_back") < pl.col("_longest") - 1)).median().alias("_tail"),
-            (pl.col("_s") - pl.col("_data_s")).filter(inner).median().alias("_compute"),
+            (pl.col("_whole_s") - pl.col("_data_s")).filter(inner).median().alias("_compute"),
+            pl.col("_whole_s").median().alias("_step"),
             inner.sum().alias("steps"),
         )
         .sort(*life, "_run")
     )
     before, after = pl.col("_tail").shift(1).over(life), pl.col("_head").shift(-1).over(life)
     beside = pl.mean_horizontal(before, after)  # of what there is
-    free = blocks.with_columns(exposed_s=beside - pl.col("_head")).filter("_free")
-    per_rank = free.group_by("launch", "rank").agg(
-        pl.col("exposed_s").median(), pl.col("_compute").median(), pl.col("steps").sum()
+    free = blocks.with_columns(_more=beside - pl.col("_head")).filter("_free")
+    together = free.group_by("launch", "incarnation", "_run").agg(
+        pl.col("_more", "_step", "_compute").mean(), pl.col("steps").max()
     )
-    return per_rank.group_by("launch").agg(
-        pl.col("exposed_s").mean(), pl.col("_compute").mean().alias("compute_s"), pl.col("steps").max().cast(pl.Int64)
-    )
+    rows = [
+        (launch, *_told(own["_more"].drop_nulls().to_list(), own["_step"].median()), own["_compute"].median(), int(own["steps"].sum()))
+        for (launch,), own in sorted(together.partition_by("launch", as_dict=True).items())
+    ]  # fmt: skip
+    names = ("launch", "exposed_s", "unsure_s", "half_s", "compute_s", "steps")
+    types = {"launch": pl.Int32, "exposed_s": pl.Float64, "unsure_s": pl.Float64, "half_s": pl.Float64, "compute_s": pl.Float64,
+             "steps": pl.Int64}  # fmt: skip
+    return pl.DataFrame(rows, schema={name: types[name] for name in names}, orient="row")
+
+
+def _told(differences: list[float], step_s: object) -> tuple[float | None, float | None, float | None]:
+    """(exposed_s, unsure_s, half_s): what the differences of a launch's blocks say, in the first where it is sure, else in the second."""
+    if not differences:
+        return None, None, None
+    found = trimmed_mean(differences, SURE)
+    half = SHARED * (found.high - found.value)
+    enough = max(ENOUGH_S, OF_VALUE * abs(found.value), OF_STEP * (step_s if isinstance(step_s, float) else 0.0))
+    if len(differences) < FEWEST or half > enough:
+        return None, found.value, half if math.isfinite(half) else None
+    return found.value, None, half
 
 
 def replayed(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:

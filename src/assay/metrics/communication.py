@@ -5,7 +5,7 @@ One worker communicates with nobody, what was not seen is absent with its reason
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -104,17 +104,22 @@ def _exposed(measured: Measured, configuration: str) -> Value:
     method = measured.communicated.best(configuration)
     if method is None:
         ran = configuration in measured.timed["configuration"]
-        return (
-            Absent(reason="not_measured", detail=_why_none(measured, configuration))
-            if ran
-            else no_launch(configuration)
-        )
+        why = "; ".join((_why_none(measured, configuration), *_unsure(measured, configuration)))
+        return Absent(reason="not_measured", detail=why) if ran else no_launch(configuration)
     others = {name: value for name, value in by_method(measured, configuration).items() if isinstance(value, Estimate)}
     mine = others.pop(method)
     beside = ", ".join(f"{name} {value.value * 1e3:.4g} ms" for name, value in others.items())
-    if not beside:
-        return mine
-    return replace(mine, method=f"{mine.method}; other ways: {beside}")
+    notes = [f"other ways: {beside}"] if beside else []
+    return replace(mine, method="; ".join((mine.method, *_unsure(measured, configuration), *notes)))
+
+
+def _unsure(measured: Measured, configuration: str) -> Iterator[str]:
+    """What steps with and without synchronising could not tell."""
+    ways = measured.communicated.ways
+    own = ways.filter((pl.col("configuration") == configuration) & pl.col("unsure_s").is_not_null())
+    for value, half, steps in own.select("unsure_s", "half_s", "steps").iter_rows():
+        within = f" -+ {half * 1e3:.3g}" if half is not None else ""
+        yield f"steps with and without synchronising in turn cannot tell: {value * 1e3:.3g}{within} ms by {steps} steps; more steps or a quieter machine"
 
 
 def _why_none(measured: Measured, configuration: str) -> str:
