@@ -60,9 +60,10 @@ def arm() -> None:
 
 
 def detach() -> None:
-    """Take the hooks out again: somebody else measures the steps."""
+    """Take the hooks out again, and wait for torch no longer: somebody else measures the steps."""
     global _current
     _current = None
+    sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, _WaitsForTorch)]
     while _undo:
         _undo.pop()()
 

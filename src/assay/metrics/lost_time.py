@@ -39,7 +39,9 @@ def windows(measured: Measured) -> Mapping[int, tuple[tuple[int, int], ...]]:
     ).measured  # as the times of recoveries are; never hand it to `recoveries`, which moves them itself
     ends = measured.table("events").filter(pl.col("kind") == "fault_end").select("launch", until="ns").sort("until")
     struck = strikes(measured).select("launch", "ns").sort("ns")
-    timed = struck.join_asof(ends, left_on="ns", right_on="until", by="launch", strategy="forward", coalesce=False)
+    timed = struck.join_asof(
+        ends, left_on="ns", right_on="until", by="launch", strategy="forward", coalesce=False, check_sortedness=False
+    )
     for launch, begin, undone in timed.sort("launch", "ns").iter_rows():
         end = recovered.get((launch, begin)) or undone
         if end is not None and end > begin:

@@ -145,7 +145,9 @@ def _struck(events: pl.DataFrame, struck: pl.DataFrame) -> pl.DataFrame:
         "launch", pl.col("incarnation").fill_null(0), pl.col("ns").alias("since"), pl.col("rank").alias("victim"),
         network=_told("fault").is_in(NETWORK).fill_null(value=False),
     ).sort("since")  # fmt: skip
-    timed = rows.join_asof(ends, left_on="since", right_on="until", by="launch", strategy="forward", coalesce=False)
+    timed = rows.join_asof(
+        ends, left_on="since", right_on="until", by="launch", strategy="forward", coalesce=False, check_sortedness=False
+    )
     return timed.group_by(_JOB, maintain_order=True).first().with_columns(lasts=pl.col("until").is_not_null())
 
 

@@ -1,0 +1,23 @@
+"""A script that marks its own steps has the last word, wherever it imports torch: its steps are not counted a second time."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from assay.instruments import attach, probe
+
+
+def waiting() -> list[object]:
+    return [finder for finder in sys.meta_path if type(finder).__name__ == "_WaitsForTorch"]
+
+
+def test_after_the_probe_was_started_torch_is_no_longer_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`probe.start()` first and `import torch` later: the hooks would go in then, beside the script's own marks."""
+    monkeypatch.delitem(sys.modules, "torch", raising=False)
+    monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
+    attach.arm()
+    assert len(waiting()) == 1
+    probe.start()
+    assert waiting() == []
