@@ -1,8 +1,8 @@
-"""Runs trainers one after another in one start of torch: torchrun --nproc-per-node 4 -m tests.examples.several_trainers FOLDER NAME:WORKERS ...
+"""Runs trainers one after another in one start of torch: torchrun --nproc-per-node 4 -m tests.examples.several_trainers FOLDER NAME:WORKERS[:SEED] ...
 
 A name is a script of the examples, or one of `tests/examples/tricky.py`.  Of each run as many ranks take part as it has workers; its
-streams are written where its own launch would write them, in FOLDER/NAME.WORKERS.  The network of the examples is a narrow one, and their
-batches can be cut by two, three and four.
+streams are written where its own launch would write them, in FOLDER/NAME.WORKERS[.SEED].  The network of the examples is a narrow one, and their
+batches can be cut by two, three and four.  A run with a seed of its own is trained until it has learned something.
 """
 
 from __future__ import annotations
@@ -20,28 +20,31 @@ from tests.instruments.corpus import meet
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 TRAIN, BATCH = 960, 240
+LEARNING = (6, 16)  # epochs and width of a run that is to learn something, otherwise
+BRIEF = (1, 4)
 ALIVE: list[Any] = []  # reducers of groups that are gone: see tests/instruments/corpus.py
 
 
-def train(own: Path, name: str) -> None:
+def train(own: Path, name: str, seed: str) -> None:
     """One trainer, as its launch would run it."""
     own.mkdir(parents=True, exist_ok=True)
     os.environ |= {"ASSAY_LAUNCH_DIR": str(own), "ASSAY_LAUNCH": "0"}
     if name in tricky.TRICKY:
         ALIVE.append(tricky.train(tricky.TRICKY[name]))
     else:
-        run_example(EXAMPLES / f"{name}.py", own / "scratch")
+        run_example(EXAMPLES / f"{name}.py", own / "scratch", seed)
     probe.start().close()
 
 
-def run_example(script: Path, scratch: Path) -> None:
+def run_example(script: Path, scratch: Path, seed: str) -> None:
     """A trainer of the digits, shortened."""
-    sys.argv = [str(script), "--seed", "1", "--epochs", "1", "--scratch", str(scratch)]
+    epochs, width = LEARNING if seed else BRIEF
+    sys.argv = [str(script), "--seed", seed or "1", "--epochs", str(epochs), "--scratch", str(scratch)]
     sys.path[:0] = [str(EXAMPLES / "digits"), str(script.parent)]
     for name in ("train", "digits"):
         sys.modules.pop(name, None)
     good: Any = __import__("train")
-    good.network, good.TRAIN, good.BATCH = functools.partial(good.network, 4), TRAIN, BATCH
+    good.network, good.TRAIN, good.BATCH = functools.partial(good.network, width), TRAIN, BATCH
     if script.parent.name == "digits":
         good.main()
     else:
@@ -52,11 +55,11 @@ def main(folder: Path, runs: list[str]) -> None:
     """All of them; a rank beyond a run's workers goes on to the next."""
     rank = int(os.environ["RANK"])
     for number, run in enumerate(runs):
-        name, workers = run.rsplit(":", 1)
+        name, workers, *seed = run.split(":")
         if rank < int(workers):
             os.environ["WORLD_SIZE"] = workers
             meet(folder / f"port.{number}")
-            train(folder / f"{name.replace('/', '-')}.{workers}", name)
+            train(folder / ".".join((name.replace("/", "-"), workers, *seed)), name, "".join(seed))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Trainers broken on purpose get the finding that names their fault, and no other; trainers that only look broken get none.
 
 All are real trainings over gloo with two, three and four workers, in one start of torch (`several_trainers.py`), each held against one worker's;
-one goes through the whole of assay, and one, whose fault is in its scores alone, is judged by those.
+one goes through the whole of assay, and one, whose fault is in its scores alone, is trained with three seeds and judged by those.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import pytest
 from assay.metrics.measured import Measured, from_record
 from assay.record.reader import open_record
 from assay.runners.base import run
+from assay.spec.experiment import Quality
 from assay.verdict.diagnosis import diagnose
 from assay.verdict.judge import judge
 from assay.verdict.layers import layers
@@ -23,6 +24,7 @@ from tests.handmade import Handmade
 from tests.launched import Launched
 from tests.launched import run as run_script
 from tests.records.make import experiment
+from tests.verdict.making import gate
 from tests.verdict.test_broken_trainers import check
 
 pytestmark = [pytest.mark.torch, pytest.mark.slow, pytest.mark.timeout(300)]
@@ -47,7 +49,8 @@ RIGHT = {  # of tests/examples/tricky.py, and how many workers; layer B: passed,
     "sharded_halves": (2, "advice"), "hybrid": (4, "pass"),
 }  # fmt: skip
 WRONG = {"sharded_scaled": (4, "gradient_scaled"), "sharded_mean_of_means": (2, "gradient_differs")}
-OURS = ("gradients", "replicas", "samples", "sample_weights", "training_state")
+WORSE, SEEDS = ("broken/worse_accuracy", 2), (1, 2, 3)
+TABLES = ("steps", "samples", "fingerprints", "gradients", "examples")
 
 
 @pytest.fixture(scope="module")
@@ -56,25 +59,35 @@ def several(tmp_path_factory: pytest.TempPathFactory) -> Path:
     runs = [f"{GOOD}:1", *(f"{name}:{workers}" for name in (GOOD, *BROKEN) for workers in WORKERS)]
     for name, (workers, _) in (RIGHT | WRONG).items():
         runs += [f"{name}:1", f"{name}:{workers}"]
+    runs += [f"{name}:{workers}:{seed}" for seed in SEEDS for name, workers in (WORSE, (GOOD, 1))]
     folder = tmp_path_factory.mktemp("several")
     done = run_script("-m", "tests.examples.several_trainers", folder, *runs, workers=max(WORKERS))
     assert done.returncode == 0, done.stderr[-4000:]
     return folder
 
 
-def left(several: Path, name: str, workers: int) -> Launched:
-    return Launched(several / f"{name.replace('/', '-')}.{workers}")
+def left(several: Path, name: str, *numbers: int) -> Launched:
+    """Of so many workers, and a seed where there are several."""
+    return Launched(several / ".".join((name.replace("/", "-"), *map(str, numbers))))
 
 
 def beside_one(several: Path, name: str, workers: int, *, base: str) -> Measured:
     """What a training left, beside what one worker's left."""
-    made = Handmade(levels=(1, workers), blocks=1)
-    made.launch(workers=1)
-    made.launch(workers=workers)
+    return record([(1, left(several, base, 1)), (workers, left(several, name, workers))])
+
+
+def record(launches: list[tuple[int, Launched]]) -> Measured:
+    """Launches of one and of several workers, in turn."""
+    levels = tuple(sorted({workers for workers, _ in launches}))
+    made = Handmade(levels=levels, blocks=len(launches) // len(levels), quality=Quality(metric="accuracy", margin=0.01))
+    numbers = [made.launch(workers=workers, block=place // len(levels)) for place, (workers, _) in enumerate(launches)]
     tables = dict(made.measured().tables)
-    for table in ("steps", "samples", "fingerprints", "gradients"):
-        own = left(several, name, workers).table(table).with_columns(launch=pl.lit(1, dtype=pl.Int32))
-        tables[table] = pl.concat([left(several, base, 1).table(table), own])
+    for table in TABLES:
+        own = [
+            one.table(table).with_columns(launch=pl.lit(number, dtype=pl.Int32))
+            for number, (_, one) in zip(numbers, launches, strict=True)
+        ]
+        tables[table] = pl.concat(own)
     return Measured(experiment=made.experiment, manifest=made.manifest, state="complete", sealed=True, tables=tables)
 
 
@@ -168,12 +181,23 @@ def test_a_broken_trainer_goes_through_the_whole_of_assay(repository: Path, tmp_
     check("unsynced", judge(from_record(record)))
 
 
-def test_worse_accuracy_shows_in_the_scores_alone(repository: Path, tmp_path: Path) -> None:
-    launch = Launched(tmp_path / "launch=0000")
-    done = launch.run(repository / "examples/broken/worse_accuracy.py", "--epochs", "4", workers=2)
-    assert done.returncode == 0, done.stderr
-    examples = launch.table("examples")
-    assert examples.height == 517
-    assert examples["score"].mean() < 0.85  # type: ignore[operator]  # the good trainer reaches 0.95 in as many epochs
-    assert set(hashes(launch).values()) == {1}
-    assert set(uses(launch).values()) == {4}
+def test_worse_accuracy_shows_in_the_scores_alone(several: Path) -> None:
+    """Three seeds, as a verdict on quality needs three launches; the good trainer reaches 0.8 in as many epochs."""
+    name, workers = WORSE
+    launches = [
+        one
+        for seed in SEEDS
+        for one in ((1, left(several, GOOD, 1, seed)), (workers, left(several, name, workers, seed)))
+    ]
+    measured = record(launches)
+    assert of_correctness(measured) == []
+    for one in (one for count, one in launches if count == workers):
+        assert set(hashes(one).values()) == {1}
+        assert set(uses(one).values()) == {6}
+    judgement = judge(measured)
+    assert gate(judgement, "quality", workers).status == "FAIL"
+    assert gate(judgement, "quality", workers).sentence.startswith("quality degraded")
+    assert [f.configuration for f in judgement.verdict.findings if f.rule == "quality_degraded"] == [
+        f"workers={workers}"
+    ]
+    assert all(one.configuration != f"workers={workers}" for one in judgement.verdict.recommendations)
