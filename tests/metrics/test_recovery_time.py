@@ -81,6 +81,21 @@ def test_each_of_two_strikes_has_its_recovery_and_the_launch_their_mean() -> Non
     assert windows(measured) == {0: ((10 * S, 21 * S),)}  # one time of trouble: struck again before it had recovered
 
 
+def test_a_fault_before_the_first_step_loses_none() -> None:
+    """Killed at 2 s, up again at 5, first step at 9 s: 7 s."""
+    made = Handmade(levels=(2,), blocks=1)
+    made.launch(workers=2, role="fault", wall_s=20.0)
+    made.event(0, "fault", 2.0, rank=1, incarnation=0, step=0)
+    for rank in (0, 1):
+        made.event(0, "worker_gone", 2.0 + (rank == 0), rank=rank, incarnation=0)
+        made.event(0, "worker_start", 5.0, rank=rank, incarnation=1)
+        made.steps(0, rank=rank, seconds=[1.0] * 4, start_s=9.0, incarnation=1)
+    value = METRIC.compute(made.measured(), {})["workers=2"]
+    assert isinstance(value, Estimate)
+    assert value.value == pytest.approx(7.0)
+    assert steps_lost.METRIC.compute(made.measured(), {})["workers=2"].value == 0.0  # type: ignore[union-attr]
+
+
 def test_a_fault_launch_that_was_interrupted_does_not_enter() -> None:
     made = struck()
     row = made.rows["launches"][0]

@@ -146,7 +146,7 @@ def _regained(finished: int, again: pl.DataFrame, later: pl.DataFrame) -> tuple[
 
     `again`: the steps of the first incarnation that trained; `later`: of all that came after the fault.
     """
-    if finished == 0 or again.height == 0:
+    if again.height == 0:
         return None, None
     first = int(again["step"].min())  # type: ignore[arg-type]
     lost = max(0, finished - first)
