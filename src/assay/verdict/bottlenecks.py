@@ -1,7 +1,8 @@
 """What would be gained if a part of the step were free?  Shared by the audits that name bottlenecks.
 
-gain = step / (step - part): an upper bound, for what is removed at one place may be waited for at the next.  Its interval is that of the
-part alone, the step taken as it is.
+gain = step / (step - part), as Amdahl: an upper bound, for what is removed at one place may be waited for at the next.  Its interval is
+that of the part alone, the step taken as it is.  Parts overlap (a rank that waits for its data is waited for in the communication of
+the others), so that gains of several findings are neither added nor multiplied: each is of that part removed alone.
 """
 
 from __future__ import annotations
