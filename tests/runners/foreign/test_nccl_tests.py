@@ -15,7 +15,8 @@ from assay.metrics.measured import Measured, from_record
 from assay.record.reader import open_record
 from assay.reports import terminal
 from assay.reports.view import build
-from assay.runners.foreign.importing import Imported, import_results
+from assay.runners.foreign.base import Imported
+from assay.runners.foreign.importing import import_results
 from assay.runners.foreign.nccl_tests import read
 from assay.verdict.judge import Judgement, judge
 
@@ -132,7 +133,8 @@ def test_nothing_of_the_file_is_lost_but_other_peoples_variables(tmp_path: Path)
 def test_the_ranks_that_were_averaged_are_part_of_the_definition(tmp_path: Path) -> None:
     for words, meant in ((("-a", "3"), "slowest"), (("--average", "2"), "fastest"), ((), "mean of ranks")):
         (tmp_path / "a.json").write_text(json.dumps(document(args=words)))
-        assert read(tmp_path / "a.json").aggregation == meant
+        (run,) = read(tmp_path / "a.json")
+        assert run.aggregation == meant
 
 
 def test_wrong_elements_fail_the_record(tmp_path: Path) -> None:
@@ -152,9 +154,92 @@ def test_a_group_that_the_numbers_contradict_is_told(tmp_path: Path) -> None:
     assert "on 8 ranks are a busbw of" in found.evidence
 
 
+# ---- odd files -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("prefix", ["[1,0]<stdout>:", "[1,0]<stdout>: ", "0: ", "[default0]:", "node-7.rack: "])
+def test_what_a_starter_of_processes_writes_before_each_line_is_taken_off(tmp_path: Path, prefix: str) -> None:
+    path = tmp_path / "all_reduce_perf.txt"
+    path.write_text(TEXT)
+    plain = read(path)
+    path.write_text("".join(f"{prefix}{line}\n" for line in TEXT.splitlines()))
+    (run,) = read(path)
+    assert (run.ranks, run.lines) == (16, plain[0].lines)
+
+
+def test_several_runs_in_one_file_are_kept_apart(tmp_path: Path) -> None:
+    """Three programs one after the other, as from a shell's loop: each has its own ranks, operation and lines."""
+    named = [f"# Collective test starting: {op}_perf\n{TEXT}" for op in ("all_reduce", "all_reduce", "all_gather")]
+    (tmp_path / "log.txt").write_text("".join(named))
+    found = read(tmp_path / "log.txt")
+    assert [(run.op, run.ranks, len(run.lines)) for run in found] == [
+        ("all_reduce", 16, 8), ("all_reduce", 16, 8), ("all_gather", 16, 8),
+    ]  # fmt: skip
+    first, second = imported(tmp_path / "log.txt", tmp_path)
+    assert (first.launches, second.launches) == (2, 1)
+
+
+def test_types_and_operators_of_one_run_are_records_of_their_own(tmp_path: Path) -> None:
+    row = "    16777216       4194304     float     sum      -1    977.6   17.16   32.18      0    951.6   17.63   33.06      0\n"
+    text = TEXT + row.replace("float", " half") + row.replace("sum", "max")
+    (tmp_path / "all_reduce_perf.txt").write_text(text)
+    found = read(tmp_path / "all_reduce_perf.txt")
+    assert [(run.dtype, run.redop, len(run.lines)) for run in found] == [
+        ("float32", "sum", 8), ("float16", "sum", 2), ("float32", "max", 2),
+    ]  # fmt: skip
+    assert len(imported(tmp_path / "all_reduce_perf.txt", tmp_path)) == 3
+
+
+def test_a_size_that_comes_again_is_another_loop_of_its_launch(tmp_path: Path) -> None:
+    """Run cycles (-N): the median of three, not their sum nor half of it."""
+    rows = [
+        f"  16777216  4194304  float  sum  -1  {time}  1.0  2.0  0  {time}  1.0  2.0  0\n" for time in (900, 1000, 1200)
+    ]
+    head = TEXT[: TEXT.index("           8  ")]
+    (tmp_path / "all_reduce_perf.txt").write_text(head + "".join(rows))
+    _, judgement = judged(imported(tmp_path / "all_reduce_perf.txt", tmp_path)[0])
+    found = value(judgement, "collective_time", "workers=16 op=all_reduce place=out bytes=16777216")
+    assert found.value == pytest.approx(1000e-6)
+
+
+def test_lines_are_read_by_their_header(tmp_path: Path) -> None:
+    """Before 2.11 a table had no root, and its last column was the largest error, which counts no elements."""
+    old = [
+        "# nThread 1 nGpus 1 minBytes 8 warmup iters: 5", DEVICES,
+        "#       size         count    type   redop     time   algbw   busbw  error     time   algbw   busbw  error",
+        "    16777216       4194304   float     sum    977.6   17.16   32.18  2e+00    951.6   17.63   33.06  2e+00",
+    ]  # fmt: skip
+    (tmp_path / "all_reduce_perf.txt").write_text("\n".join(old))
+    (run,) = read(tmp_path / "all_reduce_perf.txt")
+    assert [line.seconds for line in run.lines] == pytest.approx([977.6e-6, 951.6e-6])
+    assert [line.wrong for line in run.lines] == [None, None]
+
+
+def test_placements_and_checks_that_are_not_there_are_not_made_up(tmp_path: Path) -> None:
+    text = TEXT.replace("    951.6   17.63   33.06      0", "").replace(
+        "    157.6    0.42    0.78      0", "      N/A     N/A     N/A    N/A"
+    )
+    (tmp_path / "all_reduce_perf.txt").write_text(
+        text.replace("0.00    0.00      0    123.5", "0.00    0.00    N/A    123.5")
+    )
+    (run,) = read(tmp_path / "all_reduce_perf.txt")
+    assert [line.nbytes for line in run.lines if line.in_place] == [8, 8589934592]
+    assert [line.wrong for line in run.lines][:2] == [None, 0]
+
+
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
+        ("all_reduce_perf.txt", TEXT[: TEXT.index("   17.63")], "A run that was ended early leaves half a line"),
+        ("all_reduce_perf.txt", TEXT.replace("135.8", "  nan"), "microseconds above 0"),
+        ("a.json", json.dumps(document()).replace('"results": [', '"results": [3, '), "results[0]"),
+        ("a.json", json.dumps({**document(), "results": document()["results"][:1]}), "no line of a result"),
+        ("a.json", json.dumps({**document(), "args": 3}), "no name of a program"),
+        (
+            "a.json",
+            json.dumps(document()).replace('"out_of_place": {', '"out_of_place": 7, "x": {'),
+            "results[1].out_of_place",
+        ),
         ("hypercube_perf.txt", TEXT, "hypercube_perf"),
         ("out.txt", TEXT, "no name of a program"),
         (

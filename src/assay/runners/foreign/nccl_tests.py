@@ -1,7 +1,9 @@
 """How do results of NVIDIA's nccl-tests become a record of collectives?  From the JSON of `-J FILE`, or from what is printed.
 
-A run is one start of processes, and so a launch; runs of the same program with the same settings (a folder of files) are launches of one
-record.  A line of the result is one row for each placement: its time is the mean over iterations that nccl-tests reports, over the ranks
+A run is one start of processes, and so a launch; runs of the same program with the same settings (a folder of files, or one file with
+several) are launches of one record.  Types and operators of one run (-d all, -o all) are records of their own; a size that comes again
+(-N) is another loop of its launch.  What mpirun or srun write before each line is taken off.
+A line of the result is one row for each placement: its time is the mean over iterations that nccl-tests reports, over the ranks
 as `-a` asks (the mean, unless told otherwise), and its `wrong` the elements of a separate iteration, not of the timed ones.  Both are
 told in the manifest and stand in the definition of every number, so that none passes for one of assay's own.
 Everything else of the file (configuration, devices, times of single iterations) is kept as it is in the manifest, but for the
@@ -12,6 +14,7 @@ Cannot tell: the times of each rank, nor whether the timed calls were right.
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import re
@@ -50,6 +53,28 @@ _DEVICE = re.compile(
     r"#\s+Rank\s+(\d+)\s+(?:Group\s+(\d+)\s+)?Pid\s+\d+ on\s+(\S+)\s+device\s+(\d+)\s+\[[^\]]*\]\s*(.*)"
 )
 _PROGRAM = re.compile(r"\b(\w+?)_perf\b")
+# before a line of its own: mpirun --tag-output, torchrun, srun --label, pdsh
+_PREFIX = re.compile(r"^(?:\[[^\]\s]*\](?:<\w+>)?:? ?|[\w.-]+: ?)(?=\s*(?:#|\d+\s+\d+\s))")
+_START, _NAMED = "# nThread ", "# Collective test starting"
+COLUMNS: Final = (
+    "size",
+    "count",
+    "type",
+    "redop",
+    "root",
+    "time",
+    "algbw",
+    "busbw",
+    "#wrong",
+    "time",
+    "algbw",
+    "busbw",
+    "#wrong",
+)
+OF_A_PLACE: Final = 4  # time, algbw, busbw, #wrong
+
+
+Kind = tuple[str, str, int]  # type, operator, root
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,6 +97,7 @@ class Run:
     op: str
     ranks: int
     dtype: str
+    redop: str
     root: int
     lines: tuple[Line, ...]
     aggregation: str  # how the ranks' times became one
@@ -97,17 +123,10 @@ def import_runs(chosen: Sequence[Path], root: Path, *, clock: Clock, name: str =
     """
     groups: dict[str, list[Run]] = {}
     for path in chosen:
-        run = read(path)
-        same = (
-            run.op,
-            run.ranks,
-            run.dtype,
-            run.root,
-            run.aggregation,
-            run.version,
-            tuple((line.nbytes, line.in_place) for line in run.lines),
-        )
-        groups.setdefault(json.dumps(same), []).append(run)
+        for run in read(path):
+            sizes = tuple((line.nbytes, line.in_place) for line in run.lines)
+            same = (run.op, run.ranks, run.dtype, run.redop, run.root, run.aggregation, run.version, sizes)
+            groups.setdefault(json.dumps(same), []).append(run)
     digests = {path.name: files.digest(path) for path in chosen}
     made = []
     for place, runs in enumerate(groups.values()):
@@ -124,8 +143,8 @@ def import_runs(chosen: Sequence[Path], root: Path, *, clock: Clock, name: str =
 # ---- reading -----------------------------------------------------------------------------------------------------------
 
 
-def read(path: Path) -> Run:
-    """One file.
+def read(path: Path) -> tuple[Run, ...]:
+    """The runs of one file.
 
     Raises:
         SpecError: it is no result of nccl-tests, or of an operation or type that assay does not know.
@@ -137,7 +156,7 @@ def read(path: Path) -> Run:
     return _from_json(text, path, place) if text.lstrip().startswith("{") else _from_text(text, path, place)
 
 
-def _from_json(text: str, path: Path, place: Place) -> Run:
+def _from_json(text: str, path: Path, place: Place) -> tuple[Run, ...]:
     try:
         found = json.loads(text)
     except ValueError as error:
@@ -146,103 +165,145 @@ def _from_json(text: str, path: Path, place: Place) -> Run:
             "what nccl-tests writes with -J",
             "A run that was ended early leaves it unfinished.",
         ) from None
-    config, results, arguments = (
-        found.get("config"),
-        found.get("results"),
-        [str(one) for one in found.get("args") or ()],
-    )
+    config, results = found.get("config"), found.get("results")
     if not isinstance(config, dict) or not isinstance(results, list) or not results:
         raise place.wrong(Words("no results"), "a run with at least one size")
-    devices = [one for one in config.get("devices") or () if isinstance(one, dict)]
+    for number, one in enumerate(results):
+        if not isinstance(one, dict):
+            raise place.at("results").at(number).wrong(one, "an object with size, type and times")
+    arguments = [str(one) for one in _list(found.get("args"))]
+    devices = [one for one in _list(config.get("devices")) if isinstance(one, dict)]
     own = [one for one in devices if one.get("group") == devices[0].get("group")]
-    each = int(config.get("nthreads", 1)) * int(config.get("ngpus", 1))
-    lines = [line for number, one in enumerate(results) for line in _lines_of(one, place.at("results").at(number))]
-    first = results[0]
+    each = max(1, _whole(config.get("nthreads", 1))) * max(1, _whole(config.get("ngpus", 1)))
+    rows = [
+        (_kind(one.get("type"), one.get("redop"), one.get("root")), line)
+        for number, one in enumerate(results)
+        for line in _lines_of(one, place.at("results").at(number))
+    ]
     average = _option(arguments, "-a", "--average")
     kept = {
         "version": found.get("version"), "start_time": found.get("start_time"), "end_time": found.get("end_time"), "config": config,
         "results": results, "args": redact_arguments(arguments), "out_of_bounds": found.get("out_of_bounds"),
         "average_bus_bandwidth": found.get("average_bus_bandwidth"), "errors": found.get("errors"), "env": _variables(found.get("env")),
     }  # fmt: skip
-    return _run(
-        path, place, program=_program(" ".join(arguments[:1]) or path.name, path, place), ranks=max(1, len(own)) * each,
-        kind=str(first.get("type")), root=_whole(first.get("root")), lines=lines, seconds=_lasted(found.get("start_time"), found.get("end_time")),
+    return _runs(
+        path, place, rows, program=_program(" ".join(arguments[:1]) or path.name, path, place), ranks=max(1, len(own)) * each,
+        seconds=_lasted(found.get("start_time"), found.get("end_time")),
         aggregation=RANKS.get(_whole(average) if average is not None else 1, "not said"), version=str(found.get("nccl_version") or ""), kept=kept,
     )  # fmt: skip
 
 
-def _lines_of(one: Any, place: Place) -> Iterator[Line]:
-    if not _number(one.get("size") if isinstance(one, dict) else None):
+def _lines_of(one: Mapping[str, Any], place: Place) -> Iterator[Line]:
+    size = _number(one.get("size"))
+    if not size:
         return  # sizes below one element for each rank send nothing
     for key in PLACES:
-        part = one.get(key) if isinstance(one, dict) else None
+        part = one.get(key)
         if part is None:
             continue
+        if not isinstance(part, dict):
+            raise place.at(key).wrong(part, "an object with time, alg_bw and bus_bw")
         if "cpu_time" in part:
             raise place.at(key).wrong(
                 Words("times of the processor (-C 1)"), "times of the calls", "Run it again without -C."
             )
-        time, wrong = _number(part.get("time")), _number(part.get("nwrong"))
-        if time is None or time <= 0.0:
-            raise place.at(key).at("time").wrong(part.get("time"), "microseconds above 0")
-        yield Line(
-            nbytes=int(one["size"]), in_place=key == "in_place", seconds=time * 1e-6, wrong=None if wrong is None else int(wrong),
-            algbw=_number(part.get("alg_bw")) or 0.0, busbw=_number(part.get("bus_bw")) or 0.0,
+        yield _line(
+            int(size), part.get("time"), part.get("alg_bw"), part.get("bus_bw"), part.get("nwrong"),
+            in_place=key == "in_place", place=place.at(key).at("time"),
         )  # fmt: skip
 
 
-def _from_text(text: str, path: Path, place: Place) -> Run:
-    devices = [match.groups() for match in map(_DEVICE.match, text.splitlines()) if match]
-    if not devices:
-        raise place.wrong(Words("no line of a device"), "the whole output, with its lines # Rank ...")
-    own = [one for one in devices if one[1] == devices[0][1]]
-    lines: list[Line] = []
-    first: list[str] = []
-    for number, line in enumerate(text.splitlines(), 1):
-        words = line.split()
-        if len(words) >= 9 and words[0].isdigit() and words[1].isdigit() and int(words[0]):  # 0: nothing is sent
-            first = first or words
-            lines += _of_words(words, Place(path.name, number))
-    if not lines:
-        raise place.wrong(Words("no line of a result"), "at least one size")
-    version = re.search(r"nccl-library=(\d+)", text) or re.search(r"NCCL version (\S+)", text)
-    kept = {
-        "text": [
-            line
-            for line in text.splitlines()
-            if line.startswith("#") or (line.split()[:1] and line.split()[0].isdigit())
-        ]
-    }
-    return _run(
-        path, place, program=_program(text, path, place), ranks=len(own), kind=first[2], root=_whole(first[4]), lines=lines, seconds=None,
-        aggregation="not said, by default the mean of ranks", version=version[1] if version else "", kept=kept,
+def _line(nbytes: int, time: Any, algbw: Any, busbw: Any, wrong: Any, *, in_place: bool, place: Place) -> Line:
+    microseconds, elements = _number(time), _number(wrong)
+    if microseconds is None or microseconds <= 0.0:
+        raise place.wrong(time, "microseconds above 0")
+    return Line(
+        nbytes=nbytes, in_place=in_place, seconds=microseconds * 1e-6, wrong=None if elements is None else int(elements),
+        algbw=_number(algbw) or 0.0, busbw=_number(busbw) or 0.0,
     )  # fmt: skip
 
 
-def _of_words(words: Sequence[str], place: Place) -> Iterator[Line]:
-    """size count type redop root, then time algbw busbw #wrong for out of place and for in place."""
-    for at, in_place in ((5, False), (9, True)):
-        part = words[at : at + 4]
-        if len(part) < 4 or part[0] == "N/A":
-            continue
-        time, wrong = _number(part[0]), _number(part[3])
-        if time is None or time <= 0.0:
-            raise place.wrong(part[0], "microseconds above 0")
-        yield Line(
-            nbytes=int(words[0]), in_place=in_place, seconds=time * 1e-6, wrong=None if wrong is None else int(wrong),
-            algbw=_number(part[1]) or 0.0, busbw=_number(part[2]) or 0.0,
-        )  # fmt: skip
+def _from_text(text: str, path: Path, place: Place) -> tuple[Run, ...]:
+    lines = [_PREFIX.sub("", line) for line in text.splitlines()]
+    if not any(map(_DEVICE.match, lines)):
+        raise place.wrong(Words("no line of a device"), "the whole output, with its lines # Rank ...")
+    found: list[Run] = []
+    for begin, end in itertools.pairwise([0, *_starts(lines), len(lines)]):
+        found += _of_section(lines[begin:end], begin, path, place)
+    if not found:
+        raise place.wrong(Words("no line of a result"), "at least one size")
+    return tuple(found)
 
 
-def _run(
-    path: Path, place: Place, *, program: str, ranks: int, kind: str, root: int, lines: Sequence[Line], **rest: Any
-) -> Run:
-    op = PROGRAMS[program]
-    if kind not in TYPES:
-        raise place.wrong(kind, f"one of the types {', '.join(TYPES)}")
+def _starts(lines: Sequence[str]) -> list[int]:
+    """Where the second run of a file begins, and every further one: what it says of itself first."""
+    found: list[int] = []
+    since = 0  # where the run at hand has been named
+    for number, line in enumerate(lines):
+        if line.startswith(_NAMED):
+            since = number
+        elif line.startswith(_START):
+            found.append(since if any(one.startswith(_NAMED) for one in lines[since:number]) else number)
+            since = number
+    return found[1:]
+
+
+def _of_section(lines: Sequence[str], before: int, path: Path, place: Place) -> tuple[Run, ...]:
+    """One run of a file; none where it printed no result."""
+    devices = [match.groups() for match in map(_DEVICE.match, lines) if match]
+    columns: tuple[str, ...] = COLUMNS
+    rows: list[tuple[Kind, Line]] = []
+    for number, line in enumerate(lines, before + 1):
+        words = line.replace("#wrong", " #wrong").split()
+        if words[:1] == ["#"] and {"size", "time", "busbw"} <= set(words):
+            columns = tuple(words[1:])
+        elif len(words) > 2 and words[0].isdigit() and words[1].isdigit() and int(words[0]):  # 0: nothing is sent
+            rows += _of_words(words, columns, Place(path.name, number))
+    if not rows:
+        return ()
+    text = "\n".join(lines)
+    version = re.search(r"nccl-library=(\d+)", text) or re.search(r"NCCL version (\S+)", text)
+    kept = [line for line in lines if line.startswith("#") or (line.split()[:1] and line.split()[0].isdigit())]
+    return _runs(
+        path, place, rows, program=_program(text, path, place), ranks=sum(one[1] == devices[0][1] for one in devices) if devices else 1,
+        seconds=None, aggregation="not said, by default the mean of ranks", version=version[1] if version else "", kept={"text": kept},
+    )  # fmt: skip
+
+
+def _of_words(words: Sequence[str], columns: Sequence[str], place: Place) -> Iterator[tuple[Kind, Line]]:
+    """A line under its header: what it is, then time algbw busbw #wrong for out of place and for in place."""
+    first = columns.index("time")
+    known = dict(zip(columns[:first], words, strict=False))
+    if len(words) not in (first + OF_A_PLACE, first + 2 * OF_A_PLACE):
+        wanted = f"{first + OF_A_PLACE} or {first + 2 * OF_A_PLACE} words below {' '.join(columns[:first])} ..."
+        raise place.wrong(
+            Words(f"{len(words)} words"), wanted, "A run that was ended early leaves half a line: take it out."
+        )
+    counted = "#wrong" in columns  # before version 2.11 the last column was the largest error, which is no count
+    for at, in_place in ((first, False), (first + OF_A_PLACE, True)):
+        if at < len(words) and words[at] != "N/A":
+            time, algbw, busbw, wrong = words[at : at + OF_A_PLACE]
+            line = _line(int(words[0]), time, algbw, busbw, wrong if counted else None, in_place=in_place, place=place)
+            yield _kind(known.get("type"), known.get("redop"), known.get("root")), line
+
+
+def _kind(dtype: Any, redop: Any, root: Any) -> Kind:
+    return str(dtype), str(redop), max(0, _whole(root))
+
+
+def _runs(path: Path, place: Place, rows: Sequence[tuple[Kind, Line]], *, program: str, **rest: Any) -> tuple[Run, ...]:
+    """One for each type, operator and root."""
+    if not rows:
+        raise place.wrong(Words("no line of a result"), "at least one size")
+    if unknown := sorted({kind[0] for kind, _ in rows} - set(TYPES)):
+        raise place.wrong(unknown[0], f"one of the types {', '.join(TYPES)}")
     unsaid = ("which ranks' times were averaged (-a)",) if str(rest["aggregation"]).startswith("not said") else ()
-    return Run(
-        file=path.name, op=op, ranks=ranks, dtype=TYPES[kind], root=max(0, root), lines=tuple(lines), unsaid=unsaid, **rest,
+    return tuple(
+        Run(
+            file=path.name, op=PROGRAMS[program], dtype=TYPES[kind[0]], redop=kind[1], root=kind[2],
+            lines=tuple(line for own, line in rows if own == kind), unsaid=unsaid, **rest,
+        )
+        for kind in dict.fromkeys(kind for kind, _ in rows)
     )  # fmt: skip
 
 
@@ -264,6 +325,10 @@ def _option(arguments: Sequence[str], *names: str) -> str | None:
         if word in names:
             return arguments[place + 1]
     return next((word.partition("=")[2] for word in arguments if word.partition("=")[0] in names and "=" in word), None)
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def _whole(value: Any) -> int:
@@ -291,7 +356,7 @@ def _lasted(begin: Any, end: Any) -> float | None:
 
 def _variables(pairs: Any) -> dict[str, str]:
     """NCCL's own variables; others may hold anything."""
-    found = dict(str(pair).partition("=")[::2] for pair in pairs or ())
+    found = dict(str(pair).partition("=")[::2] for pair in _list(pairs))
     return redact_environment(
         {name: value for name, value in found.items() if name.startswith(("NCCL_", "CUDA_VISIBLE"))}
     )
@@ -308,8 +373,8 @@ def _record(runs: Sequence[Run], name: str, digests: Mapping[str, str], root: Pa
         planned = plan(experiment)
         for number, run in enumerate(runs):
             writer = record.writer(number)
-            for place, line in enumerate(run.lines):
-                writer.append("collectives", _row(number, place, run, line))
+            for row in _rows(number, run):
+                writer.append("collectives", row)
             length = run.seconds if run.seconds is not None else sum(line.seconds for line in run.lines)
             write_launch(writer, launch_row(
                 planned[number], launch=number, attempt=0, begin_ns=0, end_ns=round(length * 1e9), begin_utc="", status="ok", reason="",
@@ -347,6 +412,36 @@ def _written(size: int) -> str:
     return str(size)
 
 
+def _rows(launch: int, run: Run) -> Iterator[tuple[Any, ...]]:
+    """Of a launch; a size that comes again is in a loop of its own, and so behind a barrier."""
+    seen: set[tuple[int, bool]] = set()
+    for place, line in enumerate(run.lines):
+        if (key := (line.nbytes, line.in_place)) in seen:
+            yield (
+                launch,
+                0,
+                0,
+                "nccl-tests",
+                2 * place - 1,
+                None,
+                "barrier",
+                run.ranks,
+                0,
+                run.dtype,
+                "timed",
+                None,
+                0,
+                0,
+                None,
+                None,
+                None,
+                "host",
+            )
+            seen.clear()
+        seen.add(key)
+        yield _row(launch, 2 * place, run, line)
+
+
 def _row(launch: int, place: int, run: Run, line: Line) -> tuple[Any, ...]:
     times = (0, round(line.seconds * 1e9))
     return (
@@ -367,6 +462,15 @@ def _manifest(runs: Sequence[Run], digests: Mapping[str, str]) -> dict[str, Any]
         },
         "unsaid": [], "missing": list(dict.fromkeys(words for run in runs for words in run.unsaid)),
         "doubts": [], "reported": [],
-        "printed": [[number, line.nbytes, line.in_place, line.busbw] for number, run in enumerate(runs) for line in run.lines],
+        "printed": [[*key, busbw] for key, busbw in _printed(runs).items()],
         "kept": [dict(run.kept) for run in runs],
     }  # fmt: skip
+
+
+def _printed(runs: Sequence[Run]) -> dict[tuple[int, int, bool], float]:
+    """(launch, bytes, in place) -> busbw as printed, the first where a size came again."""
+    found: dict[tuple[int, int, bool], float] = {}
+    for number, run in enumerate(runs):
+        for line in run.lines:
+            found.setdefault((number, line.nbytes, line.in_place), line.busbw)
+    return found
