@@ -128,12 +128,13 @@ class Handmade:
         step: int | None = None,
         value: float | None = None,
         detail: Mapping[str, Any] | None = None,
+        host: str = "host",
     ) -> None:
         """Something that happened `at_s` after the launch began."""
         duration = None if duration_s is None else round(duration_s * S)
         at = self.begin[number] + round(at_s * S)
         self.rows["events"].append(
-            (number, at, duration, "host", rank, incarnation, kind, step, value, json.dumps(detail or {}))
+            (number, at, duration, host, rank, incarnation, kind, step, value, json.dumps(detail or {}))
         )
 
     def reading(

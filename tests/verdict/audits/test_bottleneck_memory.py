@@ -47,3 +47,15 @@ def test_memory_that_is_full_or_idle(device: float, host: float, rules: list[str
 def test_memory_of_a_machine_that_is_not_known_limits_nothing() -> None:
     results = {"memory_peak": of(1e12, 0.0, "B"), "host_memory_peak": of(1e12, 0.0, "B")}
     assert AUDIT.examine(measured().measured(), results) == ()
+
+
+def test_ranks_of_two_hosts_do_not_share_the_memory_of_one() -> None:
+    """4 ranks of 12 GiB: 24 GiB on each of two hosts of 32 GiB is enough, 48 GiB on one is not."""
+    for hosts, rules in ((("a", "a", "b", "b"), []), (("a", "a", "a", "a"), ["bottleneck_memory"])):
+        made = Handmade(levels=(4,), blocks=1)
+        number = made.launch(workers=4)
+        for rank, host in enumerate(hosts):
+            made.event(number, "first_step", 1.0, rank=rank, host=host)
+        made.manifest["environment"]["before"] = {"memory": {"total_bytes": 32 * GIB}}
+        results = {"host_memory_peak": {"workers=4": estimate(12.0 * GIB, 0.0, "B")}}
+        assert [one.rule for one in AUDIT.examine(made.measured(), results)] == rules

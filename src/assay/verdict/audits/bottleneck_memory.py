@@ -1,14 +1,17 @@
 """Does memory limit the training, or lie idle?
 
-memory_peak against the memory of the smallest device, host_memory_peak x workers against the machine's. Above nine tenths the next larger
-batch, or one long sequence, ends in an allocation that fails; below a half of a device a larger batch is to be had.  Allocated memory is
-torch's own; what the driver and other libraries hold comes on top.  Cannot tell where several hosts differ in their memory.
+memory_peak against the memory of the smallest device; host_memory_peak x the ranks of the host that has most, against the machine's.
+Above nine tenths the next larger batch, or one long sequence, ends in an allocation that fails; below a half of a device a larger batch
+is to be had.  Allocated memory is torch's own; what the driver and other libraries hold comes on top.  Cannot tell where several hosts
+differ in their memory.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
+
+import polars as pl
 
 from assay.metrics.base import Results
 from assay.metrics.estimate import Estimate
@@ -26,7 +29,9 @@ def examine(measured: Measured, results: Results) -> tuple[Finding, ...]:
     """A warning where memory is nearly used up, a note where more than half of a device's is not used."""
     found = []
     device, host = _smallest_device(measured.before), _host(measured.before)
-    for name, workers in zip(measured.configurations, measured.levels, strict=True):
+    together = _ranks_of_a_host(measured)
+    for one in measured.varied:
+        name, workers = one.name, together.get(one.name, one.workers)
         found += _one(name, results.get("memory_peak", {}).get(name), device, 1, "a device's memory", empty=True)
         found += _one(
             name, results.get("host_memory_peak", {}).get(name), host, workers, "the machine's memory", empty=False
@@ -38,7 +43,7 @@ def _one(name: str, value: object, capacity: float | None, times: int, what: str
     if not isinstance(value, Estimate) or not capacity:
         return []
     share = value.value * times / capacity
-    each = f"{show(value).text} of the largest rank{f' x {times} workers' if times > 1 else ''}"
+    each = f"{show(value).text} of the largest rank{f' x {times} ranks of a host' if times > 1 else ''}"
     evidence = f"{each} is {share:.0%} of {what}"
     if share > FULL:
         return [
@@ -51,6 +56,16 @@ def _one(name: str, value: object, capacity: float | None, times: int, what: str
             Finding(rule="memory_unused", severity="note", configuration=name, evidence=evidence, remedy=EMPTY_KNOB)
         ]
     return []
+
+
+def _ranks_of_a_host(measured: Measured) -> dict[str, int]:
+    """configuration -> the most ranks that one host had in a launch, by what they said of themselves."""
+    said = measured.table("events").filter(pl.col("kind") == "first_step")
+    ranks = said.join(measured.timed.select("launch", "configuration"), on="launch")
+    each = ranks.group_by("configuration", "launch", "host").agg(pl.col("rank").n_unique().alias("ranks"))
+    return {
+        str(name): int(most) for name, most in each.group_by("configuration").agg(pl.col("ranks").max()).iter_rows()
+    }
 
 
 def _smallest_device(before: Mapping[str, Any]) -> float | None:
