@@ -42,7 +42,7 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
 
     logs = parameter(found.fitted, measured.confidence, place, found.others)
     low, high = (0.0, math.inf) if math.isinf(logs.high) else (math.exp(logs.low), math.exp(logs.high))
-    interval = Interval(value=float(middle), low=min(low, middle), high=max(high, middle))
+    interval = Interval(value=float(middle), low=max(1.0, min(low, middle)), high=max(high, middle))
     return {
         ALL: of_model(
             measured, found, interval, unit=WORKERS, name="fastest_workers", how="the least T(p) of", at=float(middle)

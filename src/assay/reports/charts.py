@@ -123,7 +123,7 @@ def _pictures(view: View) -> tuple[tuple[str, Draw], ...]:
         return COLLECTIVE_PICTURES
     if view.serving is not None:
         return LOAD_PICTURES
-    return (*PICTURES, ("profile", profile.draw)) if view.profiles else PICTURES
+    return (("profile", profile.draw), *PICTURES) if view.profiles else PICTURES
 
 
 def picture(name: str, drawing: Drawing | Missing) -> Picture:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Final
 
@@ -47,10 +48,15 @@ def _cell(value: Value | None, scale: Scale) -> Cell:
     return load_tables.cell(None if value is None else show(value, scale))
 
 
+def _grown(value: float) -> str:
+    """Three digits of what grew little: a few packets are not 0 MB."""
+    return number(value, 0 if value == round(value) or value >= 100.0 else 2 - math.floor(math.log10(value)))
+
+
 def _interface(one: Interface) -> tuple[Cell, ...]:
     speed = one.settings.get("speed_bits")
     texts = (
         one.name, ", ".join(one.to), str(one.settings.get("mtu", "–")), "–" if speed is None else number(speed / 1e6, 0),
-        str(one.settings.get("duplex", "–")), *(number(one.grew[counter] * factor, 0) for _, counter, factor in COUNTERS),
+        str(one.settings.get("duplex", "–")), *(_grown(one.grew[counter] * factor) for _, counter, factor in COUNTERS),
     )  # fmt: skip
     return tuple(Cell(text=text, absent=text == "–") for text in texts)

@@ -45,7 +45,7 @@ def draw(view: View) -> Drawing | Missing:
     rows = {name: view.metric(name) for name, _, _ in PHASES}
     seen = {name: row for name, row in rows.items() if row is not None and estimates(view, row)}
     step = view.metric("step_time")
-    if not seen:
+    if not seen.keys() - {"comm_exposed"}:  # of a record that was only profiled
         return Missing(title=TITLE, reason=absence(view, rows["unknown_time"] or step, "The phases of a step"))
     scale = common_scale(step if step is not None else next(iter(seen.values())))
     chart = vega.layer(*_bars(view, seen, scale), *_whole(view, step, scale))

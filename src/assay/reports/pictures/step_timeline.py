@@ -16,7 +16,7 @@ COLOURS: Final = {
     **{part: ROLES[part] for part in PARTS},
     STILL: "fifth",
     EXPOSED: "fifth",
-    HIDDEN: "sixth",
+    HIDDEN: "rest",
     UNTOLD: "sixth",
 }
 KEYS: Final = (

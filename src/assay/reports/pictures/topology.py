@@ -22,6 +22,7 @@ MOST_WRITTEN: Final = 8  # ranks up to which each cell holds its number
 SIDE: Final = 290
 PALEST, DARKEST = 0.12, 0.95
 DIGITS: Final = 3
+MOST_LABELS, MOST_SLANTED = 16, 9
 WIDEST_LEVEL: Final = 3  # characters of a label that fits under its column
 
 
@@ -110,13 +111,15 @@ def _label(found: Matrix, rank: int) -> str:
 
 
 def _place(field: str, labels: Sequence[str]) -> vega.Spec:
-    shown = [label for place, label in enumerate(labels) if place % max(1, len(labels) // 16) == 0]
+    slanted = field == "receiver" and max(map(len, labels)) > WIDEST_LEVEL
+    every = math.ceil(len(labels) / (MOST_SLANTED if slanted else MOST_LABELS))
+    shown = list(labels)[::every]
     scale = vega.scale(domain=list(labels), paddingInner=0, paddingOuter=0)
     axis = vega.axis(
         title="to rank" if field == "receiver" else "from rank",
         values=shown,
         grid=False,
-        labelAngle=-45 if field == "receiver" and max(map(len, labels)) > WIDEST_LEVEL else 0,
+        labelAngle=-45 if slanted else 0,
     )
     return vega.channel(f"{field}:O", scale=scale, axis=axis)
 
