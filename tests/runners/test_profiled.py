@@ -13,6 +13,8 @@ import pytest
 
 from assay.clock import FakeClock
 from assay.errors import EnvironmentLacks, SpecError
+from assay.metrics import comm_exposed, comm_total, comm_transfer, comm_wait, overlap
+from assay.metrics.estimate import Estimate
 from assay.metrics.profile_summary import summary
 from assay.record.reader import open_record
 from assay.runners import profiled, training
@@ -20,9 +22,14 @@ from assay.runners.base import Advice, Job, RunContext
 from assay.runners.launch import request_for
 from assay.runners.rows import launch_row
 from assay.spec.plan import plan
-from tests.metrics.test_kineto import GEMM, NEW, host, kernel, trace
+from tests.handmade import Handmade
+from tests.metrics.test_kineto import GEMM, NEW, OLD, host, kernel, trace
 from tests.runners.making import context, experiment, planned
 
+COMMUNICATION = {
+    "total": comm_total.METRIC, "transfer": comm_transfer.METRIC, "wait": comm_wait.METRIC, "exposed": comm_exposed.METRIC,
+    "overlap": overlap.METRIC,
+}  # fmt: skip
 CONTENT = trace([host("ProfilerStep#5", 0, 100), kernel(GEMM, 10, 50), kernel(NEW, 40, 60, stream=20)])
 STATS = """Processing [x.sqlite] with [cuda_gpu_kern_sum.py]...
 [
@@ -123,6 +130,63 @@ def test_a_trace_is_summarised_sealed_and_its_communication_is_in_the_record(tmp
     assert {name for name in sealed if name.startswith("traces/")} == {
         "traces/launch=0000/rank=1.pt.trace.json.gz", "traces/launch=0000/rank=1.memory.json", "traces/launch=0000/summary.json",
     }  # fmt: skip
+
+
+def nccl(rank: int, *, late: float, apart_s: float) -> dict[str, Any]:
+    """Two steps of 100 microseconds of two ranks: products on two streams at once, an all_reduce of 20 for which rank 1 comes `late`, then one of
+    10 for which nobody does; a truncated list of ranks, as PyTorch writes it. Clocks are seconds apart."""
+    told: dict[str, Any] = {"Collective name": "allreduce", "dtype": "Float", "In msg nelems": 256, "Out msg nelems": 256, "Group size": 2,
+            "Process Group Name": "0", "Process Group Ranks": "[0, ...]"}  # fmt: skip
+    events = []
+    for step, begin in ((5, 0.0), (6, 100.0)):
+        waited = late if rank == 0 else 0.0
+        own = begin + (late if rank == 1 else 0.0)
+        events += [
+            host(f"ProfilerStep#{step}", begin, begin + 100),
+            kernel(GEMM, begin, own + 30, stream=7), kernel(GEMM, begin + 5, own + 20, stream=8),
+            kernel(NEW, own + 20, own + 40 + waited, stream=20, **told),
+            kernel(OLD, own + 45 + waited, own + 55 + waited, stream=20, **told),
+        ]  # fmt: skip
+    origin = {
+        "baseTimeNanoseconds": round((1_700_000_000 + apart_s) * 1e9),
+        "assay_wall_minus_monotonic_ns": round(apart_s * 1e9),
+    }
+    return trace(events, distributedInfo={"rank": rank, "world_size": 2, "backend": "nccl"}, **origin)
+
+
+def test_kernels_of_nccl_say_what_was_transferred_and_who_was_waited_for_whatever_the_clocks_say(
+    tmp_path: Path,
+) -> None:
+    """Rank 1 comes 25 microseconds late: rank 0's first kernel lasts 45, rank 1's 20, the second 10 on both. Total 55 and 30, mean 42.5;
+    transfer 30; wait 12.5. Computing reaches 10 into the first kernel: of 55 and 30 are 45 and 20 exposed, mean 32.5."""
+    found, job = made(tmp_path)
+    for rank, apart_s in ((0, 0.0), (1, 3600.0)):
+        traced(found, gzip.compress(json.dumps(nccl(rank, late=25.0, apart_s=apart_s)).encode()), rank=rank)
+    profiled.finish(found, job)
+    assert "collectives" not in told(found)["ranks"][0]
+    found.record.finish("complete")
+    rows = open_record(found.record.path)
+    seen = rows.table("collectives")
+    assert seen.filter(rank=0)["call"].to_list() == seen.filter(rank=1)["call"].to_list()
+    assert set(seen.select("group", "op", "size", "bytes", "phase", "method").rows()) == {
+        ("0 (kernels)", "all_reduce", 2, 1024, "kernel", "kineto")
+    }
+    assert seen.filter(rank=1)["begin_ns"][0] - seen.filter(rank=0)["begin_ns"][0] == 25_000  # by the hosts' own clocks
+    handmade = Handmade(levels=(2,), blocks=1)
+    handmade.launch(workers=2, role="profile")
+    handmade.launch(workers=2)
+    for rank in (0, 1):
+        handmade.steps(0, rank=rank, seconds=[0.0001] * 7)
+        handmade.steps(1, rank=rank, seconds=[0.0001] * 7)
+    for table in ("collectives", "communication"):
+        handmade.rows[table] += [tuple(row.values()) for row in rows.table(table).to_dicts()]
+    measured = handmade.measured()
+    values = {name: metric.compute(measured, {})["workers=2"] for name, metric in COMMUNICATION.items()}
+    each = {name: value.value for name, value in values.items() if isinstance(value, Estimate)}
+    assert each == pytest.approx(
+        {"total": 42.5e-6, "transfer": 30e-6, "wait": 12.5e-6, "exposed": 32.5e-6, "overlap": 1 - 32.5 / 42.5}
+    )
+    assert all("by:kineto" in value.signature for value in values.values() if isinstance(value, Estimate))
 
 
 @pytest.mark.parametrize(

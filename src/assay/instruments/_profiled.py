@@ -16,6 +16,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections import Counter as Sums
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -52,6 +53,7 @@ class Profiled:
             self._profiler.start()
             if self._asked["tool"] == "torch":
                 self._profiler.preset_metadata_json("assay_first_step", str(step))
+                self._profiler.preset_metadata_json("assay_wall_minus_monotonic_ns", str(time.time_ns() - _now()))
             self._catch_end()
         except Exception as error:
             self._give_up(error)
@@ -195,8 +197,6 @@ def _made_by(frames: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _now() -> int:
-    import time
-
     return time.monotonic_ns()
 
 

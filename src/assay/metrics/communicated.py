@@ -52,6 +52,12 @@ METHODS: Final = {
     "simulated": "computed by a simulator, not measured",
 }
 IN_TRAINING: Final = ("group", "engine", "ddp_logging", "simulated")
+KERNEL: Final = "kernel"  # phase of a collective's kernel in a profiled step
+APART: Final = (
+    "replay",
+    "warm_up",
+    KERNEL,
+)  # phases of rows that are no calls of a training, or the same calls seen otherwise
 _RANK_STEP: Final = ("launch", "rank", "step")
 
 
@@ -68,6 +74,7 @@ class Communicated:
 
     calls: pl.DataFrame
     ways: pl.DataFrame
+    kernels: pl.DataFrame  # as `calls`, by the kernels of profiled steps
 
     def best(self, configuration: str) -> str | None:
         """By which way a configuration's exposed communication is told: the best that all its launches of that way know."""
@@ -82,7 +89,13 @@ def fold(tables: Mapping[str, pl.DataFrame], steps: pl.DataFrame, steady: pl.Dat
     """See `Measured.communicated`.  `steps`: the table, of steps done again the last version; `steady`: (launch, step) that count."""
     calls = _of_steps(tables, steps, steady)
     ways = (_in_training(tables, steps, steady, calls), _profiled(tables), _in_turn(tables, steps))
-    return Communicated(calls=calls, ways=pl.concat(ways))
+    traced = tables["launches"].filter((pl.col("role") == "profile") & (pl.col("status") == "ok")).select("launch")
+    of_traced = steps.join(traced, on="launch", how="semi") if traced.height else steps.clear()
+    wanted = of_traced.select("launch", "step").unique()
+    kernels = _of_steps(tables, of_traced, wanted, kernels=True).filter(
+        pl.col("calls") > 0
+    )  # all other steps were not looked at
+    return Communicated(calls=calls, ways=pl.concat(ways), kernels=kernels)
 
 
 _OF_CALLS: Final = (*_RANK_STEP, "incarnation", "group", "call", "op", "size", "bytes", "phase", "begin_ns", "end_ns")
@@ -91,13 +104,12 @@ _OF_CALLS: Final = (*_RANK_STEP, "incarnation", "group", "call", "op", "size", "
 # ---- collectives -------------------------------------------------------------------------------------------------------
 
 
-def _of_steps(tables: Mapping[str, pl.DataFrame], steps: pl.DataFrame, wanted: pl.DataFrame) -> pl.DataFrame:
+def _of_steps(
+    tables: Mapping[str, pl.DataFrame], steps: pl.DataFrame, wanted: pl.DataFrame, *, kernels: bool = False
+) -> pl.DataFrame:
     """`Communicated.calls` of the wanted steps (launch, step): every rank of them that was seen to communicate at all."""
-    table = (
-        tables["collectives"]
-        .select(_OF_CALLS)
-        .filter(pl.col("step").is_not_null() & ~pl.col("phase").is_in(["replay", "warm_up"]))
-    )
+    table = tables["collectives"].select(_OF_CALLS).filter(pl.col("step").is_not_null())
+    table = table.filter(pl.col("phase") == KERNEL if kernels else ~pl.col("phase").is_in(APART))
     # a step without a collective of a rank that has others communicated for 0 s; a rank that has none is not looked at
     seen = table.select("launch", "rank").unique()
     own = steps.select(*_RANK_STEP, "incarnation").join(seen, on=["launch", "rank"], how="semi")
@@ -146,7 +158,7 @@ def waiting(calls: pl.DataFrame) -> pl.DataFrame:
     Of a call that was not seen on all of its ranks nothing is known, and it counts as no waiting.  One version of each step only.
     """
     some = calls.select(_OF_CALLS).filter(
-        pl.col("step").is_not_null() & pl.col("end_ns").is_not_null() & ~pl.col("phase").is_in(["replay", "warm_up"])
+        pl.col("step").is_not_null() & pl.col("end_ns").is_not_null() & ~pl.col("phase").is_in(APART)
     )
     own = _with_transfer(some).with_columns(_least=pl.coalesce("_least", "_own"))
     total = _union(own, pl.col("begin_ns"), "total_ns")

@@ -64,23 +64,41 @@ def _number(measured: Measured, joined: pl.DataFrame, configuration: str, words:
     )  # fmt: skip
 
 
-def by_kernels(measured: Measured, values: Mapping[str, Value]) -> Mapping[str, Value]:
-    """Total communication, of profiled kernels where the calls' ends were not seen; and where nobody profiled by torch's own list, if
-    it has durations."""
-    found = dict(values)
-    for configuration, value in values.items():
-        ways = measured.communicated.ways.filter(
-            (pl.col("configuration") == configuration) & (pl.col("method") == "kineto")
+def by_kernels(measured: Measured, values: Mapping[str, Value], column: str = "total_ns") -> Mapping[str, Value]:
+    """The same of profiled kernels, where the calls' ends were not seen; the total, where nobody profiled, by torch's own list, if that
+    has durations."""
+    return {name: _of_kernels(measured, name, value, column) for name, value in values.items()}
+
+
+def _of_kernels(measured: Measured, configuration: str, value: Value, column: str) -> Value:
+    if not isinstance(value, Absent) or value.reason != "not_measured":
+        return value
+    own = pl.col("configuration") == configuration
+    if column == "total_ns":
+        ways = measured.communicated.ways.filter(own & (pl.col("method") == "kineto") & pl.col("total_s").is_not_null())
+        found, steps = ways["total_s"].to_list(), int(ways["steps"].sum())
+    else:
+        launches = measured.table("launches").filter(own).select("launch")
+        rows = measured.communicated.kernels.join(launches, on="launch", how="semi").filter(
+            pl.col(column).is_not_null()
         )
-        if isinstance(value, Absent) and value.reason == "not_measured" and ways["total_s"].count():
-            found[configuration] = average(
-                ways["total_s"].drop_nulls().to_list(), measured.confidence, unit=SECONDS, name="comm_total|by:kineto",
-                n_trials=int(ways["steps"].sum()), aggregate="median over profiled steps of the mean over ranks of the time in which a "
-                "collective's kernel ran",
-            )  # fmt: skip
-        elif isinstance(value, Absent) and value.reason == "not_measured":
-            found[configuration] = _by_recorder(measured, configuration) or value
-    return found
+        each = rows.group_by("launch", "step").agg(pl.col(column).mean() / NS_PER_S)
+        found = each.group_by("launch").agg(pl.col(column).median()).sort("launch")[column].to_list()
+        steps = each.height
+    name = f"comm_{column.removesuffix('_ns')}"
+    if found:
+        return average(
+            found, measured.confidence, unit=SECONDS, name=f"{name}|by:kineto", n_trials=steps,
+            aggregate=f"median over profiled steps of the mean over ranks of {_KERNELS[column]}",
+        )  # fmt: skip
+    return (_by_recorder(measured, configuration) if column == "total_ns" else None) or value
+
+
+_KERNELS: Final = {
+    "total_ns": "the time in which a collective's kernel ran",
+    "transfer_ns": "the time in which a collective's kernel ran, each as long as on the rank where it was shortest",
+    "wait_ns": "the time in which a collective's kernel ran beyond that on the rank where it was shortest",
+}
 
 
 def _by_recorder(measured: Measured, configuration: str) -> Value | None:

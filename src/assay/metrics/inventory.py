@@ -18,6 +18,7 @@ from typing import Final
 
 import polars as pl
 
+from assay.metrics.communicated import APART
 from assay.metrics.measured import Measured, effective_steps
 from assay.units import NS_PER_S
 
@@ -90,7 +91,7 @@ def _rows(measured: Measured) -> pl.DataFrame:
         ),
     )
     calls = measured.table("collectives").filter(pl.col("step").is_not_null() & ~pl.col("op").is_in([*_PAIRED]))
-    calls = calls.filter(~pl.col("phase").is_in(["replay", "warm_up"]))
+    calls = calls.filter(~pl.col("phase").is_in(APART))
     hooked = calls.select("launch", "rank").unique().with_columns(_hooked=pl.lit(value=True))
     seen = calls.group_by(_RANK_STEP).agg(pl.len().alias("seen"))
     joined = per_step.join(hooked, on=["launch", "rank"], how="left").join(seen, on=_RANK_STEP, how="left")

@@ -75,6 +75,7 @@ class Kernel:
     group: str = ""
     nbytes: int | None = None
     dtype: str = ""
+    size: int | None = None  # ranks of the group
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,7 +252,7 @@ def _kernel(kind: Kind, name: str, begin: int, end: int, event: Mapping[str, Any
     elements = max((int(told[key]) for key in ("In msg nelems", "Out msg nelems") if key in told), default=None)
     return Kernel(
         kind, name, begin, end, str(stream), str(device), correlation, op=operation(str(told.get("Collective name") or name)),
-        group=str(told.get("Process Group Name") or ""), dtype=dtype.lower(),
+        group=str(told.get("Process Group Name") or ""), dtype=dtype.lower(), size=int(told["Group size"]) if "Group size" in told else None,
         nbytes=elements * _BYTES[dtype.lower()] if elements is not None and dtype.lower() in _BYTES else None,
     )  # fmt: skip
 

@@ -4,6 +4,7 @@
     kernels     of the device, by time
     classes     the same times by kind of work (`CLASSES`): kernels where there are any, else self times of operators
     steps       how the steps divide by unions of intervals (`assay.metrics.kineto`): computing, exposed communication, copies, idle
+    collectives their kernels one by one, for the record: what is said of them is in `steps`
     memory      the most that was allocated on each device, where allocations were followed
 
 Classes are told by names; what no rule knows is "other".  Sums of times of kernels that run at once may exceed the steps.
@@ -13,6 +14,7 @@ Cannot tell: what the steps take without the profiler; time in Python between op
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
@@ -45,6 +47,7 @@ def summary(content: Mapping[str, Any]) -> dict[str, Any]:
         "rank": trace.rank, "workers": trace.workers, "on_device": trace.on_device,
         "steps": [{**_step(trace, window.step), "step": first + window.step} for window in trace.steps],
         "operators": _top(operators), "kernels": _top(kernels), "classes": _classes(parts), "memory": _memory(content),
+        "collectives": list(_collectives(trace, first, content)),
     }  # fmt: skip
 
 
@@ -122,6 +125,27 @@ def _step(trace: Trace, step: int) -> dict[str, Any]:
         "step": step, "window_ns": divided.window_ns, "compute_ns": divided.compute_ns, "communication_ns": divided.total_ns,
         "exposed_ns": divided.exposed_ns, "copy_ns": divided.copy_ns, "idle_ns": divided.idle_ns, "bytes": _sent(trace, step),
     }  # fmt: skip
+
+
+def _collectives(trace: Trace, first: int, content: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """The kernels of collectives, by the monotonic clock of the host where the trace says how far the profiler's is from it.
+
+    Numbered step by step within a group, in the order in which they began: the same call has the same number on every rank.  Calls of
+    engines that the processor serves are none: the hooks time them.
+    """
+    apart = int(content.get("assay_wall_minus_monotonic_ns") or 0)
+    for window in trace.steps:
+        numbers: Counter[str] = Counter()
+        for one in trace.kernels:
+            if one.kind != "communication" or not trace.on_device or not window.begin <= one.begin < window.end:
+                continue
+            number = numbers[one.group]
+            numbers[one.group] += 1
+            begin = trace.origin_ns + one.begin - apart
+            yield {
+                "step": first + window.step, "group": one.group, "number": number, "op": one.op, "size": one.size or trace.workers,
+                "bytes": one.nbytes, "dtype": one.dtype, "begin_ns": begin, "end_ns": begin + one.end - one.begin,
+            }  # fmt: skip
 
 
 def _sent(trace: Trace, step: int) -> int | None:

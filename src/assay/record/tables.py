@@ -122,7 +122,7 @@ SAMPLES = Table("samples", "the training samples that a rank used in a step", (
 FINGERPRINTS = Table("fingerprints", "a numeric fingerprint of the training state", (
     _LAUNCH, _RANK, _INCARNATION,
     Column("step", "int64", "steps finished when it was taken: 0 is before the first step"),
-    Column("what", "string", "loss, denominator, grad_norm, parameter_hash, buffer_hash, optimizer_hash, random_hash, parameters, dataset_size ..."),
+    Column("what", "string", "loss, denominator, grad_norm, parameter_hash, buffer_hash, optimizer_hash, random_hash, learning_rate, parameters, dataset_size ..."),
     Column("value", "float64", "the value, where it is a number", nullable=True),
     Column("text", "string", "the value, where it is a hash", nullable=True),
 ), order=("launch", "rank", "incarnation", "step", "what"))  # fmt: skip
@@ -149,7 +149,7 @@ COLLECTIVES = Table("collectives", "a collective call on a rank", (
     Column("size", "int32", "ranks of the group"),
     Column("bytes", "int64", "amount as nccl-tests counts it: of the whole result (all_gather), of the whole input (reduce_scatter), else of the tensor"),
     Column("dtype", "string", "element type"),
-    Column("phase", "string", "warm_up, timed or replay; in a training the phase in which it was called, or empty"),
+    Column("phase", "string", "warm_up, timed or replay; kernel: its kernel in a profiled step; in a training the phase in which it was called, or empty"),
     Column("in_place", "int32", "1: the result lies where the input was", nullable=True),
     Column("begin_ns", "int64", "when this rank entered the call"),
     Column("end_ns", "int64", "when it was complete on this rank; null: never seen to be", nullable=True),

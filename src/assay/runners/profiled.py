@@ -31,6 +31,7 @@ from assay.units import MIB
 LARGEST: Final = (
     1024 * MIB
 )  # of a trace, uncompressed, that is summarised here: reading it takes some times as much memory
+A_STEP: Final = 1_000_000  # numbers of calls for a step, so that the same call has the same number on every rank
 REPORTS: Final = ("cuda_gpu_kern_sum", "cuda_gpu_mem_time_sum", "cuda_api_sum", "nvtx_sum")
 _LIST: Final = re.compile(
     r"^\s*(\[)\s*(?:[{\]]|$)", re.MULTILINE
@@ -114,6 +115,8 @@ def finish(context: RunContext, job: Job) -> None:
     for rank in ranks:
         for row in _communication(rank, job.number):
             writer.append("communication", row)
+        for row in _collectives(rank, job):
+            writer.append("collectives", row)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         files.replace(folder / "summary.json", (json.dumps(told, indent=1) + "\n").encode())
@@ -151,6 +154,30 @@ def _communication(rank: Mapping[str, Any], launch: int) -> Iterator[tuple[Any, 
             yield (
                 launch, rank["rank"], 0, step["step"], "kineto", step["communication_ns"], step["exposed_ns"], step["compute_ns"], step.get("bytes")
             )  # fmt: skip
+
+
+def _collectives(rank: dict[str, Any], job: Job) -> Iterator[tuple[Any, ...]]:
+    """Rows of the table `collectives`: kernels, in groups of their own name, since the hooks tell the same calls; they leave the summary."""
+    for one in rank.pop("collectives", ()):
+        where = (
+            job.number,
+            rank["rank"],
+            0,
+            f"{one['group'] or 'unnamed'} (kernels)",
+            one["step"] * A_STEP + one["number"],
+            one["step"],
+        )
+        what = (
+            one["op"],
+            one["size"] or job.planned.workers,
+            one["bytes"] or 0,
+            one["dtype"],
+            "kernel",
+            None,
+            one["begin_ns"],
+            one["end_ns"],
+        )
+        yield (*where, *what, None, None, None, "kineto")
 
 
 def _of_nsys(folder: Path) -> Iterator[dict[str, Any]]:
