@@ -84,6 +84,7 @@ class Attached:
         self._computed: int | None = None
         self._blocked_then = 0  # what had been waited for by then
         self._others = False  # other ranks
+        self._engine = torch.autograd.Variable._execution_engine
         self.reducers: list[Any] = []  # DistributedDataParallel's
         self._logged: dict[int, int] = {}  # of each, the passes before the first step, as far as its log tells
 
@@ -129,7 +130,8 @@ class Attached:
 
     def ask(self) -> None:
         """A batch is asked for."""
-        self._open(0)
+        if not self._begun:
+            self._open(0)
         now = self._now()  # after the recording has begun: what that takes is no waiting
         self._stepping.clear()  # one that failed has not told its end
         if self._looked_ns:
@@ -205,7 +207,7 @@ class Attached:
         self.outermost.met(type(module))
         if self._torch.is_grad_enabled():
             self._settle(module)
-            self._recorder.phase("forward").__enter__()
+            self._recorder._named["forward"].__enter__()
             return
         self._looked.extend(self._take())
         self._looking = self._now()
@@ -214,7 +216,7 @@ class Attached:
         """It has answered."""
         self.inside = False
         if self._looking is None:
-            self._recorder.phase("forward").__exit__(None, None, None)
+            self._recorder._named["forward"].__exit__(None, None, None)
         else:
             self._looked_ns += self._now() - self._looking
             self._looking = None
@@ -224,7 +226,8 @@ class Attached:
         recorder = self._recorder
         if self._stepped and self._cycle is not None and self._cycle <= self._stepped.keys():
             self._turn()
-        self._open(0)
+        elif not self._begun:
+            self._open(0)
         end = self._asked_since_look or 0
         if self._evaluating is not None:
             told = covered(
@@ -249,20 +252,21 @@ class Attached:
     def backward(self, roots: Any, accumulates: bool) -> None:
         """Gradients are asked for; maybe inside of another pass."""
         was, self.inside = self.inside, True
-        self._open(0)
+        if not self._begun:
+            self._open(0)
         if not was and (
             self._fresh or self._looked or not self._passed
         ):  # of functions, or of modules that are not known yet
             self.outermost.look()
             self._settle()
-        self._recorder.phase("backward").__enter__()
+        self._recorder._named["backward"].__enter__()
         self._computed, hook = None, self._watch_engine(roots[0]) if accumulates and self._together() else None
         self._passes.append((was, roots if accumulates else None, hook))
 
     def backwarded(self) -> None:
         """They are there."""
         self.inside, roots, hook = self._passes.pop()
-        self._recorder.phase("backward").__exit__(None, None, None)
+        self._recorder._named["backward"].__exit__(None, None, None)
         if hook is not None:
             hook.remove()
             self.calls.look()
@@ -299,10 +303,10 @@ class Attached:
         """Note when the last gradient is there: callbacks of the engine run in the order in which they were asked for, and the
         first moment to ask is when the first gradient of all, the root's, is there.  DDP asks later, and then waits."""
         first = root.grad_fn
-        if first is None or root.is_cuda:
-            return None
-        queue, computed = self._torch.autograd.Variable._execution_engine.queue_callback, self._all_computed
-        return first.register_prehook(lambda _: queue(computed))
+        return None if first is None or root.is_cuda else first.register_prehook(self._queue)
+
+    def _queue(self, _: Any) -> None:
+        self._engine.queue_callback(self._all_computed)
 
     def _all_computed(self) -> None:
         self._computed, self._blocked_then = self._now(), self.calls.blocked_ns
@@ -346,12 +350,13 @@ class Attached:
                 self._known.discard(id(optimizer))
                 self._cycle = self._cycle or (frozenset(self._known) if len(self._known) == 1 else None)
             return
-        self._open(0)
+        if not self._begun:
+            self._open(0)
         if id(optimizer) in self._stepped:
             self._learn(self._stepped)
             if not self._passed:  # it asks for passes itself (LBFGS): the step begins here
                 self._turn()
-        self._recorder.phase("optimizer").__enter__()
+        self._recorder._named["optimizer"].__enter__()
 
     def stepped(self, optimizer: Any) -> None:
         """It has stepped, or its step was skipped for gradients that were not finite."""
@@ -359,7 +364,7 @@ class Attached:
             self._stepping.pop()
         if self._stepping:
             return
-        self._recorder.phase("optimizer").__exit__(None, None, None)
+        self._recorder._named["optimizer"].__exit__(None, None, None)
         self._stepped[id(optimizer)] = None
         self._passed = False
 
@@ -370,8 +375,6 @@ class Attached:
     # ------------------------------------------------------------------ steps
 
     def _open(self, epoch: int) -> None:
-        if self._begun:
-            return
         self._begun = True
         self.calls.waits.taken()  # of the time before
         self._recorder.begin_outside()
@@ -412,12 +415,14 @@ class Attached:
         for phase, asking, waiting in self.calls.waits.taken():
             recorder.waits(phase, asking, waiting if seen else None)
         if calls or tail is not None:
-            ends = [(call.begin, call.end) for call in calls if call.end is not None]
+            ends, nbytes, on_gpu = [], 0, False
+            for call in calls:
+                nbytes, on_gpu = nbytes + call.nbytes, on_gpu or call.on_gpu
+                if call.end is not None:
+                    ends.append((call.begin, call.end))
             total = covered(ends) if len(ends) == len(calls) else None
-            exposed = None if any(call.on_gpu for call in calls) else (tail or 0) + blocked
-            recorder.communicated(
-                "group", total=total, exposed=exposed, nbytes=sum(c.nbytes for c in calls), of_step=True
-            )
+            exposed = None if on_gpu else (tail or 0) + blocked
+            recorder.communicated("group", total=total, exposed=exposed, nbytes=nbytes, of_step=True)
         step = recorder._step
         if self.reducers and (1 <= step <= LOGGED_ANYHOW or step % LOGGED_EVERY == 1):
             self._tell_log(step)

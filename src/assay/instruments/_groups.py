@@ -74,9 +74,7 @@ class Calls:
         self.seen = False  # any
         self.blocked_ns = 0  # the main thread, since somebody looked
         self.waits = Waits(now)
-        self.under_way = (
-            _UnderWay()
-        )  # a call whose own is counted: torch's functions call one another, and a timed group
+        self.under_way = _UnderWay()
         self.own_ns = 0  # what noting them took
         self._open: deque[Call] = deque()
         self._numbers: dict[str, int] = {}
@@ -138,7 +136,7 @@ class Calls:
         """What is complete is over now at the latest: the callback that tells it may still wait for the interpreter's lock."""
         for call in tuple(self._open):
             future = call.future
-            if call.end is None and future is not None and future.done():
+            if future is not None and future.done():
                 self.over(call)
 
     def taken(self, *, everything: bool = False) -> list[Call]:
@@ -156,7 +154,7 @@ class Calls:
 
 
 class _UnderWay(threading.local):
-    """Whether this thread is inside of a call that is counted."""
+    """Whether this thread is inside of a call that is counted: torch's functions call one another, and a timed group."""
 
     any = False
 

@@ -82,7 +82,8 @@ class HostPhases:
 
     def finish(self, fields: tuple[Any, ...]) -> None:
         """The step ended: hand its times over."""
-        times = tuple(ns if seen else None for ns, seen in zip(self.ns, self.seen, strict=True))
+        (forward, backward, optimizer), (one, two, three) = self.ns, self.seen
+        times = (forward if one else None, backward if two else None, optimizer if three else None)
         self._emit(fields, times, self.method)
 
     def clear(self) -> None:

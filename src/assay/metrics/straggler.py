@@ -40,7 +40,8 @@ LOGGED: Final = (
     "kineto",
 )  # methods of the table communication that see exposed communication on every device
 KEY: Final = ["step", "rank"]
-SAMPLED: Final = 20  # of logs, which are read of some steps alone, so many steps are enough where they are fewer than half
+# of logs, which are read of some steps alone, so many steps are enough where they are fewer than half
+SAMPLED: Final = 20
 ONE_RANK: Final = "one worker has no other to wait for"
 
 
