@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -19,9 +20,10 @@ from assay.runners.base import run
 from assay.runners.training import check
 from assay.spec.experiment import Fault as Asked
 from assay.spec.load import from_mapping
+from assay.spec.plan import plan
 
 COUPLED = Path(__file__).with_name("coupled.py")
-STOPPED_S, SLOWED_S, SHARE, LOAD_S = 1.0, 1.5, 0.02, 0.7
+STOPPED_S, SLOWED_S, SHARE, LOAD_S = 0.7, 1.0, 0.02, 0.5
 
 
 @cache
@@ -39,12 +41,12 @@ def struck(tmp_path_factory: pytest.TempPathFactory) -> Measured:
     faults: list[dict[str, Any]] = [
         {"kind": "stop", "at_step": 15, "rank": 1, "for_s": STOPPED_S},
         {"kind": "kill", "during": "checkpoint", "after_checkpoints": 1},
-        {"kind": "kill", "at_step": 15, "rank": 1},
+        {"kind": "kill", "after_checkpoints": 1, "within_steps": 5, "rank": 1, "times": 2},
     ]
     if can_be_slowed():
         faults.append({"kind": "slow", "at_step": 15, "rank": 1, "for_s": SLOWED_S, "share": SHARE})
     asked = from_mapping({
-        "name": "struck", "workload": {"script": str(COUPLED), "arguments": [str(folder / "notes"), "40", "10", "30", str(LOAD_S)]},
+        "name": "struck", "workload": {"script": str(COUPLED), "arguments": [str(folder / "notes"), "32", "5", "30", str(LOAD_S)]},
         "factor": {"levels": [2]}, "launches": {"per_configuration": 1}, "launcher": {"kind": "plain"}, "faults": faults,
         "limits": {"grace_s": 1.0, "launch_timeout_s": 60.0},
     })  # fmt: skip
@@ -103,23 +105,48 @@ def test_a_worker_killed_while_it_saves_loses_the_steps_since_the_checkpoint_bef
     [recovery] = [one for one in recoveries(struck) if one.launch == found["launch"]]
     # Steps 10 to 19: the checkpoint after 20 was never there. The victim is inside of step 19, which the other may have finished.
     assert recovery.steps_lost in (9, 10)
-    assert (parts["recompute"] > 9 * 0.010).all()
+    assert (parts["recompute"] > 9 * 0.005).all()
+
+
+@pytest.mark.survival
+def test_a_worker_killed_twice_is_struck_once_in_each_incarnation_at_the_step_that_was_drawn(struck: Measured) -> None:
+    found, _ = of_kind(struck, "kill", 1)
+    [drawn] = [one.fault for one in plan(struck.experiment) if one.fault is not None and one.fault.times == 2]
+    assert 1 <= drawn.delay_steps <= 5
+    [launch] = struck.table("launches").filter(launch=found["launch"]).to_dicts()
+    assert launch["restarts"] == 2
+    events = struck.table("events").filter(launch=found["launch"]).sort("ns")
+    strikes = events.filter(kind="fault").to_dicts()
+    assert [(one["rank"], one["incarnation"]) for one in strikes] == [(1, 0), (1, 1)]
+    # Checkpoints are saved after steps 10 and 20; the fault comes that many steps later, or as soon as that is seen.
+    assert strikes[0]["step"] >= 10 + drawn.delay_steps
+    assert strikes[1]["step"] >= 20 + drawn.delay_steps
+    gone = {(row["rank"], row["incarnation"]): row for row in events.filter(kind="worker_gone").to_dicts()}
+    assert set(gone) == {(rank, incarnation) for rank in (0, 1) for incarnation in (0, 1, 2)}
+    starts = events.filter(kind="worker_start")
+    for strike in strikes:
+        victim, other = gone[1, strike["incarnation"]], gone[0, strike["incarnation"]]
+        assert json.loads(victim["detail"])["pid"] == json.loads(strike["detail"])["pid"]
+        assert strike["ns"] < victim["ns"] <= other["ns"]
+        again = starts.filter(incarnation=strike["incarnation"] + 1)["ns"].to_list()
+        assert len(again) == 2
+        assert min(again) > victim["ns"]
 
 
 @pytest.mark.survival
 def test_each_part_of_a_recovery_is_what_the_script_noted_itself(struck: Measured) -> None:
     found, parts = of_kind(struck, "kill", 1)
-    assert found["rank"] == 1
     folder = Path(struck.experiment.workload.arguments[0]) / str(found["launch"])
     asked, begin, first = (noted(folder, what) for what in ("asked", "begin", "first"))
+    both = [one for one in recoveries(struck) if one.launch == found["launch"]]
     other = parts.filter(rank=0).row(0, named=True)
-    assert other["detect"] == pytest.approx((asked[0, 0] - found["ns"]) / 1e9, abs=0.5)
-    assert other["restart"] == pytest.approx((begin[0, 1] - asked[0, 0]) / 1e9, abs=0.5)
-    assert other["reload"] == pytest.approx((first[0, 1] - begin[0, 1]) / 1e9, abs=0.5)
-    assert other["reload"] >= LOAD_S
-    [recovery] = [one for one in recoveries(struck) if one.launch == found["launch"]]
-    assert recovery.resumed_ns is not None
-    assert recovery.resumed_ns == pytest.approx(min(first[0, 1], first[1, 1]), abs=0.5e9)
+    assert other["detect"] == pytest.approx(sum(asked[0, i] - both[i].fault_ns for i in (0, 1)) / 1e9, abs=0.5)
+    assert other["restart"] == pytest.approx(sum(begin[0, i + 1] - asked[0, i] for i in (0, 1)) / 1e9, abs=0.5)
+    assert other["reload"] == pytest.approx(sum(first[0, i] - begin[0, i] for i in (1, 2)) / 1e9, abs=0.5)
+    assert other["reload"] >= 2 * LOAD_S
+    for incarnation, recovery in enumerate(both, start=1):
+        assert recovery.resumed_ns is not None
+        assert recovery.resumed_ns == pytest.approx(min(first[0, incarnation], first[1, incarnation]), abs=0.5e9)
 
 
 def noted(folder: Path, what: str) -> dict[tuple[int, int], int]:
