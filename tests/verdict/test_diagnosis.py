@@ -154,6 +154,22 @@ def test_a_gradient_that_is_wrong_otherwise_is_said_to_differ() -> None:
     assert "the gradient of 2.bias" in diagnosis.evidence
 
 
+@pytest.mark.parametrize("kind", ["float16", "bfloat16"])
+def test_gradients_that_are_averaged_in_half_precision_are_said_to_be(kind: str) -> None:
+    import torch
+
+    made = Simulation(levels=(1, 2))
+    made.launch(RIGHT, workers=1)
+    made.launch(RIGHT, workers=2)
+    made.made.rows["gradients"] = [
+        (*row[:8], torch.tensor(row[8]).to(getattr(torch, kind)).tolist(), *row[9:]) if row[0] == 1 else row
+        for row in made.made.rows["gradients"]
+    ]
+    diagnosis = named(made.made.measured(), 2)
+    assert (diagnosis.fault, diagnosis.severity) == ("reduced_in_less_precision", "warning")
+    assert diagnosis.evidence.endswith(f"the ranks' gradients were averaged in {kind}")
+
+
 def test_dropout_that_differs_is_no_fault_and_its_gradients_are_not_judged() -> None:
     right = replace(RIGHT, dropout=0.1)
     assert diagnose(trained(right, 3))["workers=3"] is None

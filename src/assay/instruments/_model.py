@@ -49,6 +49,12 @@ class Watch:
         """Its state is hashed from here on."""
         self._optimizer = weakref.ref(optimizer)
 
+    def learning_rate(self) -> float | None:
+        """Of the first group of the optimizer's parameters; None before an optimizer was met."""
+        optimizer = None if self._optimizer is None else self._optimizer()
+        rate = None if optimizer is None else optimizer.param_groups[0].get("lr")
+        return None if rate is None else float(rate)
+
 
 def unwrap(model: Any) -> Any:
     """The user's own module inside DistributedDataParallel, DataParallel and torch.compile."""

@@ -481,6 +481,9 @@ class Recorder(Probe):
                 self._starts = gradients.starts(watch.model)
             for what, text in watch.hashes(self._step):
                 self._fingerprint(what, text=text)
+            rate = watch.learning_rate()
+            if rate is not None:
+                self._fingerprint("learning_rate", value=rate)
         except Exception as error:
             self._watch = None
             _say(f"the model's parameters are not compared between replicas: {type(error).__name__}: {error}")

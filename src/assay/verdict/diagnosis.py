@@ -14,6 +14,7 @@ In this order, because a fault that stands earlier explains what those that stan
 | C | equal random states where they are to differ, or the other way round | `same_random_numbers`, `random_numbers_differ` |
 | B gradient | a multiple of one worker's gradient | `gradient_scaled`, with the factor's name |
 | B | another gradient, and shards are unequal | `unequal_shards` |
+| B | nearly the gradient, all in numbers of half precision | `reduced_in_less_precision` |
 | B | another gradient | `gradient_differs` |
 | B | the same start gave gradients that differ by rounding | `nondeterministic_within_rounding`, no fault |
 
@@ -28,7 +29,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from assay.metrics.first_gradients import Compared, First, compared, firsts, samples_of
 from assay.metrics.format import count, given
@@ -41,6 +44,8 @@ from assay.verdict.types import Severity
 
 Layer = Literal["ledger", "gradient", "hashes"]
 MANY = 3  # parameters that are named
+FEWEST = 8  # elements, to tell what kind of numbers they are
+SUMS = 251  # as many numbers may be sums of many elements
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -321,6 +326,12 @@ def _other(evidence: Evidence, name: str) -> Diagnosis | None:
         )  # fmt: skip
     if legitimate(evidence.measured, name):
         return None
+    if less := _reduced_in(found):
+        return Diagnosis(
+            fault="reduced_in_less_precision", layer="gradient", severity="warning",
+            evidence=f"{numbers}; every element that is known is a number of {less}: the ranks' gradients were averaged in {less}",
+            remedy="average in float32 (no compressing communication hook, reduce_dtype of FSDP), if the saving is not worth the rounding",
+        )  # fmt: skip
     known_ids = evidence.measured.table("samples").height > 0
     return Diagnosis(
         fault="gradient_differs", layer="gradient",
@@ -328,6 +339,24 @@ def _other(evidence: Evidence, name: str) -> Diagnosis | None:
         evidence=numbers if known_ids else f"{numbers}; but whether the samples were the same is not known",
         remedy="compare in float64: what is left there is a fault of the distribution",
     )  # fmt: skip
+
+
+def _reduced_in(found: Compared) -> str | None:
+    """The half precision of whose numbers the gradient is, where it differs by no more than that precision's rounding."""
+    kept = [np.asarray(one.sums, dtype=np.float64) for one in found.first.own.values() if 0 < len(one.sums) < SUMS]
+    numbers: NDArray[np.float64] = np.concatenate(kept) if kept else np.zeros(0)
+    if np.count_nonzero(numbers) < FEWEST or found.difference is None:
+        return None
+    known = (kind for kind in ("bfloat16", "float16") if found.difference.error <= tolerance(kind).error)
+    return next((kind for kind in known if _of_kind(numbers, kind)), None)
+
+
+def _of_kind(numbers: NDArray[np.float64], kind: str) -> bool:
+    """Whether all are numbers of a half precision: of 11 or 8 binary digits."""
+    if not np.isfinite(numbers).all():
+        return False
+    mantissas = np.frexp(numbers)[0] * (2.0**11 if kind == "float16" else 2.0**8)
+    return bool((mantissas == np.rint(mantissas)).all())
 
 
 def _unequal(measured: Measured, first: First) -> str:
@@ -341,15 +370,19 @@ def _unequal(measured: Measured, first: First) -> str:
 
 def legitimate(measured: Measured, name: str) -> str:
     """Why a gradient may differ from one worker's without a fault; empty where nothing is known that would do it."""
-    random, batch = (_said(measured, name, what)["value"].max() for what in ("random_layers", "batch_layers"))
+    random, batch = (_layers(measured, name, what) for what in ("random_layers", "batch_layers"))
     found = []
     if random:
-        found.append(f"{count(int(random), 'layers')} {'draws' if random == 1 else 'draw'} random numbers")  # type: ignore[arg-type]
+        found.append(f"{count(random, 'layers')} {'draws' if random == 1 else 'draw'} random numbers")
     if batch:
         found.append(
-            f"{count(int(batch), 'layers')} {'normalises' if batch == 1 else 'normalise'} by the batch of each rank"
-        )  # type: ignore[arg-type]
+            f"{count(batch, 'layers')} {'normalises' if batch == 1 else 'normalise'} by the batch of each rank"
+        )
     return "; ".join(found)
+
+
+def _layers(measured: Measured, name: str, what: str) -> int:
+    return int(max(_said(measured, name, what)["value"].drop_nulls().to_list(), default=0))
 
 
 def _rounding(evidence: Evidence, name: str) -> Diagnosis | None:

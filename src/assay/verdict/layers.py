@@ -23,7 +23,7 @@ from assay.metrics.format import count, given, show
 from assay.metrics.measured import Measured
 from assay.metrics.replicas_agree import hashes
 from assay.stats.gradient_difference import tolerance
-from assay.verdict.diagnosis import averaged_later, is_scaled, legitimate
+from assay.verdict.diagnosis import averaged_later, diagnose, is_scaled, legitimate
 from assay.verdict.types import Finding, LayerResult, LayerState
 
 TITLES: Final[Mapping[str, str]] = {
@@ -120,6 +120,9 @@ def _judged(measured: Measured, found: Compared, name: str) -> Said:
         if math.isinf(known.certain):
             return "advice", f"{numbers}: as far as {found.precision} can tell, which hides real faults"
         return "pass", f"{numbers}: rounding"
+    diagnosis = diagnose(measured)[name]
+    if diagnosis is not None and diagnosis.fault == "reduced_in_less_precision":
+        return "advice", diagnosis.evidence
     scaled = is_scaled(found)
     if not scaled and (why := legitimate(measured, name)):
         return "not run", f"{why}, so that its gradient is not one worker's; {numbers}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from assay.spec.experiment import Scaling
 from assay.verdict.audits.training_state import AUDIT
 from tests.handmade import Handmade
 from tests.verdict.making import good, judged, rules
@@ -67,3 +68,35 @@ def test_buffers_may_differ_after_a_step_and_not_before() -> None:
 
 def test_a_good_record_has_none() -> None:
     assert not rules(judged(good())).keys() & {"same_random_numbers", "optimizer_states_differ"}
+
+
+def rates(one: dict[int, float], two: dict[int, float], *, mode: str = "strong", workers: int = 2) -> list[str]:
+    """Finished steps -> the learning rate."""
+    made = Handmade(levels=(1, workers), blocks=1, scaling=Scaling.model_validate({"mode": mode}))
+    for level, told in ((1, one), (workers, two)):
+        number = made.launch(workers=level)
+        for rank in range(level):
+            for step, rate in told.items():
+                made.fingerprint(number, "learning_rate", rate, rank=rank, step=step)
+    return [
+        finding.evidence for finding in AUDIT.examine(made.measured(), {}) if finding.rule == "learning_rate_differs"
+    ]
+
+
+def test_a_learning_rate_that_is_not_one_workers_is_a_warning_where_the_batch_is_the_same() -> None:
+    assert rates({1: 0.1, 2: 0.05}, {1: 0.1, 2: 0.05}) == []
+    (scaled,) = rates({1: 0.1}, {1: 0.4}, workers=4)
+    assert scaled.startswith(
+        "the learning rate after 1 steps of launch 1 is 0.4, where one worker's is 0.1: 4 times, which is workers, with"
+    )
+    (root,) = rates({1: 0.1, 2: 0.1}, {1: 0.1, 2: 0.1 * 2**0.5})
+    assert "after 2 steps" in root
+    assert "which is the root of workers" in root
+    (other,) = rates({1: 0.1}, {1: 0.001})
+    assert ": 0.01 times, with the same global batch" in other
+    assert rates({1: 0.0}, {1: 0.0}) == []
+    assert len(rates({1: 0.0}, {1: 0.1})) == 1
+
+
+def test_a_larger_batch_may_have_another_learning_rate() -> None:
+    assert rates({1: 0.1}, {1: 0.2}, mode="weak") == []

@@ -2,7 +2,10 @@
 
 Seven of eight injected faults leave the gradients of all ranks equal bit for bit, and equal loss curves hide a gradient that is
 75 % wrong (house research, quality, facts 7 and 8): only the comparison with one worker shows them.  What an earlier layer explains,
-lost samples or another start, is not said again.  `assay.verdict.diagnosis` has the order.
+lost samples or another start, is not said again.  `assay.verdict.diagnosis` has the order.  Parts of a model that is sharded over the ranks (FSDP2)
+are added up first.
+Cannot see: faults that begin after the first step; what rounding of the precision hides (in bfloat16 a mean of means over 1001 samples);
+the flat parameters of FSDP1.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ from assay.verdict.audits.base import Audit
 from assay.verdict.diagnosis import diagnose
 from assay.verdict.types import Finding
 
-RULES = ("gradient_scaled", "gradient_differs", "nondeterministic_within_rounding")
+RULES = ("gradient_scaled", "gradient_differs", "reduced_in_less_precision", "nondeterministic_within_rounding")
 
 
 def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:

@@ -4,6 +4,8 @@ Different at step 0: a replica began with other parameters (another seed, no bro
 later: gradients were not synchronised.  Equal until a fault and different after the restart (only looked at in fault
 launches): not every rank went on from the same checkpoint.  First match names the fault (quality.md section 4, layer C).
 Gradients that differ between ranks in the first step say more: which parameters, or that all of them do (`assay.verdict.diagnosis`).
+Looked at after 0, 1, 2, 4, 8, ... steps and at the end: parameters that part later are found at the next look, with the step of that look and not of
+the fault; those that part and are made equal again in between (averaged every few steps) are not.
 """
 
 from __future__ import annotations

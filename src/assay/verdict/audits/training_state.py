@@ -2,22 +2,30 @@
 
 Random states: against what probe.watch(model, random=...) declares; undeclared, equal states of a model with dropout are a warning, since in
 data parallelism every rank then drops the same units.  Optimizer states that differ while parameters agree will part the parameters
-later.  Buffers may differ after a step (BatchNorm on each rank's own batch) but not before the first.
+later.  Buffers may differ after a step (BatchNorm on each rank's own batch) but not before the first.  The learning rate is one worker's
+where the global batch is (strong scaling); no gradient and no hash shows one that was scaled by the workers twice.
+Cannot see: what happens between two looks, which are after 0, 1, 2, 4, 8, ... steps and at the end.  Parameters that part stay apart until the next look;
+a generator that is seeded alike in step 9 and apart in step 10 is missed.  Nor the rates of other groups of parameters than the first.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 import polars as pl
 
 from assay.metrics.base import Results
+from assay.metrics.format import given
 from assay.metrics.measured import Measured
 from assay.metrics.replicas_agree import hashes
+from assay.spec.plan import configuration_name
+from assay.stats.gradient_difference import ratio_name
 from assay.verdict.audits.base import Audit
 from assay.verdict.diagnosis import diagnose
 from assay.verdict.types import Finding
 
+SAME_RATE: Final = 1e-6  # relative
 RULES = ("same_random_numbers", "random_numbers_differ")
 
 
@@ -28,7 +36,7 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
         for name, one in diagnose(measured).items()
         if one is not None and one.fault in RULES
     )
-    return (*random, *_optimizers(measured), *_buffers(measured))
+    return (*random, *_optimizers(measured), *_buffers(measured), *_learning_rates(measured))
 
 
 def _optimizers(measured: Measured) -> Iterator[Finding]:
@@ -50,6 +58,42 @@ def _buffers(measured: Measured) -> Iterator[Finding]:
             evidence=f"the model's buffers differ between ranks before the first step of launch {row['launch']}",
             remedy="give every rank the same initial buffers; DDP broadcasts them unless broadcast_buffers is off",
         )  # fmt: skip
+
+
+def _learning_rates(measured: Measured) -> Iterator[Finding]:
+    """Against one worker's of the same block and step, where both have the same global batch."""
+    if measured.mode != "strong" or measured.base != configuration_name(1):
+        return
+    told = measured.table("fingerprints").filter((pl.col("what") == "learning_rate") & (pl.col("incarnation") == 0))
+    rates = told.group_by("launch", "step").agg(pl.col("value").sort_by("rank").first().alias("rate"))
+    rates = rates.join(measured.timed.select("launch", "configuration", "workers", "block"), on="launch")
+    alone = rates.filter(pl.col("configuration") == measured.base).select(
+        "block", "step", pl.col("rate").alias("right")
+    )
+    off = (pl.col("rate") - pl.col("right")).abs() > SAME_RATE * pl.col("right").abs()
+    for name, row in _first(measured, rates.join(alone, on=["block", "step"]).filter(off)):
+        workers = int(row["workers"])  # type: ignore[call-overload]
+        if name != configuration_name(workers):
+            continue
+        rate, right = float(row["rate"]), float(row["right"])  # type: ignore[arg-type]
+        yield Finding(
+            rule="learning_rate_differs", severity="warning", configuration=name,
+            evidence=f"the learning rate after {row['step']} steps of launch {row['launch']} is {given(rate)}, where one worker's is {given(right)}"
+            f"{_ratio(rate, right, workers)}, with the same global batch",
+            remedy="scale the learning rate with the global batch, not with the workers: here the batch is that of one worker",
+        )  # fmt: skip
+
+
+def _ratio(rate: float, right: float, workers: int) -> str:
+    if not right:
+        return ""
+    factors = {"workers": float(workers), "1 / workers": 1.0 / workers, "the root of workers": workers**0.5}
+    called = ratio_name(rate / right, factors, SAME_RATE)
+    return (
+        f": {given(rate / right, digits=4)} times, which is {called}"
+        if called
+        else f": {given(rate / right, digits=4)} times"
+    )
 
 
 def _first(measured: Measured, apart: pl.DataFrame) -> Iterator[tuple[str, dict[str, object]]]:
