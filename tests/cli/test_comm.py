@@ -75,6 +75,11 @@ def test_a_root_that_is_no_rank_is_refused(capsys: pytest.CaptureFixture[str]) -
     assert "--root-rank: found 2; allowed: a rank of every level: below 2" in capsys.readouterr().err
 
 
+def test_a_worker_count_that_is_none_is_not_told_as_a_wrong_root(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["comm", "--workers", "0", "--dry-run"]) == 2
+    assert "--root-rank" not in capsys.readouterr().err
+
+
 def test_a_placement_that_an_operation_does_not_have_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["comm", "--ops", "all_reduce", "--placement", "out", "--dry-run"]) == 2
     assert "torch.distributed offers these operations in one placement alone" in capsys.readouterr().err

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import json
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,8 @@ import pytest
 from assay import catalog, cli
 from assay.cli.networking import ROUNDS, experiment_from
 from assay.errors import SpecError
+from assay.runners.network import asked
+from assay.spec.load import from_mapping
 
 
 def parsed(*words: str) -> argparse.Namespace:
@@ -33,11 +37,30 @@ def test_the_flags_that_have_a_meaning_are_taken() -> None:
 
 @pytest.mark.parametrize(
     "words",
-    [("--ops", "all_reduce"), ("--workers", "2"), ("--matrix",), ("--launches", "many"), ("--confidence", "high")],
-)
-def test_flags_of_collectives_are_refused_beside_it(words: tuple[str, ...]) -> None:
-    with pytest.raises(SpecError, match=words[0]):
+    [
+        ("--ops", "all_reduce"), ("--workers", "2"), ("--matrix",), ("--interface", "eth0"), ("--launches", "many"), ("--launches", "0"),
+        ("--confidence", "high"), ("--name", "a/b"),
+    ],
+)  # fmt: skip
+def test_flags_of_collectives_and_wrong_ones_are_refused_under_their_own_names(words: tuple[str, ...]) -> None:
+    with pytest.raises(SpecError) as caught:
         experiment_from(parsed("--net", "a", *words))
+    assert [problem.where for problem in caught.value.problems] == [words[0]]
+
+
+def test_seconds_that_are_none_are_told_as_such() -> None:
+    with pytest.raises(SpecError) as caught:
+        asked(experiment_from(parsed("--net", "a", "--seconds", "nan")))
+    assert [problem.where for problem in caught.value.problems] == ["--seconds"]
+
+
+def test_it_can_be_printed_as_a_file_and_its_plan_as_json(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    words = ["comm", "--net", "a", "--launches", "2", "--root", str(tmp_path)]
+    assert cli.main([*words, "--toml"]) == 0
+    assert from_mapping(tomllib.loads(capsys.readouterr().out)) == experiment_from(parsed(*words[1:]))
+    assert cli.main([*words, "--dry-run", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"rounds": 2, "hosts": ["a"], "seconds": 2.0}
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_dry_run_says_what_would_be_done_and_does_nothing(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

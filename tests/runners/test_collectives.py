@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import polars as pl
 import pytest
@@ -61,6 +62,29 @@ def test_ranks_whose_sums_are_not_exact_in_the_type_are_refused(tmp_path: Path) 
     collectives.check(experiment(levels=(128,), dtype="bfloat16"), tmp_path)
     with pytest.raises(SpecError, match="at most 128 workers with bfloat16"):
         collectives.check(experiment(levels=(129,), dtype="bfloat16"), tmp_path)
+
+
+def test_an_interface_that_this_machine_does_not_have_is_refused_with_those_that_it_has(tmp_path: Path) -> None:
+    asked = experiment()
+    wrong = asked.model_copy(
+        update={"workload": asked.workload.model_copy(update={"environment": {"GLOO_SOCKET_IFNAME": "nosuch0"}})}
+    )
+    with pytest.raises(SpecError, match=r"'nosuch0'; allowed: an interface of this machine: .*lo"):
+        collectives.check(wrong, tmp_path)
+
+
+def test_sizes_that_no_memory_holds_are_refused_before_anything_starts(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """An all_gather out of place holds the part and the whole: 4 x (1 + 1/4) GiB on four workers."""
+    asked = experiment(operations=["all_gather"], sizes=["1K", "1G"], placement="out", levels=(2, 4))
+    for total, fits in ((5 << 30, True), ((5 << 30) - 1, False)):
+        monkeypatch.setattr("psutil.virtual_memory", lambda total=total: SimpleNamespace(total=total))
+        if fits:
+            collectives.check(asked, tmp_path)
+        else:
+            with pytest.raises(SpecError, match="4 workers hold 5 GiB"):
+                collectives.check(asked, tmp_path)
 
 
 def test_the_time_that_is_planned_is_that_of_all_cells() -> None:

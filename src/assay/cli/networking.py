@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from assay.spec.experiment import Experiment
 
 ROUNDS: Final = 5
@@ -29,38 +28,41 @@ def experiment_from(arguments: argparse.Namespace) -> Experiment:
         SpecError: a host cannot be read, or a flag has no meaning together with --net.
     """
     from assay.errors import Problem, SpecError
-    from assay.spec.comm_flags import FLAGS, MATRIX
-    from assay.spec.experiment import Experiment
+    from assay.spec.comm_flags import FLAGS, MATRIX, as_flag
+    from assay.spec.load import checked
 
+    flags = {flag.name: flag for flag in (*FLAGS, MATRIX)}
     given = {
-        flag.name: text for flag in (*FLAGS, MATRIX) if (text := getattr(arguments, flag.attribute, None)) is not None
+        name: text for name, flag in flags.items() if (text := getattr(arguments, flag.attribute, None)) is not None
     }
+    if arguments.interface is not None:
+        given["--interface"] = arguments.interface
     problems = [
         Problem(where=name, found=f"{text} together with --net", allowed="not with --net, which times no collectives", mend="Leave it out.")
         for name, text in given.items() if name not in OTHERS
     ]  # fmt: skip
+    launches: dict[str, Any] = {"per_configuration": ROUNDS, "confidence": 0.95}
+    for name in OTHERS:
+        flag = flags[name]
+        section, _, key = flag.path.partition(".")
+        try:
+            value = flag.read(given[name]) if name in given else None
+        except ValueError:
+            problems.append(Problem(where=name, found=repr(given[name]), allowed=flag.allowed))
+            continue
+        if section == "launches" and value is not None:
+            launches[key] = value
     if problems:
         raise SpecError(tuple(problems), "the flags")
     words = [*arguments.net, *([f"seconds={given['--seconds']}"] if "--seconds" in given else [])]
-    launches = {
-        "per_configuration": _number("--launches", given, int, ROUNDS),
-        "confidence": _number("--confidence", given, float, 0.95),
-    }
-    return Experiment.model_validate({
+    data = {
         "name": given.get("--name", "network"), "workload": {"runner": "network", "script": "network", "arguments": words, "work": "looks"},
-        "factor": {"levels": [1]}, "gates": {"efficiency": "none"}, "noise": {"sentinel_s": 0.0},
-        "launches": launches,
-    })  # fmt: skip
-
-
-def _number(name: str, given: Mapping[str, str], read: Callable[[str], float], default: float) -> float:
-    from assay.errors import Problem, SpecError
-
+        "factor": {"levels": [1]}, "gates": {"efficiency": "none"}, "noise": {"sentinel_s": 0.0}, "launches": launches,
+    }  # fmt: skip
     try:
-        return read(given[name]) if name in given else default
-    except ValueError:
-        allowed = "a whole number" if read is int else "a number"
-        raise SpecError((Problem(where=name, found=repr(given[name]), allowed=allowed),), "the flags") from None
+        return checked(data, Path(), "the flags", {})
+    except SpecError as error:
+        raise SpecError(tuple(as_flag(problem) for problem in error.problems), "the flags") from None
 
 
 def look(arguments: argparse.Namespace) -> int:
@@ -73,10 +75,15 @@ def look(arguments: argparse.Namespace) -> int:
 
     experiment = experiment_from(arguments)
     targets, seconds = asked(experiment)
+    if arguments.toml:
+        from assay.spec.load import to_toml
+
+        print(to_toml(experiment), end="")
+        return 0
     if arguments.dry_run:
-        rounds = experiment.launches.per_configuration
-        told = ", ".join(target.name for target in targets)
-        print(f"{rounds} rounds; in each, of {told}: echoes, a transfer of {seconds:g} s there and one back (iperf3)")
+        rounds, hosts = experiment.launches.per_configuration, [target.name for target in targets]
+        words = f"{rounds} rounds; in each, of {', '.join(hosts)}: echoes, a transfer of {seconds:g} s there and one back (iperf3)"
+        print(json.dumps({"rounds": rounds, "hosts": hosts, "seconds": seconds}) if arguments.json else words)
         return 0
     without_pandas()
     with display(sys.stderr if arguments.json else sys.stdout, quiet=arguments.quiet) as show:

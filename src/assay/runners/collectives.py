@@ -9,20 +9,25 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 from assay import catalog
 from assay.errors import EnvironmentLacks, Problem, SpecError
+from assay.instruments.collectives.operations import elements
 from assay.launchers.base import Launcher
 from assay.runners import course
 from assay.runners.base import Job, Made, Outcome, RunContext, Runner
 from assay.runners.launch import LaunchRun
 from assay.runners.sweep import worker_request
 from assay.runners.training import Training
-from assay.spec.collectives import DTYPES, LEAST_SPAN, Collectives, asked_of
+from assay.spec.collectives import DTYPES, LEAST_SPAN, Collectives, asked_of, cells
+from assay.spec.comm_flags import INTERFACES
 from assay.spec.experiment import Experiment
 
+GIB: Final = 2**30
+HERE: Final = ("local", "plain")  # launchers whose workers are all on this machine
 ASK_S: Final = 120.0  # importing torch may take long on a busy machine
 _ASK: Final = "import sys, torch.distributed as d; sys.exit(0 if getattr(d, f'is_{sys.argv[1]}_available')() else 3)"
 
@@ -39,6 +44,9 @@ def check(experiment: Experiment, folder: Path) -> None:
     _has_torch()
     asked = asked_of(experiment)
     _sums_are_exact(asked, max(experiment.factor.levels))
+    if experiment.launcher.kind in HERE and experiment.launcher.nodes == 1:
+        _interfaces_are_here(experiment)
+        _memory_holds(asked, experiment.factor.levels)
     if asked.backend in ("nccl", "mpi") and not _offers(asked.backend):
         raise EnvironmentLacks(
             f"the torch of {sys.executable} has no backend {asked.backend!r}. Measure with --backend gloo, or install a torch that was "
@@ -54,6 +62,38 @@ def _sums_are_exact(asked: Collectives, ranks: int) -> None:
             where="collectives.dtype", found=f"{asked.dtype} on {ranks} workers", allowed=f"at most {most} workers with {asked.dtype}",
             mend='Sums over more ranks are not exact in it, so that data could not be checked. Write dtype = "float32".',
         ),))  # fmt: skip
+
+
+def _interfaces_are_here(experiment: Experiment) -> None:
+    import psutil
+
+    known = sorted(psutil.net_if_addrs())
+    for name in INTERFACES:
+        asked = experiment.workload.environment.get(name, "").split(",")[0]
+        if name.startswith("GLOO") and asked and asked not in known:
+            raise SpecError((Problem(
+                where=f"workload.environment.{name}", found=repr(asked), allowed=f"an interface of this machine: {', '.join(known)}",
+                mend="Interfaces are listed by: ip link",
+            ),))  # fmt: skip
+
+
+def _memory_holds(asked: Collectives, levels: Sequence[int]) -> None:
+    """On the host; every rank holds its input and its result.  What does not fit ends not only this program."""
+    import psutil
+
+    if asked.backend == "nccl":
+        return
+    there, largest = psutil.virtual_memory().total, asked.every_size[-1]
+    for level in levels:
+        wanted = level * max(
+            elements(one.op, level, one.count, one.place) * asked.element_size
+            for one in cells(asked, level) if one.size == largest
+        )  # fmt: skip
+        if wanted > there:
+            raise SpecError((Problem(
+                where="collectives.sizes", found=f"{largest} bytes, of which {level} workers hold {wanted / GIB:.0f} GiB",
+                allowed=f"what the {there / GIB:.0f} GiB of this machine hold", mend="Write smaller sizes, or run on more nodes.",
+            ),))  # fmt: skip
 
 
 def _has_torch() -> None:

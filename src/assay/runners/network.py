@@ -48,7 +48,8 @@ def asked(experiment: Experiment) -> tuple[tuple[Target, ...], float]:
             else:
                 targets.append(network.target(word))
         except ValueError as error:
-            problems.append(Problem(where="--net", found=repr(word), allowed=str(error)))
+            about = "--seconds" if word.startswith(SECONDS) else "--net"
+            problems.append(Problem(where=about, found=repr(word.removeprefix(SECONDS)), allowed=str(error)))
     if not targets and not problems:
         problems.append(
             Problem(
@@ -66,7 +67,7 @@ def asked(experiment: Experiment) -> tuple[tuple[Target, ...], float]:
 
 
 def _seconds(text: str) -> float:
-    allowed = f"{SECONDS}S, with S from 1 to {MOST_SECONDS:g}"
+    allowed = f"a number from 1 to {MOST_SECONDS:g}"
     try:
         found = float(text)
     except ValueError:

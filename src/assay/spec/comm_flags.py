@@ -125,7 +125,7 @@ def experiment_from(namespace: argparse.Namespace) -> Experiment:
         experiment = checked(data, Path(), "the flags", {})
     except SpecError as error:
         told = {problem.where for problem in problems}
-        more = (_as_flag(problem) for problem in error.problems)
+        more = (as_flag(problem) for problem in error.problems)
         raise SpecError((*problems, *(problem for problem in more if problem.where not in told)), "the flags") from None
     if problems:
         raise SpecError(tuple(problems), "the flags")
@@ -158,7 +158,7 @@ def mapping(namespace: argparse.Namespace) -> tuple[dict[str, Any], list[Problem
     return data, problems
 
 
-def _as_flag(problem: Problem) -> Problem:
+def as_flag(problem: Problem) -> Problem:
     """The problem under the name of the flag that gives its key."""
     path = problem.where.partition(" (line ")[0]
     for flag in (*FLAGS, MATRIX):

@@ -65,7 +65,7 @@ def _only_of_a_training(data: Data) -> Iterator[Problem]:
 
 def _root_is_a_rank(data: Data) -> Iterator[Problem]:
     root, levels = _section(data).get("root", 0), _levels(data)
-    if times_collectives(data) and type(root) is int and levels and root >= min(levels):
+    if times_collectives(data) and type(root) is int and levels and root >= min(levels) > 0:
         yield Problem(
             where="collectives.root", found=shown(root), allowed=f"a rank of every level: below {min(levels)}",
             mend="Ranks are numbered from 0.",
@@ -116,7 +116,7 @@ def _matrix_can_be_read(data: Data) -> Iterator[Problem]:
         enough = False
     if not enough:
         yield Problem(
-            where="collectives.matrix", found=shown(text), allowed="a size of at least 1K, such as 4M (1K is 1024)"
+            where="collectives.matrix", found=shown(text), allowed="a size from 1K to 64G, such as 4M (1K is 1024)"
         )
 
 
