@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from typing import Any
 
@@ -198,6 +198,54 @@ def test_a_compiled_model_is_left_compiled_and_not_counted() -> None:
         torch._dynamo.reset()
     assert flops is None
     assert "torch.compile" in told["absent"]
+
+
+@pytest.fixture
+def alone() -> Iterator[None]:
+    """A process group of one."""
+    import torch.distributed as dist
+
+    store: Any = dist.HashStore()  # type: ignore[attr-defined]
+    dist.init_process_group("gloo", store=store, rank=0, world_size=1)
+    try:
+        yield
+    finally:
+        dist.destroy_process_group()
+
+
+@pytest.mark.parametrize("kind", ["ddp", "fsdp2"])
+def test_a_wrapped_model_costs_what_it_costs_bare(alone: None, kind: str) -> None:
+    """Both directions: gathering parameters and sending gradients multiply nothing."""
+    import torch
+    from torch.distributed.fsdp import fully_shard
+    from torch.nn.parallel import DistributedDataParallel
+
+    model, x = transformer(heads=4, groups=4, bias=True), inputs(2, 32)
+    bare, told = count(trains(model, x))
+    if kind == "ddp":
+        wrapped: Any = DistributedDataParallel(model)
+    else:
+        mesh = torch.distributed.device_mesh.init_device_mesh("cpu", (1,))
+        for block in model:
+            fully_shard(block, mesh=mesh)
+        wrapped = fully_shard(model, mesh=mesh)
+    found, same = count(trains(wrapped, x))
+    assert same["absent"] == ""
+    assert found == bare
+    assert same["backward"] == told["backward"] == 2 * told["forward"]
+
+
+def test_an_operator_of_ones_own_is_named_and_no_number_is_given() -> None:
+    import torch
+
+    schema = "(Tensor x, Tensor w) -> Tensor"
+    mine = torch.library.custom_op("assay_tests::mine", lambda x, w: x @ w, mutates_args=(), schema=schema)
+    mine.register_autograd(lambda ctx, grad: (grad, None), setup_context=lambda ctx, inputs, output: None)
+    model, x = torch.nn.Linear(16, 16), torch.randn(4, 16)
+    flops, told = count(trains(lambda x: mine(model(x), torch.eye(16)), x))
+    assert flops is None
+    assert told["uncounted"] == ["assay_tests.mine"]
+    assert "assay_tests.mine" in told["absent"]
 
 
 def test_a_forward_pass_outside_of_the_phase_gives_no_number() -> None:
