@@ -22,7 +22,8 @@ SCHEMA = {"launch": pl.Int32, "value": pl.Float64}
 
 def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     """Operations per second per configuration."""
-    amounts, speeds = speeds_of(measured)
+    amounts = of_steps(measured)
+    speeds = speeds_of(measured, amounts)
     convention = measured.experiment.flops.convention
     return from_frame(
         measured, pl.DataFrame(list(speeds.items()), schema=SCHEMA, orient="row"), unit=FLOP_PER_S, trials="",
@@ -31,17 +32,15 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     )  # fmt: skip
 
 
-def speeds_of(measured: Measured) -> tuple[dict[int, Amount], dict[int, float]]:
-    """The operations of a step by launch, and launch -> operations per second where both are known."""
-    amounts = of_steps(measured)
+def speeds_of(measured: Measured, amounts: Mapping[int, Amount]) -> dict[int, float]:
+    """launch -> operations per second, where the operations of its steps and their time are known."""
     steps = measured.steady_steps.group_by("launch").agg(pl.col("step_s").median())
     seconds = dict(steps.iter_rows())
-    found = {
+    return {
         launch: amount.value / seconds[launch]
         for launch, amount in amounts.items()
         if amount.value is not None and seconds.get(launch)
     }
-    return amounts, found
 
 
 METRIC = Metric(

@@ -18,13 +18,18 @@ from assay.metrics.base import Metric, Results
 from assay.metrics.estimate import Absent, Value
 from assay.metrics.measured import Measured
 from assay.metrics.per_launch import from_frame
-from assay.metrics.work import absent, peaks, precisions, source
+from assay.metrics.work import Amount, absent, of_steps, peaks, precisions, source
 from assay.units import FRACTION
 
 
 def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     """Share of the peak per configuration."""
-    amounts, speeds = speeds_of(measured)
+    return share_of_peak(measured, of_steps(measured), "mfu")
+
+
+def share_of_peak(measured: Measured, amounts: Mapping[int, Amount], name: str) -> Mapping[str, Value]:
+    """These operations of a step by launch, per second, over what the devices could do."""
+    speeds = speeds_of(measured, amounts)
     most = peaks(measured)
     known = {launch: peak.value for launch, peak in most.items() if peak.value}
     shares = [(launch, speed / known[launch]) for launch, speed in speeds.items() if launch in known]
@@ -32,14 +37,14 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     convention, origin, types = measured.experiment.flops.convention, source(measured), "+".join(precisions(measured))
     found = from_frame(
         measured, pl.DataFrame(shares, schema=SCHEMA, orient="row"), unit=FRACTION, trials="", missing=missing.detail,
-        name=f"mfu|conv:{convention}|peak:{origin}|in:{types or 'unknown'}",
+        name=f"{name}|conv:{convention}|peak:{origin}|in:{types or 'unknown'}",
         aggregate=f"operations per second, convention {convention}, / the {_WORDS[origin]} peak of its devices in {types or 'unknown'}",
     )  # fmt: skip
     return {
-        name: replace(value, reason=missing.reason)
+        one: replace(value, reason=missing.reason)
         if isinstance(value, Absent) and value.detail == missing.detail
         else value
-        for name, value in found.items()
+        for one, value in found.items()
     }
 
 

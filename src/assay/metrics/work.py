@@ -88,18 +88,20 @@ def per_token(flops: Flops) -> float:
     return megatron_2021(layers=layers, hidden=hidden, vocabulary=vocabulary, sequence=sequence)
 
 
-def of_steps(measured: Measured) -> dict[int, Amount]:
-    """launch -> the operations of one step of all its ranks."""
+def of_steps(measured: Measured, *, with_recomputed: bool = False) -> dict[int, Amount]:
+    """launch -> the operations of one step of all its ranks; counted ones, if asked, with those that are made a second time."""
     if measured.experiment.flops.convention == "none":
         return {}
     if measured.experiment.flops.convention != "counter":
         return _by_formula(measured)
     workers = dict(measured.timed.select("launch", "workers").iter_rows())
     items = _items(measured)
-    return {launch: _sum(ranks, workers[launch], items) for launch, ranks in told(measured).items()}
+    return {
+        launch: _sum(ranks, workers[launch], items, again=with_recomputed) for launch, ranks in told(measured).items()
+    }
 
 
-def _sum(ranks: tuple[Told, ...], workers: int, items: Mapping[tuple[int, int], float]) -> Amount:
+def _sum(ranks: tuple[Told, ...], workers: int, items: Mapping[tuple[int, int], float], *, again: bool) -> Amount:
     if len(ranks) < workers:
         return Amount(value=None, why=f"only {len(ranks)} of {workers} ranks counted their first step")
     total = 0.0
@@ -107,7 +109,8 @@ def _sum(ranks: tuple[Told, ...], workers: int, items: Mapping[tuple[int, int], 
         if one.flops is None:
             return Amount(value=None, why=f"rank {one.rank}: {one.detail.get('absent') or 'not counted'}")
         counted, usual = one.detail.get("items"), items.get((one.launch, one.rank))
-        total += one.flops * (usual / counted if counted and usual else 1.0)
+        made = one.flops + (one.detail.get("recomputed") or 0 if again else 0)
+        total += made * (usual / counted if counted and usual else 1.0)
     return Amount(value=total)
 
 
