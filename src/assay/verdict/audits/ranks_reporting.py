@@ -2,6 +2,8 @@
 
 A script in which rank 0 alone uses the probe, or whose ranks lost their streams, has a slowest rank that is not the
 slowest, items of one rank only and a goodput that is too low.  On several nodes a record holds this node's ranks.
+Ranks that all report but make unequally many steps (shards that are uneven, a step that one of them skips) are named too: in the steps that a
+rank lacks its samples are missing from the average, or the others average without it.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ import polars as pl
 
 from assay.metrics.base import Results
 from assay.metrics.format import count
-from assay.metrics.measured import Measured
+from assay.metrics.measured import Measured, effective_steps
 from assay.verdict.audits.base import Audit
 from assay.verdict.types import Finding
 
@@ -32,12 +34,33 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
                 "items, the slowest rank and goodput are those of the reporting ranks",
                 remedy="start the probe and mark the steps on every rank, not on rank 0 alone",
             ))  # fmt: skip
+    return (*found, *_uneven(measured))
+
+
+def _uneven(measured: Measured) -> tuple[Finding, ...]:
+    """One warning per configuration whose ranks made unequally many steps."""
+    steps = effective_steps(measured.table("steps")).group_by("launch", "rank").agg(pl.col("step").n_unique())
+    spread = steps.sort("step", "rank").group_by("launch", maintain_order=True)
+    least = spread.agg(
+        pl.col("rank").first(), pl.col("step").first().alias("least"), pl.col("step").last().alias("most")
+    )
+    uneven = measured.timed.join(least, on="launch").filter(pl.col("least") < pl.col("most"))
+    found = []
+    for name in measured.configurations:
+        own = uneven.filter(pl.col("configuration") == name).sort("launch")
+        if own.height:
+            launch, rank, fewest, most = own.select("launch", "rank", "least", "most").row(0)
+            found.append(Finding(
+                rule="uneven_steps", severity="warning", configuration=name,
+                evidence=f"rank {rank} made {fewest} steps in launch {launch}, where another made {most} ({count(own.height, 'launches')} in all)",
+                remedy="give every rank as many batches: a sampler that divides evenly, or that drops the rest (drop_last)",
+            ))  # fmt: skip
     return tuple(found)
 
 
 AUDIT = Audit(
     name="ranks_reporting",
     title="ranks that did not report",
-    question="Did every rank report its steps?",
+    question="Did every rank report its steps, and equally many?",
     examine=examine,
 )
