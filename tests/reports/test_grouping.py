@@ -66,7 +66,7 @@ def test_of_reasons_that_differ_one_stands_as_an_example(load: View) -> None:
 
 
 def test_places_of_training_are_its_labels(view: View) -> None:
-    assert places(view, [column.key for column in view.columns[:2]]) == "1 worker, 2 workers"
+    assert places(view, [column.key for column in view.columns[:2]]) == "1 and 2 workers"
 
 
 def test_places_say_shared_loads_once(scenarios: View) -> None:

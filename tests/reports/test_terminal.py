@@ -48,7 +48,7 @@ def test_the_sentence_the_vector_the_gates_and_the_remedy_are_there(view: View) 
     assert "FAIL synthetic: on admissible numbers, something that was required does not hold" in text
     assert view.sentence in text
     assert "4 workers fail fail inconclusive pass" in text
-    assert "1 worker, 2 workers, reliability: not measured, no fault launch at this worker count" in text
+    assert "1 and 2 workers, reliability: not measured, no fault launch at this worker count" in text
     assert "fail 4 workers efficiency 62 % [60, 65] < 70 %" in text
     assert "To do: scale the learning rate | warm up." in text
     assert "recommended 2 workers the largest admissible one" in text
@@ -69,7 +69,7 @@ def test_configurations_that_do_not_fit_side_by_side_continue_below() -> None:
 @pytest.mark.parametrize("colour", [True, False])
 def test_nothing_that_a_record_says_steers_the_terminal(view: View, colour: bool) -> None:
     evil = "x\x1b[2J\x1b]0;title\x07\x9b31m\u202ey"
-    finding = replace(view.findings[0], evidence=evil, remedy=evil, where=evil)
+    finding = replace(view.findings[0], evidence=evil, remedy=evil, configuration=evil, where=evil)
     hostile = replace(view, name=evil, sentence=evil, findings=(finding,))
     shown = render(hostile, colour=colour)
     assert not re.search("\x1b(?!\\[[0-9;]*m)|[\x07\x9b\u202e]", shown)  # colours only

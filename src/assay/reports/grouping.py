@@ -75,6 +75,18 @@ def gates(view: View) -> tuple[GateGroup, ...]:
     )  # fmt: skip
 
 
+def costs(view: View) -> tuple[str, ...]:
+    """What the instrument, or of a load the client, cost: what is the same for several configurations once."""
+    found: dict[str, list[str]] = {}
+    for label, shown in view.overhead:
+        found.setdefault(shown.full, []).append(label)
+    keys = {column.label: column.key for column in view.columns}
+    return tuple(
+        f"{places(view, [keys[label] for label in labels]) if all(label in keys for label in labels) else ', '.join(labels)} {told}"
+        for told, labels in found.items()
+    )
+
+
 def absences(view: View, rows: Iterable[MetricRow]) -> tuple[str, ...]:
     """Why numbers are missing: a line for all metrics that are missing at the same places for the same reason.
 
@@ -128,8 +140,12 @@ def _at(loads: str, groups: Sequence[str], everywhere: bool) -> str:
 
 
 def _loads(columns: Sequence[Column]) -> str:
-    """The loads of a group: "4, 8 req/s"; without loads the labels."""
+    """The loads of a group: "4, 8 req/s", "2 and 4 workers"; else the labels."""
     if not columns[0].brief:
+        plain = all(column.label == count(column.workers, "workers") for column in columns)
+        if len(columns) > 1 and plain:
+            *most, largest = (f"{column.workers:,}" for column in columns)
+            return f"{', '.join(most)} and {largest} workers"
         return ", ".join(column.label for column in columns)
     *rest, last = (column.brief for column in columns)
     return ", ".join((*(brief.partition(" ")[0] for brief in rest), last))

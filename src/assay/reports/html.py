@@ -49,7 +49,7 @@ def render(view: View) -> str:
         view=view, signs=SIGNS, dimensions=DIMENSIONS, titles=DIMENSION_TITLES,
         questions=view.questions, words=STATUS_WORDS, meanings=STATUS_MEANINGS, columns_of=columns_of, ALL=ALL,
         absent_everywhere=absent_everywhere, count=count, findings=grouping.findings, gates=grouping.gates,
-        absences=grouping.absences, loads=_load_tables(view),
+        absences=grouping.absences, costs=grouping.costs, loads=_load_tables(view),
         details=load_tables.details(view) if view.serving else (), capacity=load_tables.capacity(view), pictures=pictures(),
         profile=[(one["configuration"], list(profiled.launch_lines(one))) for one in view.profiles],
     )  # fmt: skip

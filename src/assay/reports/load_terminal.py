@@ -78,12 +78,12 @@ def _example(view: View, told: dict[str, list[str]]) -> str:
     return sentence if len(told) == 1 else f"for example at {view.label(keys[0])}: {sentence}"
 
 
-def said(told: Sequence[grouping.Told]) -> str:
+def said(told: Sequence[grouping.Told], most: int = SHOWN) -> str:
     """The sentences of a group in one line, the first few of them."""
     if len(told) == 1:
         return told[0].sentence
-    shown = [f"{one.where}: {one.sentence}" for one in told[:SHOWN]]
-    left = len(told) - SHOWN
+    shown = [f"{one.where}: {one.sentence}" for one in told[:most]]
+    left = len(told) - most
     return "; ".join((*shown, *([f"and {count(left, 'others')}"] if left > 0 else [])))
 
 

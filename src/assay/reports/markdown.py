@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from assay.metrics.format import Shown
-from assay.reports import profiled
+from assay.reports import grouping, profiled
 from assay.reports.base import Report
 from assay.reports.markup import plain, table
 from assay.reports.view import DIMENSION_QUESTIONS, DIMENSION_TITLES, MetricRow, View
@@ -155,7 +155,7 @@ def _environment(view: View) -> str:
 
 
 def _conditions(view: View) -> str:
-    overhead = "; ".join(f"{label}: {shown.full}" for label, shown in view.overhead)
+    overhead = "; ".join(grouping.costs(view))
     rows = [(fact.name, fact.text) for fact in view.conditions]
     rows += (
         []

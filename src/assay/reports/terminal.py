@@ -83,7 +83,7 @@ def _sections(view: View, width: int) -> list[RenderableType]:
             title("Profile"),
             *(_indented(line) for one in view.profiles for line in profiled.launch_lines(one, most=PROFILE_ROWS)),
         ]
-    parts += [title("Findings"), _findings(view)]
+    parts += [title("Findings"), _grouped_findings(view)]
     parts += [title("Recommendation"), _recommendations(view)]
     return [*parts, Text(), *_footer(view)]
 
@@ -109,7 +109,7 @@ def _of_collectives(view: View, width: int) -> list[RenderableType]:
     ]
     if view.foreign:
         parts += [title("Imported"), _pairs(view.foreign)]
-    return [*parts, title("Findings"), _findings(view), Text(), *_footer(view)]
+    return [*parts, title("Findings"), _grouped_findings(view), Text(), *_footer(view)]
 
 
 def _indented(line: str) -> RenderableType:
@@ -171,13 +171,13 @@ def _reasons(view: View) -> list[Text]:
     for row in view.vector:
         for dimension in DIMENSIONS:
             if (cell := row.cells[dimension]).status != "PASS":
-                shared.setdefault((dimension, cell), []).append(row.column.label)
+                shared.setdefault((dimension, cell), []).append(row.column.key)
     return [
         Text.assemble(
-            f"{', '.join(labels)}, {DIMENSION_TITLES[dimension].lower()}: ", _status(cell.status, cell.word),
+            f"{grouping.places(view, keys)}, {DIMENSION_TITLES[dimension].lower()}: ", _status(cell.status, cell.word),
             f", {cell.sentence}",
         )
-        for (dimension, cell), labels in shared.items()
+        for (dimension, cell), keys in shared.items()
     ]  # fmt: skip
 
 
@@ -185,10 +185,10 @@ def _layers(view: View) -> list[RenderableType]:
     """One line for each layer; configurations that share one are named together."""
     shared: dict[tuple[str, str, str], list[str]] = {}
     for row in view.layers:
-        shared.setdefault((row.title, row.state, row.sentence), []).append(row.label)
+        shared.setdefault((row.title, row.state, row.sentence), []).append(row.configuration)
     return [
-        hanging(Text.assemble(f"{name}: ", (state, STYLES[state]), f", {', '.join(labels)}: {sentence}"))
-        for (name, state, sentence), labels in shared.items()
+        hanging(Text.assemble(f"{name}: ", (state, STYLES[state]), f", {grouping.places(view, keys)}: {sentence}"))
+        for (name, state, sentence), keys in shared.items()
     ]
 
 
@@ -273,7 +273,7 @@ def _grouped_findings(view: View) -> RenderableType:
     return Group(*(
         hanging(Text.assemble(
             (found.severity, STYLES[found.severity]), f" {found.rule}{f' ({where})' if (where := load_terminal.where(found.told)) else ''}: ",
-            f"{load_terminal.said(found.told)}. ", ("To do: ", "bold"), f"{found.remedy}.",
+            f"{load_terminal.said(found.told, len(found.told) if view.serving is None else load_terminal.SHOWN)}. ", ("To do: ", "bold"), f"{found.remedy}.",
         ))
         for found in grouping.findings(view)
     ))  # fmt: skip
@@ -300,7 +300,7 @@ def _recommendations(view: View) -> Table:
 
 
 def _footer(view: View) -> list[RenderableType]:
-    cost = "; ".join(f"{label} {shown.full}" for label, shown in view.overhead)
+    cost = "; ".join(grouping.costs(view))
     seal = "sealed" if view.sealed else "not sealed"
     name = "Instrument's own cost" if view.serving is None else "Client"
     own = "" if view.timing or view.of_links else f" {name}: {cost}."  # of a timing the floor tells it
