@@ -70,6 +70,29 @@ def test_half_the_bits_are_about_twice_the_speed_on_tensor_cores_so_that_no_figu
                 assert 1.9 < float(str(entry[fast])) / float(str(entry[slow])) < 2.1, (entry["device"], fast)
 
 
+# device -> multiprocessors, 16-bit operations of one in a clock without sparsity, clock in GHz at which its maker counts: from the
+# makers' architecture papers (Volta, Turing, Ampere GA100 and GA102, Hopper, Ada; CDNA 3 and 4), not from the datasheets of the table
+UNITS = {
+    "NVIDIA H100 80GB HBM3": (132, 4096, 1.830), "NVIDIA H200": (132, 4096, 1.830), "NVIDIA GH200 480GB": (132, 4096, 1.830),
+    "NVIDIA H100 PCIe": (114, 4096, 1.620), "NVIDIA A100-SXM4-80GB": (108, 2048, 1.410), "NVIDIA A30": (56, 2048, 1.440),
+    "NVIDIA A40": (84, 1024, 1.740), "NVIDIA A10": (72, 1024, 1.695), "NVIDIA RTX A6000": (84, 1024, 1.800),
+    "NVIDIA L40S": (142, 1024, 2.490), "NVIDIA L40": (142, 512, 2.490), "NVIDIA L4": (58, 1024, 2.040),
+    "NVIDIA RTX 6000 Ada Generation": (142, 1024, 2.505), "NVIDIA GeForce RTX 4090": (128, 512, 2.520),
+    "NVIDIA GeForce RTX 3090": (82, 512, 1.695), "NVIDIA GeForce RTX 3090 Ti": (84, 512, 1.860),
+    "Tesla V100-SXM2-32GB": (80, 1024, 1.530), "Tesla T4": (40, 1024, 1.590), "AMD Instinct MI300X": (304, 2048, 2.100),
+    "AMD Instinct MI325X": (304, 2048, 2.100), "AMD Instinct MI350X": (256, 4096, 2.200), "AMD Instinct MI355X": (256, 4096, 2.400),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("device", "units"), UNITS.items())
+def test_a_peak_is_units_times_operations_times_clock(device: str, units: tuple[int, int, float]) -> None:
+    """Whatever a datasheet prints large: a figure with sparsity would be twice this."""
+    count, each, clock = units
+    found = peak_of(device, "float16")
+    assert found is not None
+    assert found.flops_per_s == pytest.approx(count * each * clock * 1e9, rel=0.005)
+
+
 def test_every_entry_says_where_it_is_from() -> None:
     for entry in table():
         assert len(str(entry["source"])) > 20, entry["device"]
