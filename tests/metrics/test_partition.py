@@ -128,6 +128,19 @@ def test_a_fault_before_the_first_step_is_no_longer_start_up() -> None:
         assert of_rank(made, rank) == {"init": 3.0, "detect": 1.0, "restart": 2.0, "reload": 3.0, "productive": 3.0}
 
 
+def test_a_rank_that_was_gone_before_it_could_say_that_it_began_did_not_begin_late() -> None:
+    """Rank 0 is killed at 3 s, before rank 1's first word; nobody saw rank 1 go, so that the restart begins at once."""
+    made = one(workers=2, wall_s=12.0)
+    made.event(0, "worker_start", 1.0, rank=0, incarnation=0)
+    made.event(0, "fault", 3.0, rank=0, incarnation=0, step=0)
+    made.event(0, "worker_gone", 3.0, rank=0, incarnation=0)
+    for rank in (0, 1):
+        made.event(0, "worker_start", 6.0, rank=rank, incarnation=1)
+        made.steps(0, rank=rank, seconds=[1.0] * 3, start_s=9.0, incarnation=1)
+    for rank in (0, 1):
+        assert of_rank(made, rank) == {"init": 3.0, "restart": 3.0, "reload": 3.0, "productive": 3.0}
+
+
 def test_workers_that_fail_again_when_they_start_again_are_restarted_twice() -> None:
     """Steps until 4 s, killed then; incarnation 1 is there from 6 to 8 s and never trains; incarnation 2 from 9 s, its first step at 11."""
     made = one(workers=2, wall_s=13.0)

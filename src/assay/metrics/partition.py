@@ -169,6 +169,14 @@ def _lives(steps: pl.DataFrame, events: pl.DataFrame, ranks: pl.DataFrame, failu
     ):
         told = events.filter(pl.col("kind") == kind).group_by(_LIFE).agg(ns.max().alias(name))
         known = known.join(told, on=_LIFE, how="full", coalesce=True)
+    latest = known.group_by(_KEY).agg(pl.col("incarnation").max().alias("_latest"))
+    silent = (
+        failures.filter(pl.col("failed").is_not_null())
+        .select(_JOB)
+        .join(latest, on="launch")
+        .filter(pl.col("incarnation") < pl.col("_latest"))
+    )  # an engine starts all ranks again: one that later trained had a process then, even if it was gone before it could say so
+    known = known.join(silent.select(_LIFE), on=_LIFE, how="full", coalesce=True)
     mine = known.join(ranks, on=_KEY).join(failures, on=_JOB, how="left").sort(_LIFE)
     mine = mine.filter(pl.col("incarnation").is_not_null() & pl.col("first").is_not_null().any().over(_KEY))
     dead = pl.max_horizontal(pl.coalesce("failed", "gone", "over", "start"), "start")
