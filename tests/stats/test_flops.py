@@ -24,6 +24,23 @@ def test_palm_540b_reaches_the_mfu_of_its_paper() -> None:
     assert round(without, 3) == 0.457
 
 
+@pytest.mark.parametrize(("gpus", "seconds", "tflops"), [(2240, 60.1, 126), (2800, 50.2, 121), (3360, 44.4, 113)])
+def test_megatron_turing_nlg_reaches_the_operations_of_its_paper(gpus: int, seconds: float, tflops: float) -> None:
+    """Smith et al., arXiv 2201.11990, section 2.4: 1,920 sequences of 2,048 tokens a step, all activations computed again."""
+    flops = megatron_2021(layers=105, hidden=20480, vocabulary=50272, sequence=2048, recomputed=True)
+    assert flops * 1920 * 2048 / (gpus * seconds) / 1e12 == pytest.approx(tflops, abs=0.75)
+
+
+def test_the_same_training_uses_less_of_the_device_for_the_model_than_with_what_it_computes_again() -> None:
+    """PaLM, table 3 and section 4.1, of those 2,240 A100: 30.2 % for the model, 29.7 % without attention; 40 % with recomputation."""
+    tokens_per_s = 1920 * 2048 / 60.1
+    size: dict[str, Any] = {"parameters": 530e9, "layers": 105, "heads": 128, "head_dim": 160}
+    assert palm(sequence=2048, **size) * tokens_per_s / (2240 * A100) == pytest.approx(0.302, abs=0.001)
+    assert palm(sequence=0, **size) * tokens_per_s / (2240 * A100) == pytest.approx(0.297, abs=0.001)
+    hardware = megatron_2021(layers=105, hidden=20480, vocabulary=50272, sequence=2048, recomputed=True)
+    assert hardware * tokens_per_s / (2240 * A100) == pytest.approx(0.40, abs=0.005)
+
+
 @pytest.mark.parametrize(
     ("parameters", "layers", "heads", "sequence", "tokens_per_s", "mfu"),
     [
@@ -49,6 +66,18 @@ def test_torchtitan_today_leaves_the_embedding_out() -> None:
     )  # fmt: skip
     assert flops * 5615 / 1e12 == pytest.approx(325.20, abs=0.03)
     assert flops * 5615 / H100 == pytest.approx(0.3288, abs=0.0001)
+
+
+def test_of_a_mixture_of_experts_only_those_that_a_token_uses_are_counted() -> None:
+    """Mixtral 8x7B, 2 of 8 experts (arXiv 2401.04088): 13 of 47 billion parameters by hand from its sizes, so that all would be 3.6 times."""
+    hidden, layers, width, experts, used, vocabulary = 4096, 32, 14336, 8, 2, 32000
+    attention = 2 * hidden * hidden + 2 * hidden * 1024  # queries and out; keys and values of 8 groups of 128
+    rest = layers * (attention + hidden * experts) + 2 * vocabulary * hidden
+    every, active = (rest + layers * 3 * hidden * width * one for one in (experts, used))
+    assert every == pytest.approx(47e9, rel=0.01)
+    assert active == pytest.approx(13e9, rel=0.01)
+    shape: dict[str, Any] = {"layers": layers, "heads": 32, "head_dim": 128, "sequence": 0}
+    assert palm(parameters=every, **shape) / palm(parameters=active, **shape) == pytest.approx(3.63, abs=0.01)
 
 
 def test_torchtitan_without_an_embedding_is_palm() -> None:

@@ -33,7 +33,12 @@ class Flops(Model):
         description="counter: the products of the first step are counted. palm, torchtitan, megatron, megatron_2021: by the formula of "
         "that name from the keys below. none: neither. Numbers of different conventions are never compared.",
     )
-    parameters: float | None = Field(None, gt=0.0, le=1e18, description="Parameters of the model, embeddings included.")
+    parameters: float | None = Field(
+        None,
+        gt=0.0,
+        le=1e18,
+        description="Parameters of the model, embeddings included; of a mixture of experts those that one token uses.",
+    )
     embedding_parameters: float | None = Field(
         None, ge=0.0, le=1e18, description="Parameters of its embedding, 0 where it shares those of the output."
     )
