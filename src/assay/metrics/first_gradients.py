@@ -22,7 +22,7 @@ from assay.metrics.measured import Measured
 from assay.metrics.replicas_agree import hashes
 from assay.stats.gradient_difference import Difference, Part, compare, tolerance
 
-NO_GRADIENTS = "no gradients were kept; watch the model (probe.watch), or tell them (probe.gradients)"
+NO_GRADIENTS = "no gradients were kept; watch the model (probe.watch), or tell them (probe.gradients), as for FSDP1; those of fully_shard are kept"
 NO_REFERENCE = (
     "no launch of one worker is in the record, with whose gradient it could be compared; add 1 to the worker counts"
 )
