@@ -177,6 +177,41 @@ def test_nsight_systems_captures_the_same_steps(monkeypatch: pytest.MonkeyPatch,
     assert [one["value"] for one in told] == [2.0]
 
 
+class Memory:
+    def __init__(self) -> None:
+        self.asked: list[Any] = []
+
+    def _record_memory_history(self, **asked: Any) -> None:
+        self.asked.append(asked)
+
+    def _snapshot(self) -> dict[str, Any]:
+        return {"segments": [{"total_size": 1000, "blocks": [{"size": 600, "state": "active_allocated"}]}]}
+
+    def _dump_snapshot(self, file: str) -> None:
+        Path(file).write_bytes(b"a pickle")
+
+
+@torched
+@pytest.mark.parametrize("followed", [True, False])
+def test_on_a_gpu_who_asked_for_memory_is_followed_in_the_window_and_kept(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, followed: bool
+) -> None:
+    """The snapshot for torch's viewer, and its summary; afterwards nothing is followed any more."""
+    import torch
+
+    memory = Memory()
+    monkeypatch.setattr(torch.cuda, "memory", memory)
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
+    window = _profiled.Profiled(asked(tmp_path, memory=followed), 0, lambda *values, **words: None)
+    with monkeypatch.context() as patched:
+        patched.setattr(torch.cuda, "is_available", lambda: True)
+        window._follow_memory(torch)
+        window._keep_memory(torch)
+    assert json.loads((tmp_path / "rank=0.memory.json").read_text())["in_use_bytes"] == 600
+    assert (tmp_path / "rank=0.memory_snapshot.pickle").exists() == followed
+    assert [one.get("enabled", "on") for one in memory.asked] == (["on", None] if followed else [])
+
+
 def test_without_torch_nothing_was_seen_and_that_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delitem(sys.modules, "torch", raising=False)
     told: list[Any] = []

@@ -60,6 +60,31 @@ def test_a_step_divides_and_a_long_name_is_cut() -> None:
     assert lines[-1] == "  allocator at the end: 2 MB reserved, 1 MB in use, largest free block 500 kB"
 
 
+def test_what_a_trace_cannot_tell_is_not_told_as_nothing() -> None:
+    """Of a processor's trace copies are operators like others, and what is in none of them is Python; one worker communicates with nobody."""
+    step = {"step": 5, "window_ns": 100 * US, "compute_ns": 40 * US, "exposed_ns": 0, "copy_ns": 0, "idle_ns": 60 * US}
+    alone = rank(
+        steps=[step], on_device=False, workers=1, memory=[{"device": "cpu", "peak_bytes": 5000, "allocations": 3}]
+    )
+    lines = list(rank_lines(alone, most=5))
+    assert lines[0] == "rank 0: 1 step of 100 µs on average: computing 40 %, in no operator 60 %"
+    assert "  memory: at most 5 kB more than when the window began on cpu, asked for 3 times" in lines
+    two = list(rank_lines(rank(steps=[step], on_device=False, workers=2), most=5))
+    assert two[0].endswith("computing 40 %, exposed communication 0 %, in no operator 60 %")
+
+
+def test_the_largest_blocks_and_the_snapshot_are_named() -> None:
+    held = {
+        "reserved_bytes": 9,
+        "in_use_bytes": 8,
+        "largest_free_bytes": 1,
+        "largest": [{"bytes": 6, "where": "model.py:12 block"}, {"bytes": 2, "where": ""}],
+    }
+    lines = list(rank_lines(rank(allocator=held, snapshot="rank=0.memory_snapshot.pickle"), most=5))
+    assert lines[-2].split(maxsplit=2)[2] == "model.py:12 block"
+    assert "rank=0.memory_snapshot.pickle, for https://pytorch.org/memory_viz" in lines[-1]
+
+
 def test_every_report_shows_it() -> None:
     shown = view(measured([rank()]))
     sentence = "computing 50 %, exposed communication 20 %"

@@ -1,8 +1,9 @@
 """What do a few steps of this rank look like from inside?  torch.profiler over a bounded window, in launches that are never timed.
 
 Some steps are waited, some warm the profiler up, at most three are kept; then it is off.  The trace is written between two steps, as
-Chrome's trace events, compressed, under a name that TensorBoard's plug-in knows.  On a GPU a summary of the allocator's snapshot
-is written beside it, as JSON: no pickle is made or read.  With Nsight Systems the window only says where its capture begins and ends.
+Chrome's trace events, compressed, under a name that TensorBoard's plug-in knows.  On a GPU, where memory is followed, the allocator's
+history of the window is kept too: torch's own snapshot for its viewer, which is a pickle and is written, never read; and a summary
+of it as JSON.  With Nsight Systems the window only says where its capture begins and ends.
 
 A script that ends earlier keeps what there is, and so does one that is asked to end (SIGTERM), if it has no handler of its own.
 What came of it is the event `profile`: value = steps kept; detail = asked, seen (steps), first (number of the first step), file, trouble.
@@ -24,6 +25,8 @@ from typing import Any, Final
 
 TRACE: Final = "rank={rank}.pt.trace.json.gz"
 MEMORY: Final = "rank={rank}.memory.json"
+SNAPSHOT: Final = "rank={rank}.memory_snapshot.pickle"
+HISTORY: Final = 100_000  # allocations of a snapshot
 LARGEST: Final = 10  # blocks of memory that are named
 
 
@@ -39,7 +42,7 @@ class Profiled:
         self._file = ""
         self._kept = 0
         self._trouble = ""
-        self._told = False
+        self._told = self._followed = False
         self.due = False  # whether a step has ended since `ended`
 
     def begin(self, step: int) -> None:
@@ -52,6 +55,7 @@ class Profiled:
             self._profiler = _Capture(torch, self._asked) if self._asked["tool"] == "nsys" else self._torchs(torch)
             self._profiler.start()
             if self._asked["tool"] == "torch":
+                self._follow_memory(torch)
                 self._profiler.preset_metadata_json("assay_first_step", str(step))
                 self._profiler.preset_metadata_json("assay_wall_minus_monotonic_ns", str(time.time_ns() - _now()))
             self._catch_end()
@@ -118,10 +122,24 @@ class Profiled:
         file = self._folder / TRACE.format(rank=self._rank)
         profiler.export_chrome_trace(str(file))
         self._file = file.name
-        torch: Any = sys.modules["torch"]
-        if torch.cuda.is_available() and torch.cuda.is_initialized():
-            summary = memory_summary(torch.cuda.memory._snapshot()["segments"])
-            (self._folder / MEMORY.format(rank=self._rank)).write_text(json.dumps(summary))
+        self._keep_memory(sys.modules["torch"])
+
+    def _follow_memory(self, torch: Any) -> None:
+        """Let the allocator of a GPU write down who asks it for what."""
+        if self._asked["memory"] and torch.cuda.is_available():
+            torch.cuda.memory._record_memory_history(max_entries=HISTORY, stacks="python")
+            self._followed = True
+
+    def _keep_memory(self, torch: Any) -> None:
+        if not (torch.cuda.is_available() and torch.cuda.is_initialized()):
+            return
+        memory = torch.cuda.memory
+        summary = memory_summary(memory._snapshot()["segments"])
+        (self._folder / MEMORY.format(rank=self._rank)).write_text(json.dumps(summary))
+        if self._followed:
+            memory._dump_snapshot(str(self._folder / SNAPSHOT.format(rank=self._rank)))
+            memory._record_memory_history(enabled=None)
+            self._followed = False
 
     def _catch_end(self) -> None:
         """Keep the trace when the launch is stopped; whoever handles the signal himself is left alone."""

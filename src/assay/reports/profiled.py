@@ -18,6 +18,7 @@ PARTS: Final = (
     ("copy_ns", "copies"),
     ("idle_ns", "idle"),
 )
+NO_OPERATOR: Final = "in no operator"  # what is idle of a device is the script's own Python, of a processor
 ENGINE: Final = "autograd::engine::evaluate_function: "  # before the name of every node of a backward pass
 WIDEST: Final = 60  # characters of a kernel's name
 
@@ -78,7 +79,7 @@ def rank_lines(rank: Mapping[str, Any], most: int) -> Iterator[str]:
     steps = rank["steps"]
     whole = sum(step["window_ns"] for step in steps)
     if whole:
-        parts = ", ".join(f"{name} {percent(sum(step[key] for step in steps) / whole)}" for key, name in PARTS)
+        parts = ", ".join(f"{name} {percent(sum(step[key] for step in steps) / whole)}" for key, name in parts_of(rank))
         count = f"{len(steps)} step{'s' if len(steps) != 1 else ''}"
         yield f"rank {rank['rank']}: {count} of {_time(whole / len(steps))} on average: {parts}"
     classes = [(name, ns) for name, ns in rank["classes"].items() if ns]
@@ -91,13 +92,31 @@ def rank_lines(rank: Mapping[str, Any], most: int) -> Iterator[str]:
         yield from _rows("kernels by time", rank["kernels"], most)
     yield from _rows("operators by their own time on the processor", rank["operators"], most)
     for device in rank["memory"]:
-        yield f"  memory: at most {reading(device['peak_bytes'], BYTES)} on {device['device']}, asked for {device['allocations']} times"
+        since = " more than when the window began" if device["device"] == "cpu" else ""
+        yield f"  memory: at most {reading(device['peak_bytes'], BYTES)}{since} on {device['device']}, asked for {device['allocations']} times"
     if "allocator" in rank:
         held = rank["allocator"]
         yield (
             f"  allocator at the end: {reading(held['reserved_bytes'], BYTES)} reserved, {reading(held['in_use_bytes'], BYTES)} in use, "
             f"largest free block {reading(held['largest_free_bytes'], BYTES)}"
         )
+        yield from (
+            f"    {reading(block['bytes'], BYTES):>10}  {block['where']}"
+            for block in held.get("largest", ())[:most]
+            if block["where"]
+        )
+    if rank.get("snapshot"):
+        yield f"  memory snapshot: {rank['snapshot']}, for https://pytorch.org/memory_viz (a pickle: open it there and load it nowhere else)"
+
+
+def parts_of(rank: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """(key, name) of the parts of a step that its trace can tell: copies only of a device, communication only of several workers."""
+    for key, name in PARTS:
+        if key == "copy_ns" and not rank["on_device"]:
+            continue
+        if key == "exposed_ns" and rank.get("workers") in (None, 1) and not any(step[key] for step in rank["steps"]):
+            continue
+        yield key, NO_OPERATOR if key == "idle_ns" and not rank["on_device"] else name
 
 
 def _rows(title: str, rows: list[Mapping[str, Any]], most: int) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
     traces/launch=0000/rank=0.pt.trace.json.gz    what torch.profiler saw of a rank; Perfetto and TensorBoard open it
                        rank=0.memory.json         what the allocator of its GPU held at the end
+                       rank=0.memory_snapshot.pickle   who asked it for what in the window; torch's viewer opens it, nothing of ours does
                        nsys.nsys-rep              with Nsight Systems: what it captured, of all ranks
                        summary.json               what the rest says, in short; `assay profile` and the reports read only this
 
@@ -144,6 +145,9 @@ def _of_rank(file: Path, summarise: Callable[[Mapping[str, Any]], dict[str, Any]
     memory = file.with_name(f"rank={told['rank']}.memory.json")
     if memory.is_file():
         told["allocator"] = json.loads(memory.read_text())
+    snapshot = file.with_name(f"rank={told['rank']}.memory_snapshot.pickle")
+    if snapshot.is_file():
+        told["snapshot"] = snapshot.name
     return told
 
 
