@@ -11,8 +11,9 @@ import pytest
 
 from assay.metrics.base import ALL
 from assay.metrics.estimate import Absent
-from assay.reports import html, latex, markdown, results, series, terminal
+from assay.reports import conditions, html, latex, markdown, results, series, terminal
 from assay.reports.view import View, build
+from assay.spec.experiment import Fault
 from assay.verdict.judge import judge
 from assay.verdict.types import DIMENSIONS
 from tests import builders
@@ -252,3 +253,23 @@ def test_the_rules_of_a_timing_speak_of_its_trials_and_of_no_scaling() -> None:
     assert rules[12].answer == "not applicable"  # its page has no picture
     assert rules[5].evidence.startswith("2 numbers have an interval")  # this record holds no memory
     assert "Seeds" not in {field.name for field in timed().artifact}
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        (Fault(kind="kill"), "kill (SIGKILL) at 4 workers, within 10 steps of a checkpoint"),
+        (Fault(kind="kill", during="checkpoint", times=2), "kill (SIGKILL) at 4 workers, while a checkpoint is being saved, 2 times"),
+        (Fault(kind="stop", at_step=100, rank=1, for_s=3.0), "stop at rank 1 of 4 workers, after step 100, for 3 s"),
+        (Fault(kind="slow", share=0.1, levels=(2,)), "slow (to 10 % of a processor) at 2 workers, within 10 steps of a checkpoint, for 5 s"),
+        (
+            Fault(kind="throttle", interface="eth0", rate_mbit=100.0, at_step=5),
+            "throttle (eth0, to 100 Mbit/s) at 4 workers, after step 5, for 5 s",
+        ),
+    ],
+)  # fmt: skip
+def test_each_fault_is_said_as_it_strikes(fault: Fault, words: str) -> None:
+    made = builders.measured()
+    asked = made.experiment.model_copy(update={"faults": (fault,)})
+    told = conditions.conditions(asked, made.manifest, made, "1 worker")
+    assert next(fact.text for fact in told if fact.name == "Faults") == words

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from assay.metrics.estimate import Value
-from assay.reports.pictures.base import Drawing
+from assay.reports.pictures.base import Drawing, Missing
 from assay.reports.pictures.phases import draw
 from assay.reports.view import build
 from tests import builders
@@ -52,3 +52,16 @@ def test_more_than_the_backward_pass_comes_out_of_the_forward_pass_too() -> None
     """Of 30 ms 22 are backward and 8 forward: what is left of that is 8.5."""
     assert sum(bars(30.0).values()) == pytest.approx(sum(bars(None).values()))
     assert 8.5 in [round(one, 6) for one in bars(30.0).values()]
+
+
+def test_a_record_that_was_only_profiled_has_no_empty_picture() -> None:
+    """Of a profile exposed communication is known, and no phase of a timed step."""
+    made = builders.judgement()
+    values: dict[str, Value] = {f"workers={w}": builders.estimate(0.006, 0.0001, "s") for w in (2, 4)}
+    metric = builders.metric("comm_exposed", "Exposed communication", "s", "performance")
+    names = ("step_time", "data_time", "forward_time", "backward_time", "optimizer_time", "unknown_time")
+    made = builders.without(made, *names)
+    made = replace(
+        made, metrics={**made.metrics, "comm_exposed": metric}, results={**made.results, "comm_exposed": values}
+    )
+    assert isinstance(draw(build(builders.measured(), made)), Missing)

@@ -1,0 +1,15 @@
+"""The tables of a look at the network: what grew little is not nothing."""
+
+from __future__ import annotations
+
+from assay.metrics.hosts import network
+from assay.reports import network_tables
+from tests.looked import Seen, look
+
+
+def test_a_few_packets_are_not_nothing() -> None:
+    """3 rounds of 1,500 bytes received, 40 kB sent and no error."""
+    made = look({"b": Seen()}, grew={"received_bytes": 1500.0, "sent_bytes": 40_000.0})
+    _, interfaces = network_tables.tables(network(made), {})
+    texts = [cell.text for cell in interfaces.rows[0]]
+    assert texts[-4:] == ["0.00450", "0.120", "0", "0"]
