@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -91,6 +92,21 @@ def test_v2_makes_its_group_where_the_controller_is_handed_on(tmp_path: Path, mo
     assert (group.path / "cpu.max").read_text() == "1000 10000"
     group.free()
     assert (group.path / "cpu.max").read_text() == "max"
+
+
+def test_what_a_killed_assay_left_behind_is_taken_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of process 1, which is alive, of 4242, which is not, and of 4243, made just now."""
+    monkeypatch.setattr(slow, "ROOT", tmp_path)
+    (tmp_path / "proc/1").mkdir(parents=True)
+    for name in ("assay-1-0", "assay-4242-0", "assay-4243-0", "assay-x-0"):
+        (tmp_path / name).mkdir()
+        os.utime(tmp_path / name, (0, 0) if "4243" not in name else None)
+    slow.make(tmp_path, 1)
+    assert sorted(one.name for one in tmp_path.glob("assay-*") if str(os.getpid()) not in one.name) == [
+        "assay-1-0",
+        "assay-4243-0",
+        "assay-x-0",
+    ]
 
 
 def test_without_the_right_it_is_told_how_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

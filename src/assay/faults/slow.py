@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from assay.spec.serving import Target
 
 ROOT = Path("/")  # of /proc and /sys: another one in tests
 LEAST_QUOTA_US, SHORTEST_US, LONGEST_US = 1000, 10_000, 1_000_000  # kernel/sched/core.c: quota >= 1 ms, period <= 1 s
+LEFT_S = 60.0  # a group that is younger may be another container's, whose processes are not seen here
 MOST_LOOKS = 20  # for processes that are started while the others are moved
 MEND = (
     "Run assay as root, or in a delegated group of its own (cgroup v2: systemd-run --user --scope -p Delegate=yes ...), "
@@ -109,6 +111,7 @@ def make(home: Path, version: int) -> Group:
     """
     why = "no parent group hands the cpu controller on"
     for parent in _parents(home, version):
+        _sweep(parent)
         path = parent / f"assay-{os.getpid()}-{next(_numbers)}"
         try:
             path.mkdir()
@@ -117,6 +120,16 @@ def make(home: Path, version: int) -> Group:
             continue
         return Group(path=path, version=version)
     raise EnvironmentLacks(f"no control group could be made to slow a replica down: {why}. {MEND}")
+
+
+def _sweep(parent: Path) -> None:
+    """Take empty groups away of an assay that was killed before it could."""
+    for left in parent.glob("assay-*-*"):
+        pid = left.name.split("-")[1]
+        with suppress(OSError):  # processes are in it, or another assay was quicker
+            old = time.time() - left.stat().st_mtime > LEFT_S
+            if old and pid.isdigit() and not (ROOT / "proc" / pid).exists():
+                left.rmdir()
 
 
 def _parents(home: Path, version: int) -> list[Path]:

@@ -1,7 +1,8 @@
 """What happens when a worker's network gets narrow?  The sending of one interface is held to a rate (tc, a token bucket).
 
 It holds for everything that the interface sends, in the network namespace of the victim: on a machine that does other things, name
-an interface that only the job uses.  Undone by taking the rule away.  An interface that has a rule of somebody's own is refused.
+an interface that only the job uses.  Undone by taking the rule away: by a process of its own that waits for that on a pipe, so that
+the rule goes too if assay is killed meanwhile.  An interface that has a rule of somebody's own is refused.
 A kernel's queue drops what does not fit for 50 ms (`LATENCY_MS`), as a narrow link does: senders see it and slow down.
 """
 
@@ -69,23 +70,54 @@ def strike(victim: Victim, fault: PlannedFault) -> Undo:
             raise OSError(f"tc {' '.join(words)}: {said}. It needs the right CAP_NET_ADMIN (root).")
         return done.stdout
 
-    def undo() -> None:
-        try:
-            tc("qdisc", "del", "dev", asked.interface, "root")
-        finally:
-            namespace.close()
-
     try:
         words = tc("qdisc", "show", "dev", asked.interface, "root").split()
         if len(words) > 1 and words[1] not in NOBODYS:
             raise OSError(
                 f"{asked.interface} is held back already, by a rule of kind {words[1]}, which is not assay's to take away"
             )
-        tc(*rule(asked.interface, asked.rate_mbit))
-    except BaseException:
-        namespace.close()
-        raise
-    return undo
+        waiting = _will_free(namespace.fileno(), asked.interface)
+        try:
+            tc(*rule(asked.interface, asked.rate_mbit))
+        except BaseException:
+            waiting.kill()  # there is nothing to take away
+            waiting.communicate()
+            raise
+    finally:
+        namespace.close()  # whoever frees the interface has it open itself
+    return lambda: _free(waiting)
+
+
+def _will_free(namespace: int, interface: str) -> subprocess.Popen[str]:
+    """A process that takes the rule away once its standard input is closed, by the undoing or by this process's end."""
+    line = [
+        "nsenter",
+        f"--net=/proc/self/fd/{namespace}",
+        "sh",
+        "-c",
+        'cat > /dev/null; exec tc qdisc del dev "$0" root',
+        interface,
+    ]
+    return subprocess.Popen(
+        line, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, pass_fds=(namespace,),
+        start_new_session=True,
+    )  # fmt: skip
+
+
+def _free(waiting: subprocess.Popen[str]) -> None:
+    """Take the rule away.
+
+    Raises:
+        OSError: it could not be.
+    """
+    try:
+        _, said = waiting.communicate(timeout=LONGEST_S)
+    except subprocess.TimeoutExpired:
+        waiting.kill()
+        waiting.communicate()
+        raise OSError(f"tc did not take the rule away within {LONGEST_S:g} s") from None
+    if waiting.returncode:
+        raise OSError(f"tc could not take the rule away: {said.strip() or f'code {waiting.returncode}'}")
 
 
 FAULT = Fault(name="throttle", strike=strike, check_training=check_training, parameters=("interface", "rate_mbit"))
