@@ -1,7 +1,7 @@
 """Trainings that look broken and are right, and sharded ones, right and broken; each a variation of one loop, run by `several_trainers.py`.
 
-48 samples of 12 numbers, four steps of 24 in two epochs; every rank takes its slice of each batch, divides its losses by the global batch / workers,
-and begins from the same seed.
+48 samples of 12 numbers (53 where some are dropped), four steps of 24 in two epochs; every rank takes its slice of each batch, divides its
+losses by the global batch / workers, and begins from the same seed.
 """
 
 from __future__ import annotations
@@ -128,8 +128,19 @@ def by_sampler(epoch: int, rank: int, workers: int) -> Iterator[list[int]]:
         yield own[begin : begin + each]
 
 
+def dropping(epoch: int, rank: int, workers: int) -> Iterator[list[int]]:
+    """Five samples fill no batch: the sampler and the loader leave them out."""
+    data = range(SAMPLES + 5)
+    sampler: DistributedSampler[int] = DistributedSampler(data, workers, rank, seed=3, drop_last=True)  # type: ignore[arg-type]
+    sampler.set_epoch(epoch)
+    own, each = list(sampler), BATCH // workers
+    for begin in range(0, len(own) - each + 1, each):
+        yield own[begin : begin + each]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Variation:
+    samples: int = SAMPLES
     model: Callable[[], nn.Module] = plain
     wrap: Callable[[nn.Module], nn.Module] = replicated
     optimizer: Callable[[nn.Module], torch.optim.Optimizer] = adam
@@ -143,6 +154,7 @@ class Variation:
 
 TRICKY = {
     "sampler": Variation(batches=by_sampler),
+    "dropping": Variation(batches=dropping, samples=SAMPLES + 5),
     "accumulated": Variation(passes=3),
     "clipped": Variation(clip=1e-3),
     "mixed": Variation(autocast=True),
@@ -171,11 +183,11 @@ def train(how: Variation) -> object:
     model = how.wrap(how.model().to(how.dtype))
     optimizer = how.optimizer(model)
     numbers = torch.Generator().manual_seed(1)
-    x, y = (torch.randn(SAMPLES, size, generator=numbers).to(how.dtype) for size in (WIDTH, 1))
+    x, y = (torch.randn(how.samples, size, generator=numbers).to(how.dtype) for size in (WIDTH, 1))
     right = BATCH / workers
     with probe.start() as p:
         p.watch(model)
-        p.dataset(SAMPLES)
+        p.dataset(how.samples)
         for epoch in range(EPOCHS):
             for ids in p.steps(how.batches(epoch, rank, workers), epoch=epoch):
                 optimizer.zero_grad()

@@ -147,3 +147,40 @@ def test_a_number_of_things_is_finite_and_not_below_0(wrong: object) -> None:
     with pytest.raises(ValueError, match="items|many"):
         as_count("items", wrong)
     assert [as_count("items", right) for right in (0, 2, 2.5)] == [0.0, 2.0, 2.5]
+
+
+def test_layers_that_look_at_all_ranks_or_at_nothing_give_the_gradient_of_one_worker() -> None:
+    from torch import nn
+
+    from assay.instruments._model import layers
+
+    class FrozenBatchNorm2d(nn.Module):
+        """torchvision's: fixed numbers."""
+
+    model = nn.Sequential(nn.BatchNorm1d(4), nn.SyncBatchNorm(4), FrozenBatchNorm2d(), nn.Dropout(0.1), nn.Dropout(0.0))
+    assert layers(model) == (1, 1)
+
+
+def test_the_precision_that_a_wrapper_computes_in_is_found() -> None:
+    import torch
+    from torch import nn
+
+    from assay.instruments._model import computed_in
+
+    class Wrapped(nn.Module):
+        """What DistributedDataParallel and FSDP2 say of themselves."""
+
+        def __init__(self, **said: object) -> None:
+            super().__init__()
+            self.inner = nn.Linear(2, 2)
+            vars(self).update(said)
+
+    class Policy:
+        param_dtype = torch.bfloat16
+
+    class State:
+        _mp_policy = Policy()
+
+    assert computed_in(Wrapped(mixed_precision=Policy())) == "bfloat16"
+    assert computed_in(Wrapped(_get_fsdp_state=State)) == "bfloat16"
+    assert computed_in(Wrapped(mixed_precision=None)) is None

@@ -105,10 +105,12 @@ def random_hashes(device: str | None) -> Iterator[tuple[str, str]]:
 
 
 def layers(model: Any) -> tuple[int, int]:
-    """How many layers draw random numbers while training, and how many look at their whole batch (BatchNorm)."""
+    """How many layers draw random numbers while training, and how many look at the batch of their own rank (BatchNorm, not
+    SyncBatchNorm, which looks at that of all ranks, nor frozen ones)."""
     modules = list(model.modules())
     draw = sum(1 for module in modules if _draws(module))
-    norms = sum(1 for module in modules if "BatchNorm" in type(module).__name__)
+    names = [type(module).__name__ for module in modules]
+    norms = sum(1 for name in names if "BatchNorm" in name and not name.startswith(("Sync", "Frozen")))
     return draw, norms
 
 
