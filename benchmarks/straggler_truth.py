@@ -3,6 +3,7 @@
 A small DistributedDataParallel training, unmodified but for a sleep on one rank in one place: its data set, its forward pass, its
 backward pass, its optimizer, or its communication (even seeds: a comm hook; odd seeds: the group's own call).  The steps of every rank
 are seen by assay's hooks, as in a launch, and judged as a record's launch is.  Beside it the same without a sleep: nobody may be named.
+`marked-backward`: the script marks its own steps and phases by assay's probe, and is slow in its backward pass.
 The rank that is slow is the seed modulo the ranks.  Processors are few here, so ranks disturb each other: that is part of the test.
 
     python benchmarks/straggler_truth.py --workers 2,3,4 --seeds 20
@@ -26,7 +27,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # the judge's rows are put together as the tests do it
 
-CASES = ("clean", "data", "forward", "backward", "optimizer", "communication")
+CASES = ("clean", "data", "forward", "backward", "optimizer", "communication", "marked-backward")
 BATCH, WIDTH, LAYERS = 8, 256, 4
 TABLES = ("steps", "waits", "communication", "collectives")
 
@@ -60,26 +61,31 @@ def training(torch: Any, case: str, slow: float, seed: int, steps: int) -> tuple
     """One training with the hooks in; what was recorded of it, and its model."""
     from assay.instruments import _hooks
     from assay.instruments._attached import Attached
+    from assay.instruments._inactive import Probe
+    from assay.instruments._marked import Marked
     from assay.instruments._recorder import Recorder
     from assay.instruments._sink import Identity, MemorySink
 
     rank, workers = torch.distributed.get_rank(), torch.distributed.get_world_size()
     sink, undo = MemorySink(), []  # type: ignore[var-annotated]
     recorder = Recorder(Identity(launch=0, rank=rank, workers=workers, incarnation=0, seed=seed, host="here"), sink)
-    attached = Attached(torch, recorder)
-    _hooks.install(torch, attached, undo)
+    marked = case.startswith("marked-")
+    attached: Any = Marked(torch, recorder) if marked else Attached(torch, recorder)
+    (_hooks.install_communication if marked else _hooks.install)(torch, attached, undo)
     try:
-        model = loop(torch, case, slow, seed, steps)
-        attached.close()
+        if marked:
+            recorder.sees(attached)
+        model = loop(torch, case.removeprefix("marked-"), slow, seed, steps, recorder if marked else Probe())
+        recorder.close() if marked else attached.close()
     finally:
         while undo:
             undo.pop()()
-    assert recorder.active, "a hook failed"
+    assert recorder.active != marked, "a hook failed"
     return sink, model
 
 
-def loop(torch: Any, case: str, slow: float, seed: int, steps: int) -> Any:
-    """What a user's script would be; `slow` seconds where the case says."""
+def loop(torch: Any, case: str, slow: float, seed: int, steps: int, probe: Any) -> Any:
+    """What a user's script would be; `slow` seconds where the case says. The probe does nothing where the script marks nothing."""
     torch.manual_seed(seed)
     late = {name: slow if case == name else 0.0 for name in CASES}
 
@@ -123,10 +129,14 @@ def loop(torch: Any, case: str, slow: float, seed: int, steps: int) -> Any:
     if case == "communication":
         (hooked if seed % 2 == 0 else grouped)(torch, model, late["communication"])
     optimizer = Optimizer(model.parameters(), lr=1e-3)
-    for x in torch.utils.data.DataLoader(Data(), batch_size=BATCH):
+    for x in probe.steps(torch.utils.data.DataLoader(Data(), batch_size=BATCH)):
         optimizer.zero_grad()
-        model(x).square().mean().backward()
-        optimizer.step()
+        with probe.phase("forward"):
+            loss = model(x).square().mean()
+        with probe.phase("backward"):
+            loss.backward()
+        with probe.phase("optimizer"):
+            optimizer.step()
     return model
 
 
@@ -187,7 +197,7 @@ def judged(folder: Path, workers: int) -> Iterator[dict[str, Any]]:
         search = own.searched()
         walls = [median(row[8] for row in ranks[rank]["steps"]) / 1e6 for rank in sorted(ranks)]
         yield {
-            "workers": workers, "seed": seed, "case": case, "truth": None if case == "clean" else (seed % workers, case),
+            "workers": workers, "seed": seed, "case": case, "truth": None if case == "clean" else (seed % workers, case.removeprefix("marked-")),
             "found": [(own.ranks[one.rank], one.phase, *(getattr(one.seconds, x) * 1e3 for x in ("value", "low", "high"))) for one in search.found],
             "insufficient": search.insufficient, "method": own.method, "backward_ms": walls, "step_ms": median(own.step_s) * 1e3,
         }  # fmt: skip

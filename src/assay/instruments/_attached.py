@@ -90,7 +90,7 @@ class Attached:
 
     def failed(self, error: Exception) -> None:
         """Something went wrong in here: nothing more is measured, and the training goes on."""
-        self.inside = False
+        self.inside = self.calls.wanted = False
         self._recorder.fail(error, "attach")
 
     @property
@@ -267,6 +267,12 @@ class Attached:
         """They are there."""
         self.inside, roots, hook = self._passes.pop()
         self._recorder._named["backward"].__exit__(None, None, None)
+        self._computed_until(hook, "backward")
+        if roots is not None and not self._passes:
+            self._lose(roots)
+
+    def _computed_until(self, hook: Any, phase: str) -> None:
+        """The backward pass is over, which was watched by a hook; what came after its last gradient was waiting, in that phase."""
         if hook is not None:
             hook.remove()
             self.calls.look()
@@ -274,9 +280,7 @@ class Attached:
             tail, self._computed = self._now() - self._computed, None
             self._tail_ns = (self._tail_ns or 0) + tail
             self.calls.blocked_ns = self._blocked_then  # waiting inside of the tail is part of it (FSDP2 waits there)
-            self.calls.waits.ended("backward", tail)
-        if roots is not None and not self._passes:
-            self._lose(roots)
+            self.calls.waits.ended(phase, tail)
 
     def _phase(self) -> str | None:
         """The phase under way, for what communication takes of it; none after the last gradient, whose waiting is told as a whole,
@@ -450,6 +454,7 @@ class Attached:
         if self._stepped:
             self._tell_loss()
             self._tell_communication()
+        self.calls.wanted = False
         for call in self.calls.taken(everything=True):
             self._recorder.collective(call, "", "host")
         if self._own:

@@ -72,6 +72,7 @@ class Calls:
         self.now = now
         self.step: int | None = None  # the one under way
         self.seen = False  # any
+        self.wanted = True  # by somebody who takes them
         self.blocked_ns = 0  # the main thread, since somebody looked
         self.waits = Waits(now)
         self.under_way = _UnderWay()
@@ -206,7 +207,7 @@ def _timed_class(torch: Any) -> Any:
 
         def asked(self: Any, *arguments: Any, **words: Any) -> Any:
             calls, ask = self._calls, getattr(self._inner, method)
-            if calls.under_way.any:
+            if calls.under_way.any or not calls.wanted:
                 return ask(*arguments, **words)
             tensors = arguments[min(largest, len(arguments) - 1)] if arguments else ()
             call, work = calls.made(self._name, self._size, op, tensors, ask, arguments, words)
@@ -276,7 +277,12 @@ def functions(torch: Any, calls: Calls) -> list[tuple[Any, str, Callable[[Any], 
                 return work
 
             def asked(*arguments: Any, **words: Any) -> Any:
-                if torch.compiler.is_compiling() or not distributed.is_initialized() or calls.under_way.any:
+                if (
+                    torch.compiler.is_compiling()
+                    or not distributed.is_initialized()
+                    or calls.under_way.any
+                    or not calls.wanted
+                ):
                     return original(*arguments, **words)
                 return timed(arguments, words)
 

@@ -32,6 +32,12 @@ def install(torch: Any, attached: Attached, undo: list[Undo]) -> None:
         undo.extend(part(torch, attached))
 
 
+def install_communication(torch: Any, attached: Attached, undo: list[Undo]) -> None:
+    """Those alone that see communication, of a script that marks its own steps."""
+    for part in (_backward, _collectives):
+        undo.extend(part(torch, attached))
+
+
 def _replace(owner: Any, name: str, make: Callable[[Any], Any]) -> Undo:
     original = getattr(owner, name)
     replaced = functools.wraps(original)(make(original))
@@ -237,17 +243,17 @@ def _collectives(torch: Any, attached: Attached) -> list[Undo]:
 
 def _waiting(torch: Any, attached: Attached) -> list[Undo]:
     """Where DistributedDataParallel asks and waits by other ways: the comm hook of a script, and the buffers of the model."""
-    waits, parallel = attached.calls.waits, torch.nn.parallel.DistributedDataParallel
+    calls, parallel = attached.calls, torch.nn.parallel.DistributedDataParallel
 
     def registering(original: Any) -> Any:
         def register_comm_hook(self: Any, state: Any, hook: Any) -> None:
             @functools.wraps(hook)  # its annotations are checked
             def hooked(*arguments: Any) -> Any:
-                waits.asks()
+                calls.waits.asks()
                 try:
                     return hook(*arguments)
                 finally:
-                    waits.asked()
+                    calls.waits.asked()
 
             original(self, state, hooked)
 
@@ -258,7 +264,7 @@ def _waiting(torch: Any, attached: Attached) -> list[Undo]:
             begin = attached.calls.now()
             original(self, *arguments, **words)
             if threading.current_thread() is threading.main_thread():
-                waits.waited(attached.calls.now() - begin)
+                calls.waits.waited(attached.calls.now() - begin)
 
         return _distributed_broadcast_coalesced
 

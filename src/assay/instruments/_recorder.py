@@ -26,7 +26,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from types import MappingProxyType, TracebackType
-from typing import Any, Concatenate, ParamSpec, Self
+from typing import Any, Concatenate, ParamSpec, Protocol, Self
 
 from assay.instruments import _first_gradients, _memory, _model, _values, clock_pings, gradients
 from assay.instruments._cuda import CudaPhases, Later, uses_cuda
@@ -57,6 +57,22 @@ def _shielded(method: Callable[Concatenate[Recorder, _P], None]) -> Callable[Con
     return shielded
 
 
+class Communication(Protocol):
+    """Who sees communication beside somebody else's marks (`_marked.py`)."""
+
+    def begun(self) -> None:
+        """A loop over steps begins."""
+        ...
+
+    def ended(self) -> None:
+        """The step under way ends."""
+        ...
+
+    def close(self) -> None:
+        """The recording ends."""
+        ...
+
+
 class Recorder(Probe):
     """The probe that records."""
 
@@ -77,6 +93,8 @@ class Recorder(Probe):
         self._named: Mapping[str, AbstractContextManager[None]] = self._phases.named
         self._later: Later | None = None  # what a GPU still owes
         self._last_look: Callable[[], None] = _no_look  # at the clock of another host
+        self.cost_ns = 0.0  # what marking a step was found to take
+        self._communication: Communication | None = None  # of a script that marks its own steps
         self._work: WorkOfAStep | None = None  # what counts the first step's operations
         self._profiled: Profiled | None = None  # in launches that are looked at closely and not timed
         self._entered = 0
@@ -118,6 +136,8 @@ class Recorder(Probe):
             self._named = self._work.begin(self._named, None if self._watch is None else self._watch.device)
         if self._profiled is not None:
             self._profiled.begin(self._step)
+        if self._communication is not None:
+            self._communication.begun()
         self.turn()
 
     def turn(self) -> None:
@@ -148,7 +168,7 @@ class Recorder(Probe):
         try:
             self._data = self._now() - self._begin
             self._items = _values.batch_items(batch)
-            self._pause = None
+            self._pause = self._exposed = None
             self._touched = False
             self._phases.clear()
             self._in_step = True
@@ -204,6 +224,10 @@ class Recorder(Probe):
         """What communication took of this rank's own thread in a phase of the step under way."""
         self._append("waits", (*self._key, self._step, phase, asking, waiting))
 
+    def sees(self, communication: Communication) -> None:
+        """Communication is seen beside the marks from here on."""
+        self._communication = communication
+
     def set_aside(self, kind: str, begin: int, ns: int) -> None:
         """A part of the step under way was no training."""
         self._pause = (self._pause or 0) + ns
@@ -238,6 +262,8 @@ class Recorder(Probe):
 
     def _end_step(self, end: int) -> None:
         step = self._step
+        if self._communication is not None:
+            self._communication.ended()
         self._in_step = False
         self._step = step + 1
         self._marks_optimizer = self._marks_optimizer or self._phases.seen[OPTIMIZER]
@@ -505,6 +531,7 @@ class Recorder(Probe):
         detail = {"pid": os.getpid(), "world_size": self.workers, "process_start_ns": process_start_ns(),
                   "boot_id": clock_pings.boot_id()}  # fmt: skip
         self._event("worker_start", self._now(), detail=detail)
+        self.cost_ns = cost_ns
         self._cost("cost_per_step", cost_ns, "ns")
         self._cost("calibration_steps", calibration_steps, "steps")
 
@@ -535,6 +562,8 @@ class Recorder(Probe):
     @_shielded
     def _end(self, error: str | None) -> None:
         self.leave(self._loop)
+        if self._communication is not None:
+            self._communication.close()
         if self._profiled is not None:
             self._profiled.close()
         if self._watch is not None and self._watch.hashed != self._step:

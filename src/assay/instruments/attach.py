@@ -1,7 +1,8 @@
 """How is a script measured that knows nothing of assay?  By hooks that are put into torch when the script imports it.
 
 `arm` puts a finder before all others that waits for torch, lets it load, and then installs `_hooks`.  A script that marks its
-own steps (`assay.instruments.probe.start`) has the last word: the hooks are taken out again.
+own steps (`assay.instruments.probe.start`) has the last word: the hooks are taken out again, but for those that see the communication of
+several ranks, which no mark can tell (`_marked.py`).
 Nothing is drawn from a random number generator, no tensor is changed, no collective is added: weights stay what they were.
 Whatever goes wrong here is said once on standard error and ends the measuring, never the training.
 """
@@ -18,13 +19,18 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from assay.instruments._attached import Attached
+    from assay.instruments._recorder import Recorder
 
 _undo: list[Callable[[], None]] = []
 _current: Attached | None = None
+_marked: Recorder | None = None  # of a script that marks its own steps
 
 
 class _WaitsForTorch:
     """A finder that finds nothing but torch, and that once."""
+
+    def __init__(self, then: Callable[[Any], None]) -> None:
+        self._then = then
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
         """torch's own specification, whose loader installs the hooks when it has loaded torch."""
@@ -38,7 +44,7 @@ class _WaitsForTorch:
 
         def loaded(module: ModuleType) -> None:
             load(module)
-            _attach(module)
+            self._then(module)
 
         spec.loader.exec_module = loaded  # type: ignore[method-assign]
         return spec
@@ -51,12 +57,42 @@ def current() -> Attached | None:
 
 def arm() -> None:
     """Install the hooks as soon as torch is imported; at once if it is. Those that are in stay as they are."""
-    if _current is not None or any(isinstance(finder, _WaitsForTorch) for finder in sys.meta_path):
+    marks = _marked is not None and _marked.active
+    if marks or _current is not None or any(isinstance(finder, _WaitsForTorch) for finder in sys.meta_path):
         return
+    _when_there(_attach)
+
+
+def _when_there(then: Callable[[Any], None]) -> None:
+    """Do it with torch: now, or as soon as it is imported."""
     if "torch" in sys.modules:
-        _attach(sys.modules["torch"])
+        then(sys.modules["torch"])
     else:
-        sys.meta_path.insert(0, _WaitsForTorch())
+        sys.meta_path.insert(0, _WaitsForTorch(then))
+
+
+def mark(recorder: Recorder) -> None:
+    """A script marks its own steps: take the hooks out, but for those that see the communication of several ranks."""
+    global _marked
+    if _marked is recorder:
+        return
+    before, _marked = _current, recorder
+    detach()
+    if recorder.workers > 1:
+        _when_there(lambda torch: _see_communication(torch, recorder, before))
+
+
+def _see_communication(torch: Any, recorder: Recorder, before: Attached | None) -> None:
+    try:
+        from assay.instruments import _hooks
+        from assay.instruments._marked import Marked
+
+        marked = Marked(torch, recorder, before)
+        _hooks.install_communication(torch, marked, _undo)
+        recorder.sees(marked)
+    except Exception as error:
+        detach()
+        print(f"assay: this worker's communication is not seen: {type(error).__name__}: {error}", file=sys.stderr)
 
 
 def detach() -> None:

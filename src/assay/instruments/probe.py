@@ -38,10 +38,12 @@ _current: Probe | None = None  # the recording probe of this process
 
 def start() -> Probe:
     """The probe of this process: recording inside a launch by assay, else doing nothing. Never raises."""
-    attach = sys.modules.get("assay.instruments.attach")
-    if attach is not None:
-        attach.detach()  # a script that marks its own steps has the last word
-    return _started()
+    found = _started()
+    if found.active or "assay.instruments.attach" in sys.modules:
+        from assay.instruments import attach  # a script that marks its own steps has the last word
+
+        attach.mark(cast("Recorder", found)) if found.active else attach.detach()
+    return found
 
 
 def recorder() -> Recorder | None:

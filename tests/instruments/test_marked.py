@@ -1,0 +1,147 @@
+"""A script that marks its own steps: what communication takes of it is seen beside its marks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from assay.clock import FakeClock
+from assay.instruments import _groups, attach
+from assay.instruments._recorder import Recorder
+from assay.instruments._sink import Identity, MemorySink
+from assay.record.tables import TABLES
+
+pytestmark = pytest.mark.torch
+
+MS = 1_000_000
+
+
+def recorder(clock: FakeClock, workers: int = 2) -> tuple[Recorder, MemorySink]:
+    sink = MemorySink()
+    identity = Identity(launch=0, rank=0, workers=workers, incarnation=0, seed=0, host="here")
+    return Recorder(identity, sink, now=clock.now_ns), sink
+
+
+def rows(sink: MemorySink, table: str) -> list[dict[str, Any]]:
+    return [dict(zip(TABLES[table].column_names, row, strict=True)) for row in sink.of(table)]
+
+
+def test_waiting_after_the_last_gradient_and_inside_of_the_pass_is_told_of_the_marked_phase() -> None:
+    """3 ms of computing and 2 of waiting in a marked backward pass, and 5 after its last gradient; the second step has none."""
+    import torch
+
+    from assay.instruments._marked import Marked
+
+    clock = FakeClock()
+    probe, sink = recorder(clock)
+    marked = Marked(torch, probe)
+    marked._others = True
+    probe.sees(marked)
+    engine = torch.autograd.Variable._execution_engine
+    weight: Any = torch.ones(1, requires_grad=True)
+
+    def waited(ms: int) -> None:
+        clock.sleep(ms / 1000)
+        marked.calls.blocked_ns += ms * MS
+        marked.calls.waits.waited(ms * MS)
+
+    def computed(_: Any) -> None:
+        clock.sleep(0.003)
+        waited(2)
+        engine.queue_callback(lambda: waited(5))
+
+    for step in probe.steps(range(2)):
+        if step == 0:
+            with probe.phase("backward"):
+                loss = (weight * 2).sum()
+                hook = weight.register_hook(computed)
+                marked.backward((loss,), True)
+                loss.backward()
+                marked.backwarded()
+            hook.remove()
+    probe.close()
+    assert [(row["step"], row["phase"], row["waiting_ns"]) for row in rows(sink, "waits")] == [(0, "backward", 7 * MS)]
+    told = {row["method"]: row["exposed_ns"] for row in rows(sink, "communication")}
+    assert told == {"engine": 5 * MS, "group": 7 * MS}
+    assert [(row["backward_ns"], row["exposed_comm_ns"]) for row in rows(sink, "steps")] == [
+        (10 * MS, 7 * MS),
+        (None, None),
+    ]
+
+
+def test_what_was_made_before_the_script_marked_anything_is_seen_further(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The group that a DistributedDataParallel was given notes its calls into what the marked steps take."""
+    import torch
+
+    from assay.instruments._attached import Attached
+    from assay.instruments._marked import Marked
+
+    probe, sink = recorder(FakeClock())
+    before = Attached(torch, probe, probe._now)
+    monkeypatch.setattr(attach, "_current", before)
+    monkeypatch.setattr(attach, "_marked", None)
+    monkeypatch.setattr(attach, "_undo", [])
+    before.calls.begin(Group(), "all_reduce", [torch.ones(2)])  # of no step
+    attach.mark(probe)
+    try:
+        attach.mark(probe)  # as often as a script likes
+        assert attach.current() is None
+        assert isinstance(probe._communication, Marked)
+        assert probe._communication.calls is before.calls
+        for _ in probe.steps(range(1)):
+            with probe.phase("forward"):
+                call = before.calls.begin(Group(), "all_reduce", [torch.ones(4)])
+                before.calls.over(call)
+        probe.close()
+        assert [(row["bytes"], row["step"]) for row in rows(sink, "collectives")] == [(16, 0)]
+    finally:
+        attach.detach()
+    assert torch.distributed.all_reduce is _original, "nothing of it is left in torch"
+
+
+def test_nothing_is_put_in_where_there_is_one_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    probe, _ = recorder(FakeClock(), workers=1)
+    monkeypatch.setattr(attach, "_marked", None)
+    monkeypatch.setattr(attach, "_undo", [])
+    attach.mark(probe)
+    assert attach._undo == []
+    assert probe._communication is None
+
+
+def test_calls_that_nobody_takes_any_more_are_not_kept() -> None:
+    """A training that goes on after its recording has ended must not fill the memory."""
+    import torch
+
+    from assay.instruments._marked import Marked
+
+    probe, _ = recorder(FakeClock())
+    marked = Marked(torch, probe)
+    probe.sees(marked)
+    probe.close()
+    name = "all_reduce"
+    (make,) = [
+        make
+        for owner, found, make in _groups.functions(torch, marked.calls)
+        if found == name and owner is torch.distributed
+    ]
+    make(lambda *_: None)(torch.ones(1))
+    assert not marked.calls._open
+
+
+class Group:
+    """Of two ranks."""
+
+    group_name = "default"
+
+    def size(self) -> int:
+        return 2
+
+
+def _the_original() -> Any:
+    import torch
+
+    return torch.distributed.all_reduce
+
+
+_original = _the_original()
