@@ -63,6 +63,30 @@ def test_wrong_flags_are_told_together(here: Path, capsys: pytest.CaptureFixture
 
 
 @pytest.mark.parametrize(
+    ("flag", "text"),
+    [
+        ("--serial", "2"), ("--serial", "nan"), ("--jitter", "-1"), ("--jitter", "nan"), ("--gradient", "inf"), ("--gradient", "-1"), ("--buckets", "0"),
+        ("--overlap", "2"), ("--noise", "nan"), ("--stragglers", "2"), ("--steps", "0"), ("--steps", "10000001"), ("--launches", "0"), ("--seed", "-1"),
+        ("--name", "a/b"), ("--step-time", "inf"), ("--gbps", "1e-9"), ("--workers", "0"), ("--workers", "1,1000000"), ("--workers", "2,4,...,3"),
+    ],
+)  # fmt: skip
+def test_a_number_that_makes_no_sense_is_refused_under_its_flag_and_nothing_is_answered(
+    here: Path, capsys: pytest.CaptureFixture[str], flag: str, text: str
+) -> None:
+    assert main(["simulate", "--workers", "1,2", *FLAGS, flag, text]) == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert f"- {flag}: found" in told.err
+    assert list(here.iterdir()) == []
+
+
+def test_rows_that_no_memory_holds_are_refused(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """20 million steps of a launch at most: 2,000 on 10,000 workers."""
+    assert main(["simulate", "--workers", "1,10000", *FLAGS, "--steps", "2001"]) == 2
+    assert "- --steps: found 2001; allowed: at most 2000 with 10000 workers" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
     ("text", "counts"),
     [
         ("1,2,4", (1, 2, 4)),

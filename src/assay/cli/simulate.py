@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,11 @@ if TYPE_CHECKING:
 
 BITS = 8.0
 GIGA = 1e9
+LEAST_BITS = 8.0  # a second: a byte
+FLAG_OF = {
+    "step_s": "--step-time", "alpha_s": "--alpha", "beta_s": "--gbps", "factor.levels": "--workers", "launches.per_configuration": "--launches",
+    "launches.seed": "--seed", "name": "--name",
+}  # fmt: skip
 TIME = "a time above 0, such as 20us, 250ms or 1.0 (seconds)"
 DESCRIPTION = """\
 Compute the step times of a synchronous data-parallel training on a cluster of which everything is known, print what follows in
@@ -92,13 +98,11 @@ def asked(arguments: argparse.Namespace) -> tuple[Cluster, Experiment]:
     """
     from assay.errors import SpecError
     from assay.runners.cluster import Cluster
-    from assay.runners.simulated import SCRIPT
-    from assay.runners.simulated import arguments as words
-    from assay.spec.experiment import Experiment, Factor, Gates, Launches, Measure, Noise, Scaling, Workload
+    from assay.runners.simulated import outside
 
     problems: list[Problem] = []
     levels: tuple[int, ...] = (1,)
-    step_s, alpha_s = 1.0, 0.0
+    step_s, alpha_s, bits = 1.0, 0.0, arguments.gbps * GIGA
     try:
         levels = worker_counts(arguments.workers)
     except ValueError as error:
@@ -111,27 +115,48 @@ def asked(arguments: argparse.Namespace) -> tuple[Cluster, Experiment]:
         alpha_s = seconds(arguments.alpha)
     except ValueError:
         problems.append(_problem("--alpha", repr(arguments.alpha), TIME))
-    if not arguments.gbps > 0.0:
+    if not bits >= LEAST_BITS:
         problems.append(_problem("--gbps", f"{arguments.gbps:g}", "a number above 0"))
-    if problems:
-        raise SpecError(tuple(problems), "the command line")
     cluster = Cluster(
-        step_s=step_s, serial=arguments.serial, alpha_s=alpha_s, beta_s=BITS / (arguments.gbps * GIGA), gradient=arguments.gradient,
+        step_s=step_s, serial=arguments.serial, alpha_s=alpha_s, beta_s=BITS / bits if bits >= LEAST_BITS else 0.0, gradient=arguments.gradient,
         buckets=arguments.buckets, overlap=arguments.overlap, jitter=arguments.jitter, noise=arguments.noise,
         stragglers=arguments.stragglers, slowdown=arguments.slowdown if arguments.stragglers else 1.0, weak=arguments.weak,
     )  # fmt: skip
-    experiment = Experiment(
-        name=arguments.name, workload=Workload(runner="simulated", script=SCRIPT, arguments=words(cluster, arguments.steps), work="steps", attach=False),
-        factor=Factor(levels=levels), scaling=Scaling(mode="weak" if arguments.weak else "strong"), gates=Gates(efficiency=None),
-        launches=Launches(per_configuration=arguments.launches, seed=arguments.seed), noise=Noise(sentinel_s=0.0),
-        conditions={"simulated": True}, measure=Measure(communication=True),
-    )  # fmt: skip
-    return cluster, experiment
+    problems += [
+        _problem(FLAG_OF.get(name, f"--{name}"), f"{value:g}", allowed)
+        for name, value, allowed in outside(cluster, arguments.steps, levels)
+    ]
+    if problems:
+        raise SpecError(tuple(problems), "the command line")
+    return cluster, _experiment(arguments, cluster, levels)
+
+
+def _experiment(arguments: argparse.Namespace, cluster: Cluster, levels: tuple[int, ...]) -> Experiment:
+    from assay.errors import SpecError
+    from assay.runners.simulated import SCRIPT
+    from assay.runners.simulated import arguments as words
+    from assay.spec.experiment import Experiment
+
+    data = {
+        "name": arguments.name, "workload": {"runner": "simulated", "script": SCRIPT, "arguments": words(cluster, arguments.steps),
+                                             "work": "steps", "attach": False},
+        "factor": {"levels": levels}, "scaling": {"mode": "weak" if arguments.weak else "strong"}, "gates": {"efficiency": None},
+        "launches": {"per_configuration": arguments.launches, "seed": arguments.seed}, "noise": {"sentinel_s": 0.0},
+        "conditions": {"simulated": True}, "measure": {"communication": True},
+    }  # fmt: skip
+    try:
+        return Experiment.model_validate(data)
+    except SpecError as error:
+        named = (
+            replace(problem, where=FLAG_OF.get(problem.where.partition("[")[0], problem.where))
+            for problem in error.problems
+        )
+        raise SpecError(tuple(named), "the command line") from None
 
 
 def answer(cluster: Cluster, levels: tuple[int, ...]) -> str:
     """What follows from the cluster in closed form, as a table and a sentence."""
-    from assay.metrics.format import given
+    from assay.metrics.format import count, given
 
     curve = curve_of(cluster)
     lines = [
@@ -150,7 +175,7 @@ def answer(cluster: Cluster, levels: tuple[int, ...]) -> str:
         lines.append("A step gets shorter with every worker, up to a million.")
     else:
         lines.append(
-            f"The step is shortest with {best:,} workers ({given(curve.at(best), 4)} s, "
+            f"The step is shortest with {count(best, 'workers')} ({given(curve.at(best), 4)} s, "
             f"speedup {given(curve.speedup(best), 4)}); more make it longer."
         )
     if cluster.stragglers:
@@ -185,6 +210,8 @@ def worker_counts(text: str) -> tuple[int, ...]:
     factor = found[-1] / found[-2] if found[-2] else 0.0
     if factor <= 1.0:
         raise ValueError("ascending counts before the dots")
+    if last < found[-1]:
+        raise ValueError("an end that is not below the counts before the dots")
     while round(found[-1] * factor) < last:
         found.append(round(found[-1] * factor))
     return (*found, last) if last > found[-1] else tuple(found)

@@ -9,7 +9,8 @@ it is simulated: in its manifest, in the environment, in the placement of every 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, fields, replace
 from datetime import timedelta
 from pathlib import Path
@@ -37,6 +38,11 @@ STEPS: Final = 20
 ITEMS: Final = 1.0  # of a step on one worker: a unit of work is a step's
 AT_ONCE: Final = 32_768  # rows of a batch
 MOST_CALLS: Final = 200_000  # rows of collectives of a launch; of more only those of its last steps are kept
+MOST_ROWS: Final = 20_000_000  # of steps of a launch: more would not fit into memory
+LIMITS: Final[Mapping[str, tuple[float, float]]] = {
+    "step_s": (1e-6, 1e6), "serial": (0.0, 1.0), "alpha_s": (0.0, 1e3), "beta_s": (0.0, 1.0), "gradient": (0.0, 1e15), "buckets": (1, 1e6),
+    "overlap": (0.0, 1.0), "jitter": (0.0, 2.0), "noise": (0.0, 2.0), "stragglers": (0.0, 1.0), "slowdown": (1.0, 1e6), "steps": (1, 1e6),
+}  # fmt: skip
 SWEEP_BYTES: Final = tuple(2**power for power in range(10, 29, 2))  # of the calls outside of the steps, from 1 KiB
 SWEEP_CALLS: Final = 20  # of each size
 PHASES: Final = {
@@ -87,8 +93,9 @@ def cluster_of(experiment: Experiment) -> tuple[Cluster, int]:
     if problems:
         raise SpecError(tuple(problems), "the cluster")
     cluster = replace(Cluster(**values), weak=experiment.scaling.mode == "weak")
-    if wrong := tuple(_wrong(cluster, steps)):
-        raise SpecError(wrong, "the cluster")
+    wrong = outside(cluster, steps, experiment.factor.levels)
+    if problems := [_problem(f"{name}={value:g}", f"{name} {allowed}") for name, value, allowed in wrong]:
+        raise SpecError(tuple(problems), "the cluster")
     return cluster, steps
 
 
@@ -96,14 +103,18 @@ def _problem(found: str, allowed: str) -> Problem:
     return Problem(where="workload.arguments", found=found, allowed=allowed, mend="See: assay simulate --help")
 
 
-def _wrong(cluster: Cluster, steps: int) -> Iterator[Problem]:
-    limits: Mapping[str, tuple[float, float]] = {
-        "step_s": (1e-6, 1e6), "serial": (0.0, 1.0), "alpha_s": (0.0, 1e3), "beta_s": (0.0, 1.0), "gradient": (0.0, 1e15), "buckets": (1, 1e6),
-        "overlap": (0.0, 1.0), "jitter": (0.0, 2.0), "noise": (0.0, 2.0), "stragglers": (0.0, 1.0), "slowdown": (1.0, 1e6), "steps": (1, 1e6),
-    }  # fmt: skip
+def outside(cluster: Cluster, steps: int, levels: Sequence[int]) -> Iterator[tuple[str, float, str]]:
+    """(name, value, what is allowed) of every number that makes no sense."""
     for name, value in {**asdict(cluster), "steps": steps}.items():
-        if name in limits and not limits[name][0] <= value <= limits[name][1]:
-            yield _problem(f"{name}={value:g}", f"{name} from {limits[name][0]:g} to {limits[name][1]:g}")
+        low, high = LIMITS.get(name, (-math.inf, math.inf))
+        if not low <= value <= high:
+            yield name, value, f"from {low:g} to {high:g}"
+    if (rows := steps * max(levels)) > MOST_ROWS:
+        yield (
+            "steps",
+            steps,
+            f"at most {MOST_ROWS // max(levels)} with {max(levels)} workers: {rows:,} rows of a launch are too many",
+        )
 
 
 def check(experiment: Experiment, folder: Path) -> None:
