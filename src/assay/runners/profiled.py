@@ -24,14 +24,23 @@ from typing import Any, Final
 from assay.errors import EnvironmentLacks
 from assay.record import files
 from assay.record.reader import launch_name
+from assay.runners import chrome_trace
 from assay.runners.base import Job, RunContext
 from assay.spec.experiment import Experiment
 from assay.spec.profile import Profile
 from assay.units import MIB
 
 LARGEST: Final = (
-    1024 * MIB
-)  # of a trace, uncompressed, that is summarised here: reading it takes some times as much memory
+    4096 * MIB
+)  # of a trace, uncompressed, that is summarised here: minutes, and memory for what of it is needed
+_UNNEEDED: Final = (
+    "python_function",
+    "ac2g",
+    "fwdbwd",
+    "overhead",
+)  # categories of events of which no summary says anything
+_PLAIN: Final = ("ph", "cat", "name", "pid", "tid", "ts", "dur")
+_MEMORY: Final = ("Device Type", "Device Id", "Total Allocated", "Bytes")
 A_STEP: Final = 1_000_000  # numbers of calls for a step, so that the same call has the same number on every rank
 REPORTS: Final = ("cuda_gpu_kern_sum", "cuda_gpu_mem_time_sum", "cuda_api_sum", "nvtx_sum")
 _LIST: Final = re.compile(
@@ -132,13 +141,10 @@ def _of_rank(file: Path, summarise: Callable[[Mapping[str, Any]], dict[str, Any]
         return {**told, "absent": "the run had nobody to read traces: start it by `assay profile` or assay.run"}
     try:
         with gzip.open(file) as stream:
-            content = stream.read(LARGEST + 1)
-        if len(content) > LARGEST:
-            return {
-                **told,
-                "absent": f"the trace is larger than {LARGEST // MIB} MiB: open it, or profile fewer steps (--active 1)",
-            }
-        told |= summarise(json.loads(content))
+            told |= summarise(chrome_trace.read(stream, _needed, LARGEST))
+    except chrome_trace.TooLarge:
+        why = f"the trace is larger than {LARGEST // MIB} MiB: open it, or profile fewer steps (--active 1)"
+        return {**told, "absent": why}
     except (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError, AttributeError) as error:
         return {**told, "absent": f"the trace cannot be read: {type(error).__name__}: {error}"}
     told["rank"] = int(file.name.removeprefix("rank=").partition(".")[0])
@@ -149,6 +155,18 @@ def _of_rank(file: Path, summarise: Callable[[Mapping[str, Any]], dict[str, Any]
     if snapshot.is_file():
         told["snapshot"] = snapshot.name
     return told
+
+
+def _needed(event: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """What a summary needs of an event: a trace has millions, and most are arrows between others, or of Python."""
+    told = event.get("args") or {}
+    if event.get("name") == "[memory]":
+        return {"name": "[memory]", "args": {key: told[key] for key in _MEMORY if key in told}}
+    if event.get("ph") != "X" or event.get("cat") in _UNNEEDED:
+        return None
+    if event.get("cat") != "cpu_op" or "Collective name" in told:
+        return event
+    return {key: event[key] for key in _PLAIN if key in event}
 
 
 def _communication(rank: Mapping[str, Any], launch: int) -> Iterator[tuple[Any, ...]]:
