@@ -7,7 +7,7 @@ In this order, because a fault that stands earlier explains what those that stan
 | A ledger | two ranks read the same samples while others were read by nobody | `shard_read_twice` |
 | A | samples that no rank used | `samples_lost` |
 | A | samples used twice, as many as padding adds, or not | `samples_duplicated_by_padding`, `samples_duplicated` |
-| A | a told denominator that is not items / workers | `unequal_shards` |
+| A | a told denominator that is not items / workers: each rank's own, or the same wrong one on all | `unequal_shards`, `gradient_scaled` |
 | C hashes | parameters differ before the first step | `replica_seed_mismatch` |
 | B, C | some parameters' gradients differ between the ranks | `parameter_not_reduced` |
 | B, C | all of them do, or parameters part later | `gradients_not_synchronised` |
@@ -44,6 +44,7 @@ from assay.verdict.types import Severity
 
 Layer = Literal["ledger", "gradient", "hashes"]
 MANY = 3  # parameters that are named
+SAME_WEIGHT = 1e-12  # relative
 FEWEST = 8  # elements, to tell what kind of numbers they are
 SUMS = 251  # as many numbers may be sums of many elements
 
@@ -149,19 +150,40 @@ def _same_shard(measured: Measured, epoch: Epoch) -> tuple[int, int] | None:
 
 
 def _weights(evidence: Evidence, name: str) -> Diagnosis | None:
-    off = evidence.weighed.filter((pl.col("configuration") == name) & (pl.col("off") > 0.0)).sort(
-        "off", descending=True
-    )
+    told = evidence.weighed.with_columns(factor=pl.col("total") / (pl.col("workers") * pl.col("denominator")))
+    own = told.filter((pl.col("configuration") == name) & (pl.col("workers") > 1))
+    off = _unlike_one(own, told.filter(pl.col("workers") == 1)).sort("off", descending=True)
     if off.height == 0:
         return None
     row = off.row(0, named=True)
-    right = row["total"] / row["workers"]
+    same = off.filter((pl.col("launch") == row["launch"]) & (pl.col("step") == row["step"]))["alike"].all()
+    numbers = (
+        f"{given(row['denominator'])} in step {row['step']} of launch {row['launch']}, where {given(row['total'])} items on {row['workers']} workers "
+        f"ask for {given(row['total'] / row['workers'])}; that is off by {given(row['off'], digits=3)}"
+    )
+    if same:
+        return Diagnosis(
+            fault="gradient_scaled", layer="ledger", severity="fail", evidence=f"every rank divides its losses by {numbers}",
+            remedy="average over ranks and batches exactly once: divide the sum of the losses by all ranks' items / workers",
+        )  # fmt: skip
     return Diagnosis(
-        fault="unequal_shards", layer="ledger", severity="fail",
-        evidence=f"rank {row['rank']} divides its losses by {given(row['denominator'])} in step {row['step']} of launch {row['launch']}, where "
-        f"{given(row['total'])} items on {row['workers']} workers ask for {given(right)}; that is off by {given(row['off'], digits=3)}",
+        fault="unequal_shards", layer="ledger", severity="fail", evidence=f"rank {row['rank']} divides its losses by {numbers}",
         remedy="divide the sum of the losses by all ranks' items / workers, not by this rank's items",
     )  # fmt: skip
+
+
+def _unlike_one(own: pl.DataFrame, alone: pl.DataFrame) -> pl.DataFrame:
+    """The rows that are off, with `alike`: whether all ranks divided by the same.  Where they did, and one worker's samples of that step have the
+    same weight, it is a divisor that stays the same for a batch that is not full; so it is taken to be where there is no one
+    worker and other steps are right."""
+    alike = pl.col("denominator").n_unique().over("launch", "step") == 1
+    one = alone.group_by("step").agg(pl.col("factor").first().alias("of_one"))
+    rows = own.with_columns(alike=alike).join(one, on="step", how="left").filter(pl.col("off") > 0.0)
+    if alone.height:
+        usual = (pl.col("factor") - pl.col("of_one")).abs() <= SAME_WEIGHT * pl.col("of_one")
+        return rows.filter(~(pl.col("alike") & usual.fill_null(value=False)))
+    some_right = bool((own["off"] == 0.0).any())
+    return rows.filter(~pl.col("alike")) if some_right else rows
 
 
 # ---- C: hashes -------------------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from assay.verdict.audits.sample_weights import AUDIT
+from assay.verdict.diagnosis import diagnose
 from tests.handmade import Handmade
 from tests.metrics.gradients_made import add
 
@@ -30,3 +31,33 @@ def test_a_told_mean_over_unequal_shards_fails_and_the_right_one_does_not() -> N
 def test_untold_it_is_a_note_and_with_a_wrong_gradient_a_failure() -> None:
     assert unequal(denominators=None) == {"sample_weights_not_measured": "note"}
     assert unequal(denominators=None, gradients=True) == {"unequal_shards": "fail"}
+
+
+def divided(alone: list[float] | None, two: list[tuple[float, float]]) -> dict[str, str]:
+    """Steps of 8 items, the last of 6; what one worker and two divide by in each: every named fault."""
+    made = Handmade(levels=(1, 2), blocks=1)
+    for workers in (1, 2):
+        number = made.launch(workers=workers)
+        for rank in range(workers):
+            for step in range(2):
+                made.steps(number, rank=rank, seconds=[1.0], first=step, items=(8.0, 6.0)[step] / workers)
+                told = two[step][rank] if workers == 2 else None if alone is None else alone[step]
+                if told is not None:
+                    made.fingerprint(number, "denominator", told, rank=rank, step=step)
+    measured = made.measured()
+    return {name: one.fault for name, one in diagnose(measured).items() if one is not None}
+
+
+def test_the_same_divisor_for_a_batch_that_is_not_full_is_no_fault() -> None:
+    assert divided([8.0, 8.0], [(4.0, 4.0), (4.0, 4.0)]) == {}
+    assert divided(None, [(4.0, 4.0), (4.0, 4.0)]) == {}
+    assert divided([8.0, 6.0], [(4.0, 4.0), (4.0, 4.0)]) == {"workers=2": "gradient_scaled"}, (
+        "one worker does otherwise"
+    )
+
+
+def test_the_same_wrong_divisor_on_all_ranks_is_a_scale_and_no_inequality() -> None:
+    """Divided by the whole batch, and averaged over the two ranks again."""
+    assert divided([8.0, 6.0], [(8.0, 8.0), (6.0, 6.0)]) == {"workers=2": "gradient_scaled"}
+    assert divided(None, [(8.0, 8.0), (6.0, 6.0)]) == {"workers=2": "gradient_scaled"}
+    assert divided([8.0, 8.0], [(4.0, 4.0), (4.5, 3.5)]) == {"workers=2": "unequal_shards"}
