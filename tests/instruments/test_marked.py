@@ -82,6 +82,7 @@ def test_what_was_made_before_the_script_marked_anything_is_seen_further(monkeyp
     monkeypatch.setattr(attach, "_current", before)
     monkeypatch.setattr(attach, "_marked", None)
     monkeypatch.setattr(attach, "_undo", [])
+    monkeypatch.setenv("ASSAY_ATTACH", "1")
     before.calls.begin(Group(), "all_reduce", [torch.ones(2)])  # of no step
     attach.mark(probe)
     try:
@@ -100,8 +101,12 @@ def test_what_was_made_before_the_script_marked_anything_is_seen_further(monkeyp
     assert torch.distributed.all_reduce is _original, "nothing of it is left in torch"
 
 
-def test_nothing_is_put_in_where_there_is_one_worker(monkeypatch: pytest.MonkeyPatch) -> None:
-    probe, _ = recorder(FakeClock(), workers=1)
+@pytest.mark.parametrize(("workers", "attach_is"), [(1, "1"), (2, "")])
+def test_nothing_is_put_in_where_there_is_one_worker_or_nobody_wants_hooks(
+    monkeypatch: pytest.MonkeyPatch, workers: int, attach_is: str
+) -> None:
+    probe, _ = recorder(FakeClock(), workers=workers)
+    monkeypatch.setenv("ASSAY_ATTACH", attach_is)
     monkeypatch.setattr(attach, "_marked", None)
     monkeypatch.setattr(attach, "_undo", [])
     attach.mark(probe)

@@ -2,10 +2,9 @@
 
 Of what is put into torch for an unmodified script (`_hooks.py`) only two parts are: the calls of collectives, and the end of the last
 gradient of a backward pass.  So a rank that is slow inside of its backward pass is told from those that wait for it there, which no
-mark of a script can tell.  Put in where there are other ranks, by `probe.start`.
+mark of a script can tell.  Put in where there are other ranks, by `probe.start`, but for launches with `workload.attach = false`.
 
-Cannot tell: the calls that DistributedDataParallel makes, where it was made before `probe.start` in a launch with `workload.attach = false`;
-there waiting is seen after the last gradient alone.  In a script that marks no backward pass, waiting counts to no phase.
+Cannot tell: in a script that marks no backward pass, in which phase the waiting was; it counts to none.
 """
 
 from __future__ import annotations

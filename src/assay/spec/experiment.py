@@ -74,7 +74,7 @@ class Workload(Model):
     attach: bool = Field(
         True,
         description="Whether the steps of a PyTorch script that marks none itself are seen by hooks in torch. A script that marks "
-        "its own steps is never hooked.",
+        "its own steps is hooked for the communication of its ranks alone.",
     )
     calibrate_communication: int = Field(
         0, ge=0, le=100,
