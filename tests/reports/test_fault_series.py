@@ -8,6 +8,7 @@ from assay.reports.series import FaultTimeline, build
 from assay.verdict.judge import judge
 from tests.handmade import Handmade
 from tests.metrics.clocks_made import on_two_hosts
+from tests.metrics.test_recovery_time import twice
 from tests.struck import struck
 
 
@@ -31,6 +32,13 @@ def test_steps_on_a_clock_that_nobody_compared_are_not_drawn_beside_the_fault() 
     found = fault(on_two_hosts(-300.0, looks=0))
     assert found.progress == ()
     assert "not on the fault's clock (the clock of there:" in found.absent[-1]
+
+
+def test_each_of_two_strikes_has_its_phases() -> None:
+    found = fault(twice())
+    assert (found.fault_s, found.again_s) == (10.0, (pytest.approx(17.2),))
+    assert [phase.name for phase in found.phases] == ["detect", "restart", "reload", "recompute"] * 2
+    assert [round(phase.end_s, 3) for phase in found.phases] == [10.5, 14.0, 15.0, 21.0, 17.5, 18.0, 19.0, 20.0]
 
 
 def test_a_strike_that_missed_is_not_drawn() -> None:

@@ -11,7 +11,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 import polars as pl
 
@@ -20,7 +20,7 @@ from assay.metrics.estimate import Absent, Value
 from assay.metrics.measured import Measured
 from assay.metrics.partition import CATEGORIES
 from assay.metrics.rank_seconds import partition
-from assay.metrics.recovery import noticed_ns, recoveries, strikes
+from assay.metrics.recovery import Recovery, noticed_ns, recoveries, strikes
 from assay.metrics.scaling import chosen, throughputs
 from assay.metrics.wall import POINTS as LEAST_COUNTS
 from assay.metrics.wall import held_out, model, refusal
@@ -106,8 +106,9 @@ class FaultTimeline:
     signal: str  # or the fault's kind, where it sends none
     steps_at_fault: int | None
     progress: tuple[tuple[int, float, int], ...]
-    phases: tuple[RecoveryPhase, ...]
+    phases: tuple[RecoveryPhase, ...]  # of every strike, one after the other
     absent: tuple[str, ...]  # why a phase is missing, one sentence each
+    again_s: tuple[float, ...] = ()  # further strikes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -338,7 +339,8 @@ def _fault(
     number, begin = int(str(launch["launch"])), int(str(launch["begin_ns"]))
     clock = on_one_clock(measured)  # the fault is the coordinator's event, the progress is the workers'
     trouble, one = clock.troubles.get(number, ""), clock.measured
-    event = next(strikes(one).filter(pl.col("launch") == number).sort("ns").iter_rows(named=True), None)
+    first, *more = strikes(one).filter(pl.col("launch") == number).sort("ns").to_dicts() or [None]
+    event: dict[str, Any] | None = first
     fault_s = None if event is None else (event["ns"] - begin) / NS_PER_S
     phases, absent = _recovery(measured, results, launch, fault_s)
     steps = one.table("steps").filter((pl.col("launch") == number) & (not trouble))
@@ -348,6 +350,7 @@ def _fault(
         signal="" if event is None else _signal(event["detail"]),
         steps_at_fault=None if event is None else event["step"],
         progress=_progress(steps, begin), phases=phases,
+        again_s=tuple((row["ns"] - begin) / NS_PER_S for row in more),
         absent=(*absent, f"the steps are not on the fault's clock ({trouble})") if trouble else absent,
     )  # fmt: skip
 
@@ -387,12 +390,22 @@ def _recovery(
     if fault_s is None:
         return (), ("no fault struck in this launch",)
     number, begin = int(str(launch["launch"])), int(str(launch["begin_ns"]))
-    found = next((one for one in recoveries(measured) if one.launch == number), None)
-    if found is None:
+    found = [one for one in recoveries(measured) if one.launch == number]
+    if not found:
         events = on_one_clock(measured).measured.table("events")
         ends = events.filter((pl.col("launch") == number) & (pl.col("kind") == "fault_end"))["ns"]
         end = (int(str(ends.max())) - begin) / NS_PER_S if len(ends) else fault_s
         return (RecoveryPhase(name=LASTED, begin_s=fault_s, end_s=end),), ()
+    told = [_of_strike(results, one, begin) for one in found]
+    return tuple(phase for phases, _ in told for phase in phases), tuple(
+        dict.fromkeys(why for _, absent in told for why in absent)
+    )
+
+
+def _of_strike(
+    results: Mapping[str, Mapping[str, Value]], found: Recovery, begin: int
+) -> tuple[tuple[RecoveryPhase, ...], tuple[str, ...]]:
+    """The phases of one strike."""
     at, phases = found.fault_ns, list[RecoveryPhase]()
     noticed = noticed_ns(found)
     for (metric, name), until in zip(

@@ -65,7 +65,9 @@ def _layers(fault: FaultTimeline, factor: float, last: float) -> list[vega.Chart
     steps: Rows = [{"x": at * factor, "y": n, "incarnation": inc} for inc, at, n in fault.progress]
     band = vega.chart(bands).mark("rect", opacity=0.3)
     line = vega.chart(steps).mark("line", interpolate="step-after", strokeWidth=2.5, color=colour("main"))
-    kill = vega.chart([{"at": (fault.fault_s or 0.0) * factor}]).mark("rule", strokeWidth=2, color=colour("ink"))
+    kill = vega.chart([{"at": at * factor} for at in (fault.fault_s or 0.0, *fault.again_s)]).mark(
+        "rule", strokeWidth=2, color=colour("ink")
+    )
     return [
         band.encode(x=x("from"), x2="to:Q", color=vega.color("role:N", scale=None, legend=None)),
         line.encode(x=x("x"), y=y("y"), detail="incarnation:N"),
@@ -78,11 +80,16 @@ def _key(fault: FaultTimeline) -> tuple[Key, ...]:
         Key(mark="line", role="main", text="steps finished by the slowest worker"),
         Key(mark="line", role="ink", text=f"{fault.signal or 'fault'} to worker {fault.victim}"),
     ]
-    for phase in fault.phases:
-        keys.append(
-            Key(mark="band", role=BANDS[phase.name], text=f"{phase.name} {reading(phase.end_s - phase.begin_s, 's')}")
-        )
+    keys += [Key(mark="band", role=BANDS[name], text=f"{name} {said}") for name, said in _lengths(fault).items()]
     return tuple(keys)
+
+
+def _lengths(fault: FaultTimeline) -> dict[str, str]:
+    """Phase -> how long it took, of several strikes each."""
+    found: dict[str, list[str]] = {}
+    for phase in fault.phases:
+        found.setdefault(phase.name, []).append(reading(phase.end_s - phase.begin_s, "s"))
+    return {name: " and ".join(lengths) for name, lengths in found.items()}
 
 
 def _caption(fault: FaultTimeline) -> str:
@@ -91,6 +98,6 @@ def _caption(fault: FaultTimeline) -> str:
 
 
 def _words(fault: FaultTimeline) -> str:
-    phases = ", ".join(f"{p.name} {reading(p.end_s - p.begin_s, 's')}" for p in fault.phases) or "no phase was measured"
-    at = reading(fault.fault_s, "s")
+    phases = ", ".join(f"{name} {said}" for name, said in _lengths(fault).items()) or "no phase was measured"
+    at = " and ".join(reading(at, "s") for at in (fault.fault_s, *fault.again_s))
     return f"Launch {fault.launch}: {fault.signal or 'a fault'} hit worker {fault.victim} after {at}; {phases}."
