@@ -11,7 +11,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 import polars as pl
 
@@ -339,8 +339,8 @@ def _fault(
     number, begin = int(str(launch["launch"])), int(str(launch["begin_ns"]))
     clock = on_one_clock(measured)  # the fault is the coordinator's event, the progress is the workers'
     trouble, one = clock.troubles.get(number, ""), clock.measured
-    first, *more = strikes(one).filter(pl.col("launch") == number).sort("ns").to_dicts() or [None]
-    event: dict[str, Any] | None = first
+    struck = strikes(one).filter(pl.col("launch") == number).sort("ns").to_dicts()
+    event = struck[0] if struck else None
     fault_s = None if event is None else (event["ns"] - begin) / NS_PER_S
     phases, absent = _recovery(measured, results, launch, fault_s)
     steps = one.table("steps").filter((pl.col("launch") == number) & (not trouble))
@@ -350,7 +350,7 @@ def _fault(
         signal="" if event is None else _signal(event["detail"]),
         steps_at_fault=None if event is None else event["step"],
         progress=_progress(steps, begin), phases=phases,
-        again_s=tuple((row["ns"] - begin) / NS_PER_S for row in more),
+        again_s=tuple((row["ns"] - begin) / NS_PER_S for row in struck[1:]),
         absent=(*absent, f"the steps are not on the fault's clock ({trouble})") if trouble else absent,
     )  # fmt: skip
 
