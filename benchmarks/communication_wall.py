@@ -89,7 +89,7 @@ def experiment(
     found = made([ring(cluster, whole)] * launches)
     others = [made([ring(cluster, affine_fit(sizes, own))] * launches) for own in calls]
     told = predict(found, last, CONFIDENCE, launches=launches, others=others)
-    serial = parameter(found, CONFIDENCE, lambda curve: curve.serial, others)
+    serial = parameter(found, CONFIDENCE, lambda curve: curve.free, others)
     measured = float(np.exp(np.mean([math.log(np.median(one.step)) for one in rows[last]])))
     return {
         "covered": float(told.low <= measured <= told.high), "half_width": (told.high - told.low) / (2.0 * measured),

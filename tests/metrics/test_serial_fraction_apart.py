@@ -33,3 +33,10 @@ def test_one_block_bounds_nothing() -> None:
     found = only(METRIC, record(launches=1))
     assert isinstance(found, Estimate)
     assert found.high == float("inf")
+
+
+def test_no_serial_work_at_all_is_still_no_exact_number() -> None:
+    found = only(METRIC, record(serial=0.0))
+    assert isinstance(found, Estimate)
+    assert 0.0 <= found.low <= found.value < 0.01
+    assert found.high > found.low

@@ -1,19 +1,22 @@
 """Which share of a step on one worker does not get shorter, once communication is taken out?
 
 s of T(p) = T1 (s + (1 - s)/p) + c(p), with c(p) not fitted but predicted from the alpha and beta of the same record (`metrics.wall`).
-Amdahl's `serial_fraction` beside it calls all of that serial.  Cannot tell serial work from anything else that every worker does.
+Amdahl's `serial_fraction` beside it calls all of that serial.  The fits of blocks may fall below 0 on their way to the mean: held above
+it they would have a mean above a small truth, and no scatter at all where the truth is 0.  What is told is a share, and so at least 0.
+Cannot tell serial work from anything else that every worker does.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 
 from assay.metrics.base import ALL, Metric, Results
 from assay.metrics.estimate import Absent, Value
 from assay.metrics.measured import Measured
 from assay.metrics.wall import model, of_model
-from assay.stats.communication_wall import Curve, parameter
+from assay.stats.communication_wall import parameter
 from assay.stats.intervals import Interval
 from assay.units import FRACTION
 
@@ -30,17 +33,18 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
             )
         }
 
-    def serial(curve: Curve) -> float:
-        return curve.serial
-
-    interval = parameter(found.fitted, measured.confidence, serial, found.others)
-    held = interval
-    if math.isfinite(interval.high):  # it is a share
-        held = Interval(value=interval.value, low=max(0.0, interval.low), high=min(1.0, interval.high))
-    values = tuple(curve.serial for curve in found.fitted.curves)
+    interval = parameter(found.fitted, measured.confidence, lambda curve: curve.free, found.others)
+    held = replace(interval, value=_share(interval.value))
+    if math.isfinite(interval.high):
+        held = Interval(value=held.value, low=_share(interval.low), high=_share(interval.high))
+    values = tuple(_share(curve.free) for curve in found.fitted.curves)
     return {
         ALL: of_model(measured, found, held, unit=FRACTION, name="serial_fraction_apart", how="s of", values=values)
     }
+
+
+def _share(value: float) -> float:
+    return min(1.0, max(0.0, value))
 
 
 METRIC = Metric(

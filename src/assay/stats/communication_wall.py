@@ -48,6 +48,7 @@ class Curve:
     hideable_s: float = 0.0  # H
     spread: float = 0.0  # of the workers: see `slowest_of`
     weak: bool = False
+    free_serial: float | None = None  # s as a fit finds it that may fall below 0: where the truth is 0 half of them do
 
     @property
     def one_s(self) -> float:
@@ -58,6 +59,11 @@ class Curve:
     def serial(self) -> float:
         """s: the share of T1 that does not get shorter."""
         return self.serial_s / self.one_s
+
+    @property
+    def free(self) -> float:
+        """s, where it was fitted without being held above 0."""
+        return self.serial if self.free_serial is None else self.free_serial
 
     def compute_s(self, workers: float) -> float:
         """What the slowest worker computes."""
@@ -156,24 +162,27 @@ def fit(
     curves = []
     for own, total, h in zip(t, totals, hidden.tolist(), strict=True):
         exposed = np.array([max(0.0, total(float(x)) - h / (1.0 if weak else float(x))) for x in p])
-        a, b = _parts(p, own, own - exposed, m, weak=weak)
-        curves.append(Curve(serial_s=a, parallel_s=b, total=total, hideable_s=h, spread=spread, weak=weak))
+        a, b, free = _parts(p, own, own - exposed, m, weak=weak)
+        curves.append(Curve(
+            serial_s=a, parallel_s=b, total=total, hideable_s=h, spread=spread, weak=weak, free_serial=free,
+        ))  # fmt: skip
     return Fitted(workers=p, times=t, curves=tuple(curves))
 
 
-def _parts(p: Array, t: Array, left: Array, m: Array, *, weak: bool) -> tuple[float, float]:
-    """A and B of `left` = m (A + B / p), by errors relative to t; neither below 0, not both 0."""
+def _parts(p: Array, t: Array, left: Array, m: Array, *, weak: bool) -> tuple[float, float, float | None]:
+    """A and B of `left` = m (A + B / p), by errors relative to t; neither below 0, not both 0.  And A / (A + B) were there no bounds."""
     columns = [m / t] if weak else [m / t, m / p / t]
     found, *_ = np.linalg.lstsq(np.column_stack(columns), left / t, rcond=None)
     if weak:
-        return 0.0, max(float(found[0]), 1e-9 * float(t.min()))
+        return 0.0, max(float(found[0]), 1e-9 * float(t.min())), None
+    free = float(found[0] / found.sum()) if found.sum() > 0.0 else None
     if min(found) >= 0.0:
-        return float(found[0]), float(found[1])
+        return float(found[0]), float(found[1]), free
     alone = [max(0.0, float((column @ (left / t)) / (column @ column))) for column in columns]
     misses = [float(np.sum((left / t - value * column) ** 2)) for value, column in zip(alone, columns, strict=True)]
     if max(alone) <= 0.0:  # all of it would be communication
-        return 0.0, 1e-9 * float(t.max())
-    return (alone[0], 0.0) if misses[0] < misses[1] else (0.0, alone[1])
+        return 0.0, 1e-9 * float(t.max()), free
+    return (alone[0], 0.0, free) if misses[0] < misses[1] else (0.0, alone[1], free)
 
 
 # ---------------------------------------------------------------------------------------------------------- predictions
