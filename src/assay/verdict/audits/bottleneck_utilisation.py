@@ -1,6 +1,6 @@
 """Do the devices do what they could?
 
-mfu below a fifth: most of the peak is not used by the model's own arithmetic.  What else takes time is told by the other bottlenecks;
+mfu below a fifth, with its whole interval: most of the peak is not used by the model's own arithmetic.  What else takes time is told by the other bottlenecks;
 where none of them does, it is small kernels, memory traffic or a small batch, which a profile tells apart.  Absent where the device's peak
 is not known: no other device's is taken for it.
 """
@@ -26,11 +26,15 @@ def examine(measured: Measured, results: Results) -> tuple[Finding, ...]:
         if isinstance(value, Estimate) and value.high < LOW:
             found.append(Finding(
                 rule="bottleneck_utilisation", severity="note", configuration=name,
-                evidence=f"the model's own arithmetic uses {show(value).full} of the devices' peak; at the peak a step would be {1.0 / value.value:.3g} "
-                "times as fast, which nothing reaches: 0.3 to 0.5 is good",
+                evidence=f"the model's own arithmetic uses {show(value).full} of the devices' peak; at the peak a step would be {1.0 / value.value:.3g}"
+                f"{_ends(value)} times as fast, which nothing reaches: 0.3 to 0.5 is good",
                 remedy=KNOB,
             ))  # fmt: skip
     return tuple(found)
+
+
+def _ends(value: Estimate) -> str:
+    return "" if value.low == value.high or value.low <= 0.0 else f" [{1.0 / value.high:.3g}, {1.0 / value.low:.3g}]"
 
 
 AUDIT = Audit(
