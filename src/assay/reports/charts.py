@@ -136,7 +136,7 @@ def _begun(name: str, drawing: Drawing | Missing) -> Callable[[], Picture]:
     if isinstance(drawing, Missing):
         absent = Picture(name=name, title=drawing.title, svg="", absent=drawing.reason)
         return lambda: absent
-    drawn = CONVERT.get()(drawing.chart.whole(CONFIG))
+    drawn = CONVERT.get()(_printable(drawing.chart.whole(CONFIG)))
 
     def finished() -> Picture:
         svg = _accessible(_themed(drawn()), name, drawing.title, drawing.description)
@@ -146,6 +146,15 @@ def _begun(name: str, drawing: Drawing | Missing) -> Callable[[], Picture]:
         )  # fmt: skip
 
     return finished
+
+
+def _printable(node: Any) -> Any:
+    """The specification without control characters: one in a host's name ends the engine that draws, and this process with it."""
+    if isinstance(node, str):
+        return node if node.isprintable() else printable(node)
+    if isinstance(node, dict):
+        return {key: _printable(value) for key, value in node.items()}
+    return [_printable(one) for one in node] if isinstance(node, (list, tuple)) else node
 
 
 def _themed(svg: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from assay.metrics.format import Shown
+from assay.printable import printable
 from assay.reports import grouping, profiled
 from assay.reports.base import Report
 from assay.reports.markup import plain, table
@@ -73,7 +74,7 @@ def _facts(view: View) -> str:
 
 def _profiles(view: View) -> str:
     """What profiled launches say, as the lines that `assay profile` prints."""
-    lines = [line.replace("`", "'") for one in view.profiles for line in profiled.launch_lines(one)]
+    lines = [printable(line).replace("`", "'") for one in view.profiles for line in profiled.launch_lines(one)]
     return "## Profile\n\n```text\n" + "\n".join(lines) + "\n```" if lines else ""
 
 

@@ -49,7 +49,7 @@ Rows = list[dict[str, Any]]
 class Key:
     """One entry of a picture's key: how it is drawn, in which colour, and what it means."""
 
-    mark: str  # point, hollow, dot, line, dash, bar, band, cross45 or one of SHAPES; drawn by the page
+    mark: str  # point, hollow, dot, line, dash, dotted, bar, band, cross45 or one of SHAPES; drawn by the page
     role: str
     text: str
 

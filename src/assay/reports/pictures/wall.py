@@ -166,7 +166,7 @@ def _key(view: View, wall: WallSeries, found: dict[str, Estimate]) -> tuple[Key,
     if wall.points[0].low is not None:
         keys.append(Key(mark="band", role="second", text=f"{view.confidence} interval of as many launches"))
     if wall.hides:
-        keys.append(Key(mark="dash", role="third", text="the same, nothing hidden"))
+        keys.append(Key(mark="dotted", role="third", text="the same, nothing hidden"))
     if wall.points[0].amdahl is not None:
         keys.append(Key(mark="dash", role="muted", text="Amdahl’s law, fitted"))
     if wall.held_workers is not None:
@@ -177,7 +177,7 @@ def _key(view: View, wall: WallSeries, found: dict[str, Estimate]) -> tuple[Key,
         far = "twice " if wall.trusted > wall.largest else ""
         keys.append(Key(mark="band", role="band", text=f"beyond {far}the measured range: the model alone"))
     if wall.fastest is not None and wall.fastest <= wall.points[-1].workers:
-        keys.append(Key(mark="dash", role="ink", text=f"shortest step: {count(wall.fastest, 'workers')}"))
+        keys.append(Key(mark="dotted", role="ink", text=f"shortest step: {count(wall.fastest, 'workers')}"))
     return tuple(keys)
 
 
