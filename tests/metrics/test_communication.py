@@ -203,6 +203,22 @@ def test_warm_up_before_and_a_long_rest_after_do_not_count() -> None:
     assert ms(exposed(made)) == pytest.approx(30.0)
 
 
+def test_an_interval_does_not_go_where_no_time_and_no_share_can_be() -> None:
+    """10 and 60 ms of 100 in two launches: Student's t with one degree of freedom reaches from -283 to 353 ms, and overlap far beyond both ends."""
+    made, numbers = timed(blocks=2)
+    for number, value in zip(numbers, (10.0, 60.0), strict=True):
+        for step in range(3):
+            for rank in RANKS:
+                calls(made, number, rank, step, [(0, 100)])
+                told(made, number, rank, step, "group", value)
+    found = exposed(made)
+    assert (ms(found), found.low) == (pytest.approx(35.0), 0.0)
+    assert found.high == pytest.approx(0.035 + 12.706 * 0.025, rel=1e-3)
+    hidden = OVERLAP.compute(made.measured(), {})["workers=2"]
+    assert isinstance(hidden, Estimate)
+    assert (hidden.low, hidden.high) == (0.0, 1.0)
+
+
 def noisy(made: Handmade, noise_ms: float, *, blocks: int = 12, bursts: int = 0, scale: float = 1.0) -> int:
     """Steps of 100 ms with and 70 without, times `scale`; every block is off by as much as its turn in a fixed row says, some by 200 ms."""
     number = in_turn(made, (100.0 * scale, 100.0 * scale), (70.0 * scale, 70.0 * scale), blocks=blocks)

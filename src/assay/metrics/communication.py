@@ -5,7 +5,8 @@ One worker communicates with nobody, what was not seen is absent with its reason
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -26,6 +27,16 @@ UNSEEN: Final = (
     "total would be too small; profile some steps: assay profile"
 )
 ONE: Final = Absent(reason="not_applicable", detail="one worker has nobody to communicate with")
+
+
+def averaged(
+    values: Sequence[float], confidence: float, *, unit: str = SECONDS, aggregate: str, name: str, n_trials: int
+) -> Estimate:
+    """`average`, whose interval does not go where no time and no share can be."""
+    found = average(values, confidence, unit=unit, aggregate=aggregate, name=name, n_trials=n_trials)
+    most = 1.0 if unit == FRACTION else math.inf
+    low, high = (max(0.0, found.low), min(most, found.high)) if math.isfinite(found.low) else (found.low, found.high)
+    return replace(found, low=low, high=high)
 
 
 def step_numbers(measured: Measured, column: str, words: str, name: str, missing: str = NO_END) -> Mapping[str, Value]:
@@ -58,8 +69,8 @@ def _number(measured: Measured, joined: pl.DataFrame, configuration: str, words:
         return Absent(reason="not_measured", detail=missing if rows["steps"].count() else NOT_SEEN)
     unseen = int(present["unseen"].sum())
     left_out = f"; {unseen} calls whose end was not seen are left out" if unseen else ""
-    return average(
-        present["value"].to_list(), measured.confidence, unit=SECONDS, name=name, n_trials=int(present["steps"].sum()),
+    return averaged(
+        present["value"].to_list(), measured.confidence, name=name, n_trials=int(present["steps"].sum()),
         aggregate=f"median over steady steps of the mean over ranks of {words}{left_out}",
     )  # fmt: skip
 
@@ -87,8 +98,8 @@ def _of_kernels(measured: Measured, configuration: str, value: Value, column: st
         steps = each.height
     name = f"comm_{column.removesuffix('_ns')}"
     if found:
-        return average(
-            found, measured.confidence, unit=SECONDS, name=f"{name}|by:kineto", n_trials=steps,
+        return averaged(
+            found, measured.confidence, name=f"{name}|by:kineto", n_trials=steps,
             aggregate=f"median over profiled steps of the mean over ranks of {_KERNELS[column]}",
         )  # fmt: skip
     return (_by_recorder(measured, configuration) if column == "total_ns" else None) or value
@@ -106,8 +117,8 @@ def _by_recorder(measured: Measured, configuration: str) -> Value | None:
     listed = inventory(measured, configuration)
     if listed is None or listed.seconds is None:
         return None
-    return average(
-        listed.seconds, measured.confidence, unit=SECONDS, name="comm_total|by:flight_recorder", n_trials=listed.steps,
+    return averaged(
+        listed.seconds, measured.confidence, name="comm_total|by:flight_recorder", n_trials=listed.steps,
         aggregate="median over steady steps of the mean over ranks of the sum of durations in torch's flight recorder (calls that run at once "
         "count twice)",
     )  # fmt: skip
@@ -167,8 +178,8 @@ def by_method(measured: Measured, configuration: str) -> Mapping[str, Value]:
                 if not isinstance(cut, float) or cut == 0.0
                 else f"; {_NOTES[method == 'unsynchronised']} in {cut:.1%} of them"
             )
-            found[method] = average(
-                own["exposed_s"].to_list(), measured.confidence, unit=SECONDS, name=f"comm_exposed|by:{method}",
+            found[method] = averaged(
+                own["exposed_s"].to_list(), measured.confidence, name=f"comm_exposed|by:{method}",
                 n_trials=int(own["steps"].sum()), aggregate=f"median over steps of the mean over ranks, by {words}{note}",
             )  # fmt: skip
     return found
@@ -197,7 +208,7 @@ def ratios(
                 detail=undefined if own["total_s"].count() else NO_END,
             )
             continue
-        found[one.name] = average(
+        found[one.name] = averaged(
             present["value"].to_list(), measured.confidence, unit=unit, name=f"{name}|by:{method}",
             n_trials=int(present["steps"].sum()), aggregate=f"{words}, exposed communication by {METHODS[method]}",
         )  # fmt: skip
