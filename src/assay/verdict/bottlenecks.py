@@ -9,9 +9,6 @@ from __future__ import annotations
 
 from assay.metrics.base import Results
 from assay.metrics.estimate import Estimate
-from assay.metrics.format import show
-from assay.metrics.measured import Measured
-from assay.verdict.types import Finding
 
 LEAST_SHARE = 0.10  # of the step; less is not worth a knob
 
@@ -32,18 +29,3 @@ def gain_words(found: tuple[float, float, float], it: str = "it") -> str:
         return "nearly the whole step"
     ends = "" if low == high else f" [{low:.3g}, {'no upper bound' if high == float('inf') else f'{high:.3g}'}]"
     return f"without {it} a step would be at most {value:.3g} times as fast{ends}"
-
-
-def finding(
-    measured: Measured, results: Results, configuration: str, *, part: str, rule: str, what: str, knob: str
-) -> tuple[Finding, ...]:
-    """A note on a part that takes at least `LEAST_SHARE` of the step; none where it takes less or was not measured."""
-    found = share(results, part, configuration)
-    if found is None or found[0] < LEAST_SHARE:
-        return ()
-    own = results[part][configuration]
-    assert isinstance(own, Estimate)
-    return (Finding(
-        rule=rule, severity="note", configuration=configuration,
-        evidence=f"{what} takes {show(own).full} of every step, {found[0]:.0%} of it; {gain_words(found)}", remedy=knob,
-    ),)  # fmt: skip
