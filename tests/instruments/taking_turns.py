@@ -1,4 +1,4 @@
-"""Trainings of two ranks whose synchronising takes turns: torchrun -m tests.instruments.taking_turns FOLDER
+"""Trainings of two ranks whose synchronising takes turns: python -m tests.instruments.taking_turns FOLDER RANK, once for each
 
 plain    as every tutorial has it
 flags    gradient accumulation that sets DDP's flag itself, before every forward pass, as nanoGPT does
@@ -42,10 +42,10 @@ def flags(model: Any, optimizer: Any, batches: Any) -> None:
         optimizer.zero_grad()
 
 
-def main(folder: Path) -> None:
+def main(folder: Path, rank: int) -> None:
     torch.set_num_threads(1)
-    torch.distributed.init_process_group("gloo")
-    rank = torch.distributed.get_rank()
+    dist: Any = torch.distributed
+    dist.init_process_group("gloo", store=dist.FileStore(str(folder / "store"), 2), rank=rank, world_size=2)
     for kind in (plain, flags):
         left = trained(kind, rank)
         (folder / f"{kind.__name__}.{rank}").write_text(json.dumps(left, default=list))
@@ -80,4 +80,4 @@ def trained(kind: Any, rank: int) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), int(sys.argv[2]))

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from collections import Counter
 from typing import Any
 
@@ -13,6 +10,7 @@ import pytest
 
 from assay.instruments._differencing import LENGTH, MOST, WARM, is_free
 from assay.record.tables import TABLES
+from tests.instruments import two_ranks
 
 KINDS = ("plain", "flags")
 
@@ -29,12 +27,7 @@ def test_blocks_take_turns_after_the_warm_up_and_not_for_ever() -> None:
 def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[dict[str, Any]]]:
     """Kind -> what each rank left."""
     folder = tmp_path_factory.mktemp("turns")
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m",
-         "tests.instruments.taking_turns", str(folder)],
-        env={**os.environ, "OMP_NUM_THREADS": "1"}, capture_output=True, text=True, timeout=150, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr[-4000:]
+    two_ranks.run("tests.instruments.taking_turns", folder)
     return {kind: [json.loads((folder / f"{kind}.{rank}").read_text()) for rank in (0, 1)] for kind in KINDS}
 
 

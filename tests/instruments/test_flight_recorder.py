@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from collections import Counter
 from types import SimpleNamespace
 from typing import Any
@@ -14,6 +11,7 @@ import pytest
 
 from assay.instruments._flight_recorder import APART_NS, Flights, listed, read_at_end
 from assay.record.tables import TABLES
+from tests.instruments import two_ranks
 
 WALL = 1_724_779_239_000_000_000  # nanoseconds since 1970, when our clock showed 0
 MS = 1_000_000
@@ -154,20 +152,7 @@ def test_an_error_of_the_recorder_is_a_reason() -> None:
 def ranks(tmp_path_factory: pytest.TempPathFactory) -> list[list[Any]]:
     """What two ranks recorded that communicate in every way that gloo has."""
     folder = tmp_path_factory.mktemp("listed")
-    started = [
-        subprocess.Popen(
-            [sys.executable, "-W", "ignore", "-m", "tests.instruments.listed_by_torch", str(folder), str(rank)],
-            env={**os.environ, "OMP_NUM_THREADS": "1"}, stderr=subprocess.PIPE, text=True,
-        )
-        for rank in (0, 1)
-    ]  # fmt: skip
-    try:
-        for process in started:
-            _, error = process.communicate(timeout=150)
-            assert process.returncode == 0, error[-4000:]
-    finally:
-        for process in started:
-            process.kill()
+    two_ranks.run("tests.instruments.listed_by_torch", folder)
     return [json.loads((folder / str(rank)).read_text()) for rank in (0, 1)]
 
 
