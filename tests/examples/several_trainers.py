@@ -1,6 +1,6 @@
 """Runs trainers one after another in one start of torch: torchrun --nproc-per-node 4 -m tests.examples.several_trainers FOLDER NAME:WORKERS[:SEED] ...
 
-A name is a script of the examples, or one of `tests/examples/tricky.py`.  Of each run as many ranks take part as it has workers; its
+A name is a script in examples/, or one of `tests/examples/tricky.py`.  Of each run as many ranks take part as it has workers; its
 streams are written where its own launch would write them, in FOLDER/NAME.WORKERS[.SEED].  The network of the examples is a narrow one, and their
 batches can be cut by two, three and four.  A run with a seed of its own is trained until it has learned something.
 """
@@ -32,7 +32,7 @@ def train(own: Path, name: str, seed: str) -> None:
     if name in tricky.TRICKY:
         ALIVE.append(tricky.train(tricky.TRICKY[name]))
     else:
-        run_example(EXAMPLES / f"{name}.py", own / "scratch", seed)
+        run_example(EXAMPLES / name, own / "scratch", seed)
     probe.start().close()
 
 
@@ -45,7 +45,7 @@ def run_example(script: Path, scratch: Path, seed: str) -> None:
         sys.modules.pop(name, None)
     good: Any = __import__("train")
     good.network, good.TRAIN, good.BATCH = functools.partial(good.network, width), TRAIN, BATCH
-    if script.parent.name == "digits":
+    if script.name == "train.py":
         good.main()
     else:
         ALIVE.append(runpy.run_path(str(script), run_name="__main__"))

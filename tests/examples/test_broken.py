@@ -1,7 +1,8 @@
 """Trainers broken on purpose get the finding that names their fault, and no other; trainers that only look broken get none.
 
-All are real trainings over gloo with two, three and four workers, in one start of torch (`several_trainers.py`), each held against one worker's;
-one goes through the whole of assay, and one, whose fault is in its scores alone, is trained with three seeds and judged by those.
+All are real trainings over gloo with two, three and four workers, in one start of torch (`several_trainers.py`), each held against one worker's.
+The broken ones change one thing of the good trainer, which they load through broken/digits.py.  One goes through the whole of assay; one, whose
+model is worse and nothing else, is trained with three seeds and judged by its scores.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from assay.metrics.measured import Measured, from_record
 from assay.record.reader import open_record
 from assay.runners.base import run
 from assay.spec.experiment import Quality
+from assay.spec.load import load
 from assay.verdict.diagnosis import diagnose
 from assay.verdict.judge import judge
 from assay.verdict.layers import layers
@@ -30,17 +32,17 @@ from tests.verdict.test_broken_trainers import check
 pytestmark = [pytest.mark.torch, pytest.mark.slow, pytest.mark.timeout(300)]
 
 WORKERS = (2, 3, 4)
-GOOD = "digits/train"
+GOOD = "digits/train.py"
 BROKEN = {
-    "broken/scaled_loss": "gradient_scaled",
-    "broken/unequal_shards": "unequal_shards",
-    "broken/shard_read_twice": "shard_read_twice",
-    "broken/same_dropout": "same_random_numbers",
-    "broken/unreduced_parameter": "parameter_not_reduced",
-    "broken/seed_mismatch": "replica_seed_mismatch",
-    "broken/unsynced": "gradients_not_synchronised",
-    "broken/dropped_shard": "samples_lost",
-    "broken/padding_duplicates": "samples_duplicated_by_padding",
+    "broken/scaled_loss.py": "gradient_scaled",
+    "broken/unequal_shards.py": "unequal_shards",
+    "broken/shard_read_twice.py": "shard_read_twice",
+    "broken/same_dropout.py": "same_random_numbers",
+    "broken/unreduced_parameter.py": "parameter_not_reduced",
+    "broken/seed_mismatch.py": "replica_seed_mismatch",
+    "broken/unsynced.py": "gradients_not_synchronised",
+    "broken/dropped_shard.py": "samples_lost",
+    "broken/padding_duplicates.py": "samples_duplicated_by_padding",
 }
 PADDED = 1277  # on 2 workers 1278, on 3 1278, on 4 1280
 RIGHT = {  # of tests/examples/tricky.py, and how many workers; layer B: passed, or what it says instead
@@ -53,7 +55,8 @@ WRONG = {
     "sharded_scaled": (4, "gradient_scaled", "fail"), "sharded_mean_of_means": (2, "gradient_differs", "fail"),
     "compressed": (2, "reduced_in_less_precision", "warning"),
 }  # fmt: skip
-WORSE, SEEDS = ("broken/worse_accuracy", 2), (1, 2, 3)
+QUANTISED = "digits/quantised.py"
+WORSE, SEEDS = ("broken/worse_accuracy.py", 2), (1, 2, 3)
 TABLES = ("steps", "samples", "fingerprints", "gradients", "examples")
 
 
@@ -63,6 +66,7 @@ def several(tmp_path_factory: pytest.TempPathFactory) -> Path:
     runs = [f"{GOOD}:1", *(f"{name}:{workers}" for name in (GOOD, *BROKEN) for workers in WORKERS)]
     for name, (workers, *_) in (RIGHT | WRONG).items():
         runs += [f"{name}:1", f"{name}:{workers}"]
+    runs += [f"{QUANTISED}:1:1"]
     runs += [f"{name}:{workers}:{seed}" for seed in SEEDS for name, workers in (WORSE, (GOOD, 1))]
     folder = tmp_path_factory.mktemp("several")
     done = run_script("-m", "tests.examples.several_trainers", folder, *runs, workers=max(WORKERS))
@@ -166,17 +170,17 @@ def uses(launched: Launched) -> Counter[int]:
 @pytest.mark.parametrize("workers", WORKERS)
 def test_the_evidence_is_what_the_fault_must_leave(workers: int, several: Path) -> None:
     """Counted by hand: 960 samples, four steps of 240, one epoch."""
-    seeds = left(several, "broken/seed_mismatch", workers)
+    seeds = left(several, "broken/seed_mismatch.py", workers)
     assert hashes(seeds) == dict.fromkeys((0, 1, 2, 4), workers)
     norms = seeds.table("fingerprints").filter(pl.col("what") == "grad_norm", pl.col("step") == 0)["value"]
     assert (len(norms), norms.n_unique()) == (workers, 1), (
         "the averaged gradients agree, so that only the hashes show this fault"
     )
-    assert hashes(left(several, "broken/unsynced", workers)) == {0: 1} | dict.fromkeys((1, 2, 4), workers)
-    dropped = left(several, "broken/dropped_shard", workers)
+    assert hashes(left(several, "broken/unsynced.py", workers)) == {0: 1} | dict.fromkeys((1, 2, 4), workers)
+    dropped = left(several, "broken/dropped_shard.py", workers)
     assert (set(uses(dropped).values()), len(uses(dropped))) == ({1}, 4 * workers * (240 // (workers + 1)))
     assert set(hashes(dropped).values()) == {1}
-    padded = left(several, "broken/padding_duplicates", workers)
+    padded = left(several, "broken/padding_duplicates.py", workers)
     assert (len(uses(padded)), uses(padded).total()) == (PADDED, PADDED + -PADDED % workers)
 
 
@@ -185,7 +189,7 @@ def test_a_broken_trainer_goes_through_the_whole_of_assay(repository: Path, tmp_
     check("unsynced", judge(from_record(record)))
 
 
-def test_worse_accuracy_shows_in_the_scores_alone(several: Path) -> None:
+def test_worse_accuracy_shows_in_the_scores_and_its_cause_in_the_learning_rate(several: Path) -> None:
     """Three seeds, as a verdict on quality needs three launches; the good trainer reaches 0.8 in as many epochs."""
     name, workers = WORSE
     launches = [
@@ -194,7 +198,9 @@ def test_worse_accuracy_shows_in_the_scores_alone(several: Path) -> None:
         for one in ((1, left(several, GOOD, 1, seed)), (workers, left(several, name, workers, seed)))
     ]
     measured = record(launches)
-    assert of_correctness(measured) == []
+    (finding,) = of_correctness(measured)  # no replica and no sample is wrong; the cause is seen all the same
+    assert (finding.rule, finding.severity) == ("learning_rate_differs", "warning")
+    assert "0.01 times" in finding.evidence
     for one in (one for count, one in launches if count == workers):
         assert set(hashes(one).values()) == {1}
         assert set(uses(one).values()) == {6}
@@ -205,3 +211,44 @@ def test_worse_accuracy_shows_in_the_scores_alone(several: Path) -> None:
         f"workers={workers}"
     ]
     assert all(one.configuration != f"workers={workers}" for one in judgement.verdict.recommendations)
+
+
+def test_the_quantised_trainer_trains_as_the_good_one_and_is_scored_in_eight_bits(several: Path) -> None:
+    """examples/quantised.toml: only the scores may differ, by little, and some margins of the answers must."""
+    good, quantised = left(several, GOOD, 1, 1), left(several, QUANTISED, 1, 1)
+    trained = [
+        one.table("fingerprints").filter(pl.col("what") == "parameter_hash")["text"].to_list()
+        for one in (good, quantised)
+    ]
+    assert trained[0] == trained[1]
+    scores = [one.table("examples").sort("example")["score"] for one in (good, quantised)]
+    assert len(scores[0]) == len(scores[1])
+    assert abs((scores[0] - scores[1]).sum()) < 0.03 * len(scores[0])
+
+
+def test_a_weight_in_eight_bits_is_near_the_weight_row_by_row(
+    repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import runpy
+
+    import torch
+
+    monkeypatch.syspath_prepend(str(repository / "examples" / "digits"))
+    in_eight_bits = runpy.run_path(str(repository / "examples/digits/quantised.py"))["in_eight_bits"]
+    weight = torch.randn(4, 3, 5, generator=torch.Generator().manual_seed(0)) * torch.tensor(
+        [1e-3, 1.0, 10.0, 0.0]
+    ).reshape(4, 1, 1)
+    rounded, largest = in_eight_bits(weight), weight.reshape(4, -1).abs().amax(dim=1)
+    assert ((rounded - weight).reshape(4, -1).abs().amax(dim=1) <= largest / 127 / 2 * (1 + 1e-5)).all()
+    steps = rounded.reshape(4, -1)[:3] * 127 / largest[:3, None]
+    assert (steps - steps.round()).abs().max() < 1e-3
+    assert not rounded[3].any()
+
+
+def test_the_experiment_of_the_quantised_trainer_goes_with_that_of_the_digits(repository: Path) -> None:
+    digits, quantised = (load(repository / "examples" / name) for name in ("digits.toml", "quantised.toml"))
+    assert (repository / "examples" / quantised.workload.script).is_file()
+    assert quantised.factor.levels == (1,)
+    same = ("launches", "quality", "prices", "scaling")
+    assert [getattr(digits, name) for name in same] == [getattr(quantised, name) for name in same]
+    assert digits.workload.arguments == quantised.workload.arguments

@@ -42,7 +42,7 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
             found[name] = exact(
                 float(own["agree"].mean()), unit=FRACTION, name="replicas_agree",  # type: ignore[arg-type]
                 n_launches=own["launch"].n_unique(), n_trials=int(own["ranks"].sum()),
-                how=f"{own.height} hashed steps (0, 1, 2, 4, 8, ... and the last) compared over all ranks, exactly",
+                how=f"{own.height} hashed steps compared over all ranks, exactly: after 0, 1, 2, 4, 8, ... steps and at the end",
             )  # fmt: skip
     return found
 

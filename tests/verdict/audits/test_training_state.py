@@ -87,7 +87,7 @@ def test_a_learning_rate_that_is_not_one_workers_is_a_warning_where_the_batch_is
     assert rates({1: 0.1, 2: 0.05}, {1: 0.1, 2: 0.05}) == []
     (scaled,) = rates({1: 0.1}, {1: 0.4}, workers=4)
     assert scaled.startswith(
-        "the learning rate after 1 steps of launch 1 is 0.4, where one worker's is 0.1: 4 times, which is workers, with"
+        "the learning rate after 1 step of launch 1 is 0.4, where one worker's is 0.1: 4 times, which is workers, with"
     )
     (root,) = rates({1: 0.1, 2: 0.1}, {1: 0.1, 2: 0.1 * 2**0.5})
     assert "after 2 steps" in root
@@ -95,6 +95,9 @@ def test_a_learning_rate_that_is_not_one_workers_is_a_warning_where_the_batch_is
     (other,) = rates({1: 0.1}, {1: 0.001})
     assert ": 0.01 times, with the same global batch" in other
     assert rates({1: 0.0}, {1: 0.0}) == []
+    assert rates({1: 0.1, 2: 0.05, 4: 0.01}, {1: 0.1, 2: 0.06, 5: 0.01}) == [], (
+        "another number of steps has another schedule"
+    )
     assert len(rates({1: 0.0}, {1: 0.1})) == 1
 
 

@@ -16,7 +16,7 @@ from typing import Final
 import polars as pl
 
 from assay.metrics.base import Results
-from assay.metrics.format import given
+from assay.metrics.format import count, given
 from assay.metrics.measured import Measured
 from assay.metrics.replicas_agree import hashes
 from assay.spec.plan import configuration_name
@@ -67,18 +67,19 @@ def _learning_rates(measured: Measured) -> Iterator[Finding]:
     told = measured.table("fingerprints").filter((pl.col("what") == "learning_rate") & (pl.col("incarnation") == 0))
     rates = told.group_by("launch", "step").agg(pl.col("value").sort_by("rank").first().alias("rate"))
     rates = rates.join(measured.timed.select("launch", "configuration", "workers", "block"), on="launch")
-    alone = rates.filter(pl.col("configuration") == measured.base).select(
-        "block", "step", pl.col("rate").alias("right")
-    )
+    rates = rates.with_columns(last=pl.col("step").max().over("launch"))  # a schedule of another length is another one
+    alone = rates.filter(pl.col("configuration") == measured.base).drop("launch", "configuration", "workers")
+    alone = alone.rename({"rate": "right"})
     off = (pl.col("rate") - pl.col("right")).abs() > SAME_RATE * pl.col("right").abs()
-    for name, row in _first(measured, rates.join(alone, on=["block", "step"]).filter(off)):
+    for name, row in _first(measured, rates.join(alone, on=["block", "step", "last"]).filter(off)):
         workers = int(row["workers"])  # type: ignore[call-overload]
         if name != configuration_name(workers):
             continue
         rate, right = float(row["rate"]), float(row["right"])  # type: ignore[arg-type]
         yield Finding(
             rule="learning_rate_differs", severity="warning", configuration=name,
-            evidence=f"the learning rate after {row['step']} steps of launch {row['launch']} is {given(rate)}, where one worker's is {given(right)}"
+            evidence=f"the learning rate after {count(int(row['step']), 'steps')} of launch {row['launch']} is {given(rate, digits=4)}, "  # type: ignore[call-overload]
+            f"where one worker's is {given(right, digits=4)}"
             f"{_ratio(rate, right, workers)}, with the same global batch",
             remedy="scale the learning rate with the global batch, not with the workers: here the batch is that of one worker",
         )  # fmt: skip
