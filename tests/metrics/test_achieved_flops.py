@@ -18,6 +18,21 @@ def test_operations_are_taken_over_the_steady_step_and_not_the_counted_one() -> 
     assert found.unit == "FLOP/s"
 
 
+def test_steps_that_stall_count_as_in_the_throughput() -> None:
+    """Four steady steps of 1, 1, 1 and 5 s, 8 items and 4e12 operations each: 2e12 a second at 4 items a second, not 4e12."""
+    from assay.metrics import throughput
+
+    record = made(part(4e12), items=(8.0, 8.0))
+    record.rows["steps"] = []
+    for number in range(3):
+        record.steps(number, seconds=[9.0, 1.0, 1.0, 1.0, 5.0], items=8.0)
+    measured = record.measured()
+    found, rate = (one.compute(measured, {})["workers=1"] for one in (METRIC, throughput.METRIC))
+    assert isinstance(found, Estimate)
+    assert isinstance(rate, Estimate)
+    assert (rate.value, found.value) == pytest.approx((4.0, 2e12))
+
+
 def test_it_is_there_for_a_device_that_nobody_knows() -> None:
     found = METRIC.compute(made(part(4e9, name="Abacus 9", device="cpu")).measured(), {})["workers=1"]
     assert isinstance(found, Estimate)

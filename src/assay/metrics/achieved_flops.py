@@ -1,6 +1,7 @@
 """How many of the model's floating-point operations are done per second, on all devices together?
 
-achieved_flops = flops_per_step / step_time, per launch.  Source: METRICS.md, `mfu`.  It needs no peak, so that it is there for a
+achieved_flops = operations of the steady steps of a launch / their time, both summed, as `throughput` (PaLM, appendix B: the observed
+throughput x operations per token); a median step would leave out the steps that stall.  Source: METRICS.md, `mfu`.  It needs no peak, so that it is there for a
 device that nobody knows.  It cannot tell what the hardware did beside: recomputed activations, padding, element-wise work.
 """
 
@@ -28,13 +29,13 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     return from_frame(
         measured, pl.DataFrame(list(speeds.items()), schema=SCHEMA, orient="row"), unit=FLOP_PER_S, trials="",
         name=f"achieved_flops|conv:{convention}", missing=absent(amounts.values()).detail,
-        aggregate=f"operations of a step, convention {convention}, / its median time over steady steps",
+        aggregate=f"operations of the steady steps, convention {convention}, / their time",
     )  # fmt: skip
 
 
 def speeds_of(measured: Measured, amounts: Mapping[int, Amount]) -> dict[int, float]:
-    """launch -> operations per second, where the operations of its steps and their time are known."""
-    steps = measured.steady_steps.group_by("launch").agg(pl.col("step_s").median())
+    """launch -> operations per second, where the operations of a mean step and its time are known."""
+    steps = measured.steady_steps.group_by("launch").agg(pl.col("step_s").mean())
     seconds = dict(steps.iter_rows())
     return {
         launch: amount.value / seconds[launch]
@@ -45,5 +46,5 @@ def speeds_of(measured: Measured, amounts: Mapping[int, Amount]) -> dict[int, fl
 
 METRIC = Metric(
     name="achieved_flops", title="Achieved speed", unit=FLOP_PER_S, kind="rate", better="higher", dimension="performance",
-    formula="flops_per_step / step_time", compute=compute, about=("training",),
+    formula="operations of the steady steps / their time", compute=compute, about=("training",),
 )  # fmt: skip

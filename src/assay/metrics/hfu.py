@@ -1,6 +1,6 @@
 """Which share of what the devices can do is used, with what is computed a second time?
 
-hfu = (the model's operations + those made again) / step_time / peak of all devices in the precision of the products (dense).  Made again:
+hfu = (the model's operations + those made again) / time / peak of all devices in the precision of the products (dense).  Made again:
 activations that are checkpointed, and the scores of fused attention in its backward pass.  Source: PaLM, appendix B (hardware FLOPs
 utilization); Korthikanti et al., arXiv 2205.05198.  It shows how busy the device is; mfu shows how far that brings the model: the same
 training with checkpointing has a higher hfu and a lower mfu.  Only where the products were counted: a formula does not say what a
@@ -33,6 +33,6 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
 
 METRIC = Metric(
     name="hfu", title="Hardware FLOP/s utilisation", unit=FRACTION, kind="ratio", better="neither", dimension="performance",
-    formula="(flops_per_step + operations made again) / step_time / peak of the devices in the precision used", compute=compute,
+    formula="(achieved_flops + operations made again per second) / peak of the devices in the precision used", compute=compute,
     about=("training",),
 )  # fmt: skip

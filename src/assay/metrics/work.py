@@ -1,6 +1,6 @@
 """How much work is a step, and what could the devices of a launch do?  Folds of the event `flops`, shared by three metrics.
 
-Operations of a launch's step: the sum over its ranks of what each counted in its first step, times its median items over the items of
+Operations of a launch's step: the sum over its ranks of what each counted in its first step, times its mean items over the items of
 that step (the same batch: times 1); or a formula's operations per token times the tokens of a step.
 Peak of a launch: the sum over its devices.  A device that multiplies in several precisions has the peak at which all of them at
 their own peaks would take as long together: F / sum(F_p / P_p).  Two ranks on one GPU share one peak.
@@ -115,9 +115,9 @@ def _sum(ranks: tuple[Told, ...], workers: int, items: Mapping[tuple[int, int], 
 
 
 def _items(measured: Measured) -> dict[tuple[int, int], float]:
-    """(launch, rank) -> median items of its steps."""
+    """(launch, rank) -> mean items of its steps."""
     steps = measured.table("steps").filter(pl.col("items").is_not_null())
-    found = steps.group_by("launch", "rank").agg(pl.col("items").median())
+    found = steps.group_by("launch", "rank").agg(pl.col("items").mean())
     return {(launch, rank): items for launch, rank, items in found.iter_rows()}
 
 
@@ -127,7 +127,7 @@ def _by_formula(measured: Measured) -> dict[int, Amount]:
     if flops.tokens_per_step is not None:
         return dict.fromkeys(measured.timed["launch"].to_list(), Amount(value=each * flops.tokens_per_step))
     tokens = 1 if measured.experiment.workload.work == "tokens" else flops.sequence or 1
-    steps = measured.steady_steps.group_by("launch").agg(pl.col("items").median())
+    steps = measured.steady_steps.group_by("launch").agg(pl.col("items").mean())
     why = "the script counts no items, so that its tokens are not known: write flops.tokens_per_step"
     return {
         launch: Amount(value=None, why=why) if items is None else Amount(value=each * tokens * items)
