@@ -161,6 +161,14 @@ def test_on_a_processor_operators_compute_and_calls_communicate() -> None:
     assert found.exposed_ns == 45 * US
 
 
+def test_a_device_that_only_communicates_is_one_all_the_same() -> None:
+    """Its collective is exposed, whatever the processor runs beside it."""
+    read = intervals(trace([STEP, host("aten::mm", 0, 100, category="cpu_op"), kernel(NEW, 30, 80, stream=20)]))
+    found = overlap(read, 3)
+    assert read.on_device
+    assert (found.exposed_ns, found.compute_ns, found.idle_ns) == (50 * US, 0, 50 * US)
+
+
 def test_only_what_lies_in_the_window_counts() -> None:
     read = intervals(trace([STEP, kernel(NEW, 90, 150), kernel(GEMM, 140, 160)]))
     assert overlap(read, 3).total_ns == 10 * US

@@ -23,7 +23,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final, Literal
 
@@ -76,6 +76,7 @@ class Kernel:
     nbytes: int | None = None
     dtype: str = ""
     size: int | None = None  # ranks of the group
+    by_host: bool = False  # a call of an engine whose work the processor does
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +114,7 @@ class Trace:
     @property
     def on_device(self) -> bool:
         """Whether computing is seen as kernels; if not, as operators of the processor."""
-        return any(kernel.kind == "compute" for kernel in self.kernels)
+        return any(kernel.kind in ("compute", "communication") and not kernel.by_host for kernel in self.kernels)
 
     @cached_property
     def computing(self) -> Spans:
@@ -223,7 +224,7 @@ class _Seen:
         elif category in ("cuda_runtime", "cuda_driver", "hip_runtime") and "correlation" in told:
             self.launched[int(told["correlation"])] = begin
         elif category in ("user_annotation", "cpu_op") and _COLLECTIVE_RANGE.match(name):
-            self.kernels.append(_kernel("communication", name, begin, end, event, told))
+            self.kernels.append(replace(_kernel("communication", name, begin, end, event, told), by_host=True))
         elif category == "user_annotation" and (marked := _STEP.match(name)):
             self.marks.append(Window(int(marked.group(1)), begin, end, "host"))
         elif category == "cpu_op":

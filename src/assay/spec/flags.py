@@ -208,7 +208,7 @@ def _something_to_run(file: str | None, command: Sequence[str]) -> None:
     if file is None and not command:
         allowed = "an experiment's TOML file, or a script after --"
         raise SpecError(
-            (Problem(where="assay run", found="neither", allowed=allowed, mend=f"{example}."),), "the flags"
+            (Problem(where="what to run", found="neither", allowed=allowed, mend=f"{example}."),), "the flags"
         )
     if file is not None and file.endswith(".py"):
         mend = f"Put -- before the script: assay run --workers 1,2,4 -- {file}"
