@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from assay.metrics.straggler import Own, own_times
+from assay.metrics.straggler import THROUGHOUT, Own, own_times
 from tests.handmade import Handmade
 from tests.metrics.straggling import PHASES, Training, add, record
 
@@ -46,6 +46,15 @@ def test_nobody_is_named_in_201_clean_launches(ranks: int) -> None:
     clean = [Training(ranks=ranks, seed=seed) for seed in range(67)]
     found = launches(ranks, clean, leave_out=("communication", "collectives"))
     assert [names for names in found if names] == []
+
+
+def test_slow_by_a_little_in_all_it_does_is_slow() -> None:
+    """4 ms more in each of four phases of a step of 100 ms, where 5 would matter: held to a share of a processor, say."""
+    truths = [seed % 4 for seed in range(SEEDS)]
+    slow = [{(truth, phase): 4.0 for phase in ("data", "forward", "backward", "optimizer")} for truth in truths]
+    trainings = [Training(ranks=4, seed=seed, late=late) for seed, late in enumerate(slow)]
+    found = launches(4, trainings, leave_out=("communication", "collectives"))
+    assert sum(names == [(truth, THROUGHOUT)] for names, truth in zip(found, truths, strict=True)) >= 0.95 * SEEDS
 
 
 @pytest.mark.parametrize("way", WAYS)

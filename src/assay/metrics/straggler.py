@@ -9,6 +9,7 @@ and say nothing.  What a rank waits is taken off, by the best way that its launc
 * `durations`: of the step's last collective, how much longer it lasted on this rank than on the one where it was shortest
   (of kernels: of each collective, since a kernel that waits holds up those behind it);
 * none: then the backward pass, and what lies between the phases, are not compared at all: they may be nothing but waiting.
+A rank whose whole own time stands out while none of its phases does is named for `throughout`.
 Only steady steps count that were seen on every rank.  `between` is the step's time in no phase and no pause.
 Source: transfer = minimum over ranks, wait = the rest, as in METRICS.md (`comm_transfer`, `comm_wait`).
 Cannot tell: a link or a card that is slow while its rank asks in time (all ranks then end late together: `assay comm`);
@@ -18,7 +19,7 @@ where only durations are known, whether a rank was late in its backward pass or 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Final
 
@@ -35,6 +36,7 @@ Array = NDArray[np.float64]
 PHASES: Final = ("data", "forward", "backward", "optimizer")
 BETWEEN: Final = "between"
 ASKING: Final = "communication"
+THROUGHOUT: Final = "throughout"  # no phase: the whole step, for ranks that are slow in none of them by enough
 LOGGED: Final = (
     "ddp_logging",
     "kineto",
@@ -63,7 +65,13 @@ class Own:
 
     @cached_property
     def _searched(self) -> Search:
-        return search(self.phases, self.step_s)
+        """A rank that is slow by a little everywhere (a share of a processor, a clock, a neighbour) is slow as a whole."""
+        series = self.phases if self.whole is None or not self.phases else {**self.phases, THROUGHOUT: self.whole}
+        found = search(series, self.step_s)
+        told = {one.rank for one in found.found if one.phase != THROUGHOUT}
+        return replace(
+            found, found=tuple(one for one in found.found if one.phase != THROUGHOUT or one.rank not in told)
+        )
 
 
 def own_times(measured: Measured) -> tuple[Own, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from assay import catalog
-from assay.metrics.straggler import BETWEEN
+from assay.metrics.straggler import BETWEEN, THROUGHOUT
 from assay.verdict.audits.stragglers import AUDIT, REMEDY, WHERE
 from assay.verdict.types import Finding
 from tests.handmade import Handmade
@@ -62,5 +62,5 @@ def test_what_cannot_be_examined_says_why() -> None:
 
 
 def test_every_phase_has_its_words() -> None:
-    assert set(WHERE) == set(REMEDY) == {*PHASES, BETWEEN}
+    assert set(WHERE) == set(REMEDY) == {*PHASES, BETWEEN, THROUGHOUT}
     assert "stragglers" in catalog.names("verdict.audits")

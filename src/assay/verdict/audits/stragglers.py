@@ -20,7 +20,7 @@ import numpy as np
 from assay.metrics.base import Results
 from assay.metrics.format import count, percent, reading
 from assay.metrics.measured import Measured
-from assay.metrics.straggler import ASKING, BETWEEN, Own, own_times
+from assay.metrics.straggler import ASKING, BETWEEN, THROUGHOUT, Own, own_times
 from assay.metrics.straggler_wait import UNSEEN
 from assay.stats.intervals import Interval, mean_t
 from assay.stats.stragglers import Excess, Search
@@ -33,6 +33,7 @@ from assay.verdict.types import Finding
 WHERE: Final = {
     "data": "waiting for its batches", "forward": "in its forward pass", "backward": "computing its gradients",
     "optimizer": "in its optimizer", ASKING: "inside the calls that ask for communication", BETWEEN: "between the phases of its steps",
+    THROUGHOUT: "in all that it does, in no phase by enough to stand out,",
 }  # fmt: skip
 REMEDY: Final = {
     "data": "look at what that rank loads from: its loader's processes, its storage, its share of larger samples",
@@ -40,6 +41,7 @@ REMEDY: Final = {
     "backward": "look at that rank's processor or device (clock, temperature, neighbours) and at the size of its batches",
     "optimizer": "look at what only that rank does there: more parameters of a shard, a check, a device that is throttled",
     ASKING: "look at that rank's comm hook, its host's processors, and what else holds its interpreter's lock",
+    THROUGHOUT: "look at that rank's share of processors (quota, pinning, other programs), its clock and temperature, its host",
     BETWEEN: "look at what only that rank does besides training: logging, saving, scoring, progress bars",
 }  # fmt: skip
 TAKEN_OFF: Final = {
