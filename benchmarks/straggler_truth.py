@@ -4,6 +4,7 @@ A small DistributedDataParallel training, unmodified but for a sleep on one rank
 backward pass, its optimizer, or its communication (even seeds: a comm hook; odd seeds: the group's own call).  The steps of every rank
 are seen by assay's hooks, as in a launch, and judged as a record's launch is.  Beside it the same without a sleep: nobody may be named.
 `marked-backward`: the script marks its own steps and phases by assay's probe, and is slow in its backward pass.
+`quota`: the whole rank is held to a share of a processor by a control group; any phase of its may be named.
 The rank that is slow is the seed modulo the ranks.  Processors are few here, so ranks disturb each other: that is part of the test.
 
     python benchmarks/straggler_truth.py --workers 2,3,4 --seeds 20
@@ -19,7 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
@@ -27,7 +28,8 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # the judge's rows are put together as the tests do it
 
-CASES = ("clean", "data", "forward", "backward", "optimizer", "communication", "marked-backward")
+CASES = ("clean", "data", "forward", "backward", "optimizer", "communication", "marked-backward", "quota")
+QUOTA = 0.25  # of a processor, for the whole rank: by a control group; whatever it computes is slow, and any phase of it may be named
 BATCH, WIDTH, LAYERS = 8, 256, 4
 TABLES = ("steps", "waits", "communication", "collectives")
 
@@ -47,7 +49,11 @@ def rank_main(folder: Path, seeds: range, delay_s: float, cases: list[str], step
         for seed in seeds:
             for case in cases:
                 slow = delay_s if rank == seed % workers else 0.0
-                sink, model = training(torch, case, slow, seed, steps)
+                free = held_back() if case == "quota" and slow else lambda: None
+                try:
+                    sink, model = training(torch, case, slow, seed, steps)
+                finally:
+                    free()
                 alive.append(model)
                 rows = {name: sink.of(name) for name in TABLES}
                 out.write(json.dumps({"seed": seed, "case": case, "rank": rank, "rows": rows}, default=list) + "\n")
@@ -55,6 +61,13 @@ def rank_main(folder: Path, seeds: range, delay_s: float, cases: list[str], step
     torch.distributed.barrier()
     sys.stdout.flush()
     os._exit(0)
+
+
+def held_back() -> Callable[[], None]:
+    """Give this process a share of a processor; what gives it back."""
+    from assay.faults import slow
+
+    return slow.limited(lambda: [os.getpid()], slow.home_of(), QUOTA)
 
 
 def training(torch: Any, case: str, slow: float, seed: int, steps: int) -> tuple[Any, Any]:
@@ -217,12 +230,20 @@ def table(told: list[dict[str, Any]]) -> str:
     return "\n".join(rows)
 
 
+def told_of(one: dict[str, Any]) -> list[tuple[int, str]]:
+    """Who was named, and where; of a rank that is slow in all it does, wherever it was, once."""
+    names = [(rank, phase) for rank, phase, *_ in one["found"]]
+    return list(dict.fromkeys((rank, "quota") for rank, _ in names)) if one["case"] == "quota" else names
+
+
 def row(workers: int, case: str, own: list[dict[str, Any]]) -> str:
     """Of one case: for clean runs, in how many nobody was named."""
-    names = [[tuple(found[:2]) for found in one["found"]] for one in own]
+    names = [told_of(one) for one in own]
     first = sum(found[:1] == ([one["truth"]] if one["truth"] else []) for found, one in zip(names, own, strict=True))
     alone = sum(found == ([one["truth"]] if one["truth"] else []) for found, one in zip(names, own, strict=True))
-    sizes = sorted(found[2] for one in own for found in one["found"] if tuple(found[:2]) == one["truth"])
+    sizes = sorted(
+        found[2] for one in own for found in one["found"] if one["truth"] in ((found[0], found[1]), (found[0], "quota"))
+    )
     spread = (
         f"{median(sizes):.1f} [{sizes[len(sizes) // 20]:.1f}, {sizes[-1 - len(sizes) // 20]:.1f}] ms" if sizes else "-"
     )
@@ -265,7 +286,7 @@ def main() -> None:
         )
         print(table(told))
         for one in told:
-            names = [tuple(found[:2]) for found in one["found"]]
+            names = told_of(one)
             if names != ([one["truth"]] if one["truth"] else []):
                 print(f"not as it is: {one}")
 
