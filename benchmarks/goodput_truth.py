@@ -5,7 +5,8 @@ chosen and at a random step, with a checkpoint after every step (no step number 
 before the first step, failing again on its restart and on every restart, stopped for good, stopped for longer than the other rank waits,
 stopped for a while, slowed, and not at all.  The script notes its own moments beside what assay records.
 Promise: the categories of every rank sum to its wall time within 0.5 %; init, detect, restart, reload and recompute of every rank and
-recovery are each within 0.5 s of what was noted (a process begins before its script does: some of `restart` is noted as such, not as `reload`); what a fault that lasted added is within 0.5 s of how long it lasted; restarts are counted.
+recovery are each within 0.5 s of what was noted; what a fault that lasted added is within 0.5 s of how long it lasted; restarts are counted.
+(A process begins before its script can note anything: what Python needs to start is reload as told, and restart as noted.)
 
     python benchmarks/goodput_truth.py --rounds 1
 """
