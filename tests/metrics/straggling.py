@@ -72,7 +72,7 @@ def add(made: Handmade, number: int, training: Training, *, leave_out: tuple[str
             asking = BUCKETS * 0.02 * MS + took["communication"][rank]
             kept["waits"].append((number, rank, 0, step, "backward", round(asking), round(tail)))
             kept["communication"].append((number, rank, 0, step, "ddp_logging", None, round(tail), None, None))
-            for bucket in range(BUCKETS):
+            for bucket in range(0 if "collectives" in leave_out else BUCKETS):
                 where = (number, rank, 0, "0", step * BUCKETS + bucket, step, "all_reduce", ranks, 1_000_000, "float32")
                 kept["collectives"].append(
                     (*where, "", 1, at(asked[bucket][rank]), at(over[bucket]), None, None, None, "host")
