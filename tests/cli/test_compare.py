@@ -176,3 +176,23 @@ def test_each_record_may_have_a_configuration_of_its_own(capsys: pytest.CaptureF
     code, _, err = say(capsys, root, "before", "before", "worse", "--at", "workers=1", "--at", "workers=2")
     assert code == 2
     assert "which are one record" in err or "one for each record" in err
+
+
+@pytest.mark.parametrize(
+    ("base", "other", "code"), [("before", "after", 0), ("before", "worse", 1), ("few", "little", 4)]
+)
+def test_with_quality_as_the_primary_only_quality_decides(
+    base: str, other: str, code: int, capsys: pytest.CaptureFixture[str], root: Path
+) -> None:
+    """`after` is held, `worse` degraded; `few` and `little` told no scores, and no speed makes up for that."""
+    assert say(capsys, root, base, other, "--primary", "quality")[0] == code
+
+
+def test_three_ways_are_named_once_and_need_no_place(capsys: pytest.CaptureFixture[str], root: Path) -> None:
+    ways = ("before", "before", "after", "--at", "workers=1", "--at", "workers=2", "--at", "workers=1")
+    code, said, aside = say(capsys, root, *ways, "--primary", "quality")
+    assert code == 0
+    assert "quality decides, not the speed: before workers=2 held, after workers=1 held" in aside
+    assert "At workers=" not in said
+    assert "workers=2, workers=2" not in said
+    assert "before workers=2 against before workers=1" in said

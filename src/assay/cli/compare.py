@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 WIDEST = 140  # columns; longer lines are hard to read
 STDOUT = Path("-")  # as --output
 FORMATS = ("json", "markdown", "html")
+QUALITY = "quality"  # as --primary: that no speed decides
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -32,7 +33,10 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--force", action="store_true", help="compare although conditions differ; everything is marked EXPLORATORY"
     )
-    parser.add_argument("--primary", metavar="METRIC", help="the one metric that decides (default: the baseline's)")
+    parser.add_argument(
+        "--primary", metavar="METRIC",
+        help="the one metric that decides (default: the baseline's); quality: only whether quality is held decides the exit code",
+    )  # fmt: skip
     parser.add_argument(
         "--at", action="append", default=[], metavar="CONFIGURATION",
         help="the configuration that decides, for example workers=4 (default: the largest common one); with one record, give two or more to compare them, "
@@ -63,11 +67,17 @@ def _run(arguments: argparse.Namespace) -> int:
     from assay.reports.comparisons.view import build
 
     sides = load_sides(arguments.records, arguments.root)
+    by_quality = arguments.primary == QUALITY
+    if by_quality:
+        arguments.primary = None
     comparison = _compared(sides, arguments)
     base = sides[0]
     view = build(comparison, base.judgement.metrics, base.measured.experiment.workload.work)
     _emit(view, arguments.shape or "terminal", arguments.output)
-    return exit_code(comparison)
+    if by_quality and comparison.quality:
+        found = ", ".join(f"{label} {state.lower().replace('_', ' ')}" for label, state in comparison.quality.items())
+        print(f"quality decides, not the speed: {found}", file=sys.stderr)
+    return exit_code(comparison, by_quality=by_quality)
 
 
 def _compared(sides: tuple[Side, ...], arguments: argparse.Namespace) -> Comparison:
@@ -177,10 +187,13 @@ def labels_of(names: list[tuple[str, str]]) -> list[str]:
     return [f"{name} ({place + 1})" for place, name in enumerate(chosen)]
 
 
-def exit_code(comparison: Comparison) -> int:
+def exit_code(comparison: Comparison, *, by_quality: bool = False) -> int:
     """0 decided, 1 quality lost, 3 not comparable, 4 undecided, 5 nothing measured; see docs/reference/exit-codes.md."""
     if comparison.state == "incomparable":
         return 3
+    if by_quality:
+        found = set(comparison.quality.values())
+        return 1 if "DEGRADED" in found else 0 if found == {"HELD"} else 4
     if comparison.state == "nothing_measured":
         return 5
     if "DEGRADED" in comparison.quality.values():
@@ -231,7 +244,8 @@ same conditions, but for what is studied; the refusal names the field, both valu
     assay compare a b c --markdown                 a table of many, each against the first
     assay compare a --at workers=1 --at workers=4  two configurations of one record
     assay compare a a q --at workers=1 --at workers=4 --at workers=1
-                                                   one worker, several, a quantised model
+                                                   one worker, several, a quantised model; with --primary quality
+                                                   the exit code says whether all of them are as good as the first
     assay compare a --at 8                         the engines of one record, at the load 8
     assay compare a b --force --html               all the same: every verdict says EXPLORATORY
 

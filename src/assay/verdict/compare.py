@@ -553,7 +553,7 @@ def _sentence(made: Comparison, deciding: Sequence[Arm], held: Mapping[tuple[str
     head = ""
     if made.exploratory:
         head = f"{EXPLORATORY}, forced although {', '.join(m.field for m in made.refused)} differ: "
-    place = "" if base.configuration != deciding[-1].configuration else f"At {where}: "
+    place = "" if len({arm.configuration for arm in deciding}) > 1 else f"At {where}: "
     if "engine" in made.varying and base.measured is deciding[-1].measured:
         place = f"At {shared_load(base)}: "
     return f"{head}{place}{'. '.join(claims)}. {given(made.confidence * 100)} % confidence.{studied}"

@@ -72,7 +72,8 @@ def _changes(rows: tuple[ChangeRow, ...], width: int) -> Table:
     for name in ("", "verdict", "change", "from", "to", *(("p",) if width >= 90 else ())):
         table.add_column(name, overflow="fold")
     for row in rows:
-        where = f"\n{row.side}, {row.configuration}" if several else ""
+        place = "" if row.side.endswith(row.configuration) else f", {row.configuration}"
+        where = f"\n{row.side}{place}" if several else ""
         mark = " (decides)" if row.primary else ""
         style = "strike dim" if row.struck else ""
         word = Text(row.word, style=TONES[row.tone].replace("strike ", ""))
