@@ -46,6 +46,8 @@ ALONE = {
     "compiled": Truth(steps=8, data=8, items=128, ids=128, epochs=2),
     "checkpointed": Truth(steps=6, data=6, items=48, ids=48),
     "hf_trainer": Truth(steps=8, data=8, items=64, ids=64, evaluations=1, epochs=2),
+    "iterable": Truth(steps=10, data=10, items=80, evaluations=1),
+    "stepped_by_closure": Truth(steps=6, data=6, items=48, ids=48),
     "with_accelerate": Truth(steps=8, data=8, items=128, ids=128, epochs=2),
 }
 TOGETHER = {

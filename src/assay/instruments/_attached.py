@@ -5,9 +5,9 @@ A step is one update: it begins before waiting for its first batch and ends wher
 * where no batch is asked for, the first forward pass after all optimizers of the cycle have stepped.  The cycle is the one
   optimizer there is, or those that stepped before one of them came again, or before the next batch;
 * the end of the process.
-A batch that is only looked at without gradients is an evaluation, from the moment it was asked for until the next batch is that
-is trained on: it is taken off the step, as an evaluation that a script marks is.  A batch that is looked at first and trained on
-afterwards (a teacher, a target network) is training, and the look is part of the forward pass.
+A batch that is only looked at, without gradients or by a module in evaluation mode, is an evaluation, from the moment it was asked for
+until the next batch is that is trained on: it is taken off the step, as an evaluation that a script marks is.  A batch that is looked at
+and trained on, in whichever order (a teacher, a target network), is training, and the look is part of the forward pass.
 
 Cannot tell: the data time of an iterator that is no DataLoader (absent, never 0); work between the phases (unknown time); units of
 work other than the first dimension of the batch.
@@ -205,7 +205,7 @@ class Attached:
         """The outermost module is called."""
         self.inside = True
         self.outermost.met(type(module))
-        if self._torch.is_grad_enabled():
+        if self._torch.is_grad_enabled() and (module.training or not isinstance(self._recorder._phases, HostPhases)):
             self._settle(module)
             self._recorder._named["forward"].__enter__()
             return
@@ -255,8 +255,8 @@ class Attached:
         if not self._begun:
             self._open(0)
         if not was and (
-            self._fresh or self._looked or not self._passed
-        ):  # of functions, or of modules that are not known yet
+            self._fresh or self._looked_ns or not self._passed
+        ):  # of functions, of modules that are not known yet, or of what was only looked at before
             self.outermost.look()
             self._settle()
         self._recorder._named["backward"].__enter__()
