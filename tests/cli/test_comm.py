@@ -80,6 +80,16 @@ def test_a_worker_count_that_is_none_is_not_told_as_a_wrong_root(capsys: pytest.
     assert "--root-rank" not in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("words", "flag"), [(("--workers", "2,3"), "--group-size"), (("--workers", "4", "--root-rank", "2"), "--root-rank")]
+)
+def test_groups_that_leave_a_rank_over_or_lack_the_root_are_refused(
+    words: tuple[str, ...], flag: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["comm", *words, "--group-size", "2", "--dry-run"]) == 2
+    assert f"- {flag}: found" in capsys.readouterr().err
+
+
 def test_a_placement_that_an_operation_does_not_have_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["comm", "--ops", "all_reduce", "--placement", "out", "--dry-run"]) == 2
     assert "torch.distributed offers these operations in one placement alone" in capsys.readouterr().err

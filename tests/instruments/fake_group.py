@@ -9,6 +9,7 @@ run(world, lambda distributed, rank: ...)     every rank in a thread of its own
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -29,10 +30,25 @@ class World:
     lacks: Mapping[str, str] = field(default_factory=dict)  # operation -> what the engine says
     barrier: threading.Barrier = field(init=False)
     given: list[Any] = field(init=False)
+    parts: dict[tuple[int, ...], World] = field(default_factory=dict)
+    lock: Any = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
         self.barrier = threading.Barrier(self.size, timeout=20)
         self.given = [None] * self.size
+
+
+def _by_group(call: Callable[..., None]) -> Callable[..., None]:
+    """A call in a group is the same call in a smaller world; a root is told by its number among all."""
+
+    @functools.wraps(call)
+    def made(self: Ranked, *words: Any, group: Ranked | None = None, **more: Any) -> None:
+        if group is None:
+            call(self, *words, **more)
+        else:
+            getattr(group, call.__name__)(*(one - group.first if isinstance(one, int) else one for one in words))
+
+    return made
 
 
 class Ranked:
@@ -41,8 +57,18 @@ class Ranked:
     ReduceOp = SimpleNamespace(MAX="max", SUM="sum")
     isend, irecv = "isend", "irecv"
 
-    def __init__(self, world: World, rank: int) -> None:
-        self.world, self.rank, self.calls = world, rank, dict[str, int]()
+    def __init__(self, world: World, rank: int, first: int = 0) -> None:
+        self.world, self.rank, self.first, self.calls = world, rank, first, dict[str, int]()
+
+    def new_group(self, ranks: list[int]) -> Ranked | None:
+        """A group of consecutive ranks, as this one sees it; None where it is not in it."""
+        with self.world.lock:
+            part = self.world.parts.setdefault(tuple(ranks), World(len(ranks), spoil=self.world.spoil))
+        return Ranked(part, self.rank - ranks[0], ranks[0]) if self.rank in ranks else None
+
+    def get_global_rank(self, group: Ranked, rank: int) -> int:
+        """Of a rank of a group."""
+        return group.first + rank
 
     def _exchanged(self, mine: Any) -> list[Any]:
         """What every rank gave; all wait for all."""
@@ -64,59 +90,68 @@ class Ranked:
     def barrier(self) -> None:
         self._exchanged(None)
 
-    def all_reduce(self, tensor: torch.Tensor, op: str = "sum", group: Any = None) -> None:
+    @_by_group
+    def all_reduce(self, tensor: torch.Tensor, op: str = "sum") -> None:
         every = self._exchanged(tensor.clone())
         stacked = torch.stack(every)
         tensor.copy_(stacked.max(dim=0).values if op == "max" else stacked.sum(dim=0).to(tensor.dtype))
         if op == "sum":
             self._done("all_reduce", every, tensor)
 
-    def reduce(self, tensor: torch.Tensor, root: int, group: Any = None) -> None:
+    @_by_group
+    def reduce(self, tensor: torch.Tensor, root: int) -> None:
         every = self._exchanged(tensor.clone())
         if self.rank == root:
             tensor.copy_(torch.stack(every).sum(dim=0).to(tensor.dtype))
         self._done("reduce", every, tensor)
 
-    def broadcast(self, tensor: torch.Tensor, root: int, group: Any = None) -> None:
+    @_by_group
+    def broadcast(self, tensor: torch.Tensor, root: int) -> None:
         every = self._exchanged(tensor.clone())
         tensor.copy_(every[root])
         self._done("broadcast", every, tensor)
 
-    def all_gather_single(self, out: torch.Tensor, tensor: torch.Tensor, group: Any = None) -> None:
+    @_by_group
+    def all_gather_single(self, out: torch.Tensor, tensor: torch.Tensor) -> None:
         self._refuse("all_gather")
         every = self._exchanged(tensor.clone())
         out.copy_(torch.cat(every))
         self._done("all_gather", every, out)
 
-    def reduce_scatter_single(self, out: torch.Tensor, tensor: torch.Tensor, group: Any = None) -> None:
+    @_by_group
+    def reduce_scatter_single(self, out: torch.Tensor, tensor: torch.Tensor) -> None:
         every = self._exchanged(tensor.clone())
         out.copy_(torch.stack(every).sum(dim=0).to(tensor.dtype).chunk(self.world.size)[self.rank])
         self._done("reduce_scatter", every, out)
 
-    def all_to_all_single(self, out: torch.Tensor, tensor: torch.Tensor, group: Any = None) -> None:
+    @_by_group
+    def all_to_all_single(self, out: torch.Tensor, tensor: torch.Tensor) -> None:
         every = self._exchanged(tensor.clone())
         out.copy_(torch.cat([one.chunk(self.world.size)[self.rank] for one in every]))
         self._done("all_to_all", every, out)
 
-    def gather(self, tensor: torch.Tensor, parts: list[torch.Tensor] | None, root: int, group: Any = None) -> None:
+    @_by_group
+    def gather(self, tensor: torch.Tensor, parts: list[torch.Tensor] | None, root: int) -> None:
         every = self._exchanged(tensor.clone())
         for part, one in zip(parts or (), every, strict=bool(parts)):
             part.copy_(one)
         self._done("gather", every, None)
 
-    def scatter(self, tensor: torch.Tensor, parts: list[torch.Tensor] | None, root: int, group: Any = None) -> None:
+    @_by_group
+    def scatter(self, tensor: torch.Tensor, parts: list[torch.Tensor] | None, root: int) -> None:
         every = self._exchanged([part.clone() for part in parts] if parts else None)
         tensor.copy_(every[root][self.rank])
         self._done("scatter", every[root], tensor)
 
-    def P2POp(self, what: str, tensor: torch.Tensor, peer: int, group: Any = None) -> tuple[str, torch.Tensor, int]:
-        return what, tensor, peer
+    def P2POp(self, what: str, tensor: torch.Tensor, peer: int, group: Any = None) -> tuple[torch.Tensor, int, Any]:
+        return tensor, peer, group
 
-    def batch_isend_irecv(self, asks: list[tuple[str, torch.Tensor, int]]) -> list[Any]:
-        (_, mine, _), (_, out, source) = asks
-        every = self._exchanged(mine.clone())
-        out.copy_(every[source])
-        self._done("send_recv", every, out)
+    def batch_isend_irecv(self, asks: list[tuple[torch.Tensor, int, Ranked | None]]) -> list[Any]:
+        (mine, _, group), (out, source, _) = asks
+        inside = group or self
+        every = inside._exchanged(mine.clone())
+        out.copy_(every[source - inside.first])
+        inside._done("send_recv", every, out)
         return []
 
 

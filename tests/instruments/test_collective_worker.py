@@ -160,3 +160,32 @@ def test_the_clock_is_read_once_a_call() -> None:
     done: list[int] = []
     assert timing.on_host([lambda: done.append(1)] * 3, now=lambda: next(ticks)) == [0, 10, 20, 30]
     assert len(done) == 3
+
+
+# ---- groups ------------------------------------------------------------------------------------------------------------
+
+
+def test_groups_call_at_the_same_time_with_data_roots_and_neighbours_of_their_own() -> None:
+    """Three groups of two: every operation is right in each; a loop is one of all groups, and lasts as long as in the slowest."""
+    sinks = made(SMALL.model_copy(update={"operations": OPERATIONS, "group_size": 2, "root": 1}), ranks=6)
+    every = calls_of(sinks)
+    rows = every.filter(pl.col("op") != "barrier")
+    assert set(rows.select("group", "rank", "size").iter_rows()) == {
+        (f"group {rank // 2}", rank, 2) for rank in range(6)
+    }
+    assert rows["wrong"].sum() == 0
+    assert set(rows.filter(pl.col("wrong").is_not_null())["op"]) == set(OPERATIONS)
+    found = loops(every)
+    assert (set(found["group"]), set(found["ranks"])) == ({"groups"}, {6})
+    parts = [loops(every.filter(pl.col("rank") // 2 == part)) for part in range(3)]
+    slowest = [max(own) for own in zip(*(one["seconds"] for one in parts), strict=True)]
+    assert found["seconds"].to_list() == slowest
+
+
+def test_a_wrong_result_in_one_group_spoils_the_loop_of_all() -> None:
+    spoiled = _on_call("all_reduce", first_timed("all_reduce"), 1, lambda _, result: result[:1].add_(1))
+    asked = SMALL.model_copy(update={"group_size": 2})
+    rows = calls_of(made(asked, ranks=4, spoil=spoiled))
+    assert rows.filter(pl.col("wrong") > 0)["rank"].unique().sort().to_list() == [1, 3]  # the second of each
+    assert loops(rows.filter(pl.col("group") != "")).filter(pl.col("phase") == "timed")["wrong"].max() == 2
+    assert loops(rows.filter(pl.col("rank") < 3)).height == 0  # one group of two, and half of the other

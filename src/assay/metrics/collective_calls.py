@@ -23,16 +23,19 @@ from assay.metrics.per_launch import no_launch, positive
 from assay.spec.collectives import Cell, asked_of, cells
 from assay.spec.plan import configuration_name
 
-KEY: Final = ("launch", "op", "in_place", "size", "bytes")  # size: of the group
+CELL: Final = ("workers", "op", "in_place", "bytes")
+PART: Final = r"^group \d+$"  # one of several groups that call at the same time
 SIGNATURE: Final = "agg:median of loops|convention:nccl-tests"
 HOW: Final = "median of the launch's loops of back-to-back calls on their slowest rank"
 
 
 def loops(rows: pl.DataFrame, *, every_rank: bool = True) -> pl.DataFrame:
-    """One row per loop of every launch: KEY, phase, loop, seconds (of a call, slowest rank), fastest_s, slowest, calls, wrong, checked.
+    """One row per loop of every launch: launch, op, in_place, size (of the group), bytes, phase, loop, seconds (of a call, slowest rank),
+    fastest_s, slowest, calls, wrong, checked.
 
-    `wrong` are calls with wrong elements on some rank, `checked` calls whose data some rank looked at.  A loop that not every
-    rank finished is left out, but where another program wrote down one time for all (`every_rank` false).
+    `wrong` are calls with wrong elements on some rank, `checked` calls whose data some rank looked at.  A loop that not every rank
+    finished is left out, but where another program wrote down one time for all (`every_rank` false).  Groups that call at the same time
+    are one loop, which lasts as long as in the slowest of them.
     """
     ordered = rows.sort("launch", "rank", "incarnation", "group", "call")
     who = ("launch", "rank", "incarnation", "group")
@@ -51,13 +54,32 @@ def loops(rows: pl.DataFrame, *, every_rank: bool = True) -> pl.DataFrame:
         (pl.col("wrong") > 0).any().alias("bad"), pl.col("wrong").is_not_null().any().alias("seen"),
     ).group_by(within).agg(pl.col("bad").sum().alias("wrong"), pl.col("seen").sum().alias("checked"))  # fmt: skip
     finished = ranked.filter(pl.col("ranks") == pl.col("size")) if every_rank else ranked
-    whole = finished.join(data, on=within, nulls_equal=True)
+    whole = _of_all_groups(finished.join(data, on=within, nulls_equal=True), on_rank)
     return whole.sort("launch", "group", "loop")
+
+
+def _of_all_groups(whole: pl.DataFrame, on_rank: pl.DataFrame) -> pl.DataFrame:
+    """Groups that called at the same time as one row; not where one of them did not finish."""
+    parts = whole.filter(pl.col("group").str.contains(PART))
+    if not parts.height:
+        return whole
+    loop = ("launch", "incarnation", "loop", "phase", "op", "in_place", "size", "bytes")
+    groups = (
+        on_rank.filter(pl.col("group").str.contains(PART))
+        .group_by("launch")
+        .agg(pl.col("group").n_unique().alias("groups"))
+    )
+    together = parts.sort("group").group_by(loop).agg(
+        pl.lit("groups").alias("group"), pl.col("slowest").get(pl.col("seconds").arg_max()), pl.col("seconds").max(), pl.col("fastest_s").min(),
+        pl.col("ranks").sum(), pl.col("calls").max(), pl.col("wrong").sum(), pl.col("checked").sum(), pl.len().alias("seen"),
+    ).join(groups, on="launch").filter(pl.col("seen") == pl.col("groups"))  # fmt: skip
+    alone = whole.filter(~pl.col("group").str.contains(PART))
+    return pl.concat([alone, together.select(pl.col(name).cast(kind) for name, kind in whole.schema.items())])
 
 
 def timed_loops(measured: Measured) -> pl.DataFrame:
     """`loops` of the timed phase of the timed launches, with block and configuration."""
-    launches = measured.timed.select("launch", "block", "configuration")
+    launches = measured.timed.select("launch", "block", "configuration", "workers")
     mine = measured.table("collectives").join(launches, on="launch", how="semi")
     return (
         loops(mine, every_rank=measured.foreign is None).filter(pl.col("phase") == "timed").join(launches, on="launch")
@@ -80,6 +102,7 @@ def asked_cells(measured: Measured) -> tuple[Cell, ...]:
                 size=nbytes,
                 place="in" if in_place else "out",
                 workers=size,
+                ranks=size,
                 count=nbytes // asked.element_size,
                 nbytes=nbytes,
             )
@@ -91,15 +114,13 @@ def asked_cells(measured: Measured) -> tuple[Cell, ...]:
 def per_launch(measured: Measured) -> Mapping[str, pl.DataFrame]:
     """Name of the cell -> (launch, block, value in seconds, trials), in block order; loops with wrong data are left out."""
     frame = timed_loops(measured)
-    found = frame.filter(pl.col("wrong") == 0).group_by("launch", "block", "op", "in_place", "size", "bytes").agg(
+    found = frame.filter(pl.col("wrong") == 0).group_by("launch", "block", *CELL).agg(
         pl.col("seconds").median().alias("value"), pl.col("calls").sum().alias("trials")
     ).sort("block", "launch")  # fmt: skip
-    parts = {
-        tuple(key): own for key, own in found.partition_by("op", "in_place", "size", "bytes", as_dict=True).items()
-    }
+    parts = {tuple(key): own for key, own in found.partition_by(CELL, as_dict=True).items()}
     empty = found.clear()
     return {
-        cell.name: parts.get((cell.op, int(cell.place == "in"), cell.workers, cell.nbytes), empty).select("launch", "block", "value", "trials")
+        cell.name: parts.get((cell.workers, cell.op, int(cell.place == "in"), cell.nbytes), empty).select("launch", "block", "value", "trials")
         for cell in asked_cells(measured)
     }  # fmt: skip
 
@@ -114,7 +135,7 @@ def missing(measured: Measured, cell: Cell) -> Absent:
             reason="not_applicable", detail=f"{asked_of(measured.experiment).backend} does not offer {cell.op}: {why}"
         )
     own = timed_loops(measured).filter(
-        (pl.col("op") == cell.op) & (pl.col("size") == cell.workers) & (pl.col("bytes") == cell.nbytes)
+        (pl.col("op") == cell.op) & (pl.col("workers") == cell.workers) & (pl.col("bytes") == cell.nbytes)
         & (pl.col("in_place") == int(cell.place == "in"))
     )  # fmt: skip
     if own.height:
@@ -166,11 +187,16 @@ def ranks_of(measured: Measured) -> str:
 def with_definition(made: Estimate, name: str, cell: Cell, ranks: str) -> Estimate:
     """The same number under a signature that says by which convention it is made."""
     _, _, rest = made.signature.partition("|")
-    return replace(made, signature=f"{name}|{SIGNATURE}|rank:{ranks}|ranks:{cell.workers}|{rest}")
+    return replace(made, signature=f"{name}|{SIGNATURE}|rank:{ranks}|ranks:{cell.ranks}{groups_of(cell)}|{rest}")
+
+
+def groups_of(cell: Cell) -> str:
+    """Groups at the same time are another question than one alone."""
+    return "" if cell.ranks == cell.workers else f"|groups:{cell.workers // cell.ranks}"
 
 
 def a_group_of_one(cell: Cell) -> Absent | None:
     """Bandwidths are those of links, and one rank has none."""
-    if cell.workers > 1:
+    if cell.ranks > 1:
         return None
     return Absent(reason="not_applicable", detail="one rank sends nothing, so there is no bandwidth")

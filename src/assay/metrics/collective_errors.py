@@ -12,7 +12,7 @@ from collections.abc import Mapping
 import polars as pl
 
 from assay.metrics.base import Metric, Results
-from assay.metrics.collective_calls import asked_cells, missing, timed_loops
+from assay.metrics.collective_calls import CELL, asked_cells, missing, timed_loops
 from assay.metrics.estimate import Absent, Value
 from assay.metrics.measured import Measured
 from assay.metrics.per_launch import exact
@@ -21,13 +21,13 @@ from assay.units import COUNT
 
 def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     """The count of each cell; Absent where no rank looked."""
-    sums = timed_loops(measured).group_by("op", "in_place", "size", "bytes").agg(
+    sums = timed_loops(measured).group_by(*CELL).agg(
         pl.col("wrong").sum(), pl.col("checked").sum(), pl.col("launch").n_unique().alias("launches")
     )  # fmt: skip
     known = {row[:4]: row[4:] for row in sums.iter_rows()}
     found: dict[str, Value] = {}
     for cell in asked_cells(measured):
-        wrong, checked, launches = known.get((cell.op, int(cell.place == "in"), cell.workers, cell.nbytes), (0, 0, 0))
+        wrong, checked, launches = known.get((cell.workers, cell.op, int(cell.place == "in"), cell.nbytes), (0, 0, 0))
         if launches == 0:
             found[cell.name] = missing(measured, cell)
         elif checked == 0:

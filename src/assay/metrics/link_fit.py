@@ -14,7 +14,7 @@ from typing import Final, Literal
 import polars as pl
 
 from assay.metrics import bandwidth
-from assay.metrics.collective_calls import HOW, asked_cells, missing, per_launch, ranks_of
+from assay.metrics.collective_calls import HOW, asked_cells, groups_of, missing, per_launch, ranks_of
 from assay.metrics.estimate import Absent, Value
 from assay.metrics.format import count
 from assay.metrics.measured import Measured
@@ -46,7 +46,7 @@ def fits(measured: Measured) -> Mapping[str, Mapping[int, Affine] | Absent]:
 
 def _fit(measured: Measured, members: list[Cell], values: Mapping[str, pl.DataFrame]) -> Mapping[int, Affine] | Absent:
     known = [cell for cell in members if values[cell.name].height]
-    if members[0].workers == 1:
+    if members[0].ranks == 1:
         return Absent(reason="not_applicable", detail="a group of one rank has no link")
     if not known:
         return missing(measured, members[0])
@@ -86,7 +86,8 @@ def over_groups(
         )  # fmt: skip
         _, _, rest = made.signature.partition("|")
         found[group] = replace(
-            made, signature=f"{name}|model:hockney-ring|rank:{ranks_of(measured)}|ranks:{cell.workers}|{rest}"
+            made,
+            signature=f"{name}|model:hockney-ring|rank:{ranks_of(measured)}|ranks:{cell.ranks}{groups_of(cell)}|{rest}",
         )
     return found
 
@@ -109,4 +110,4 @@ def _unseen(members: list[Cell], fitted: Mapping[int, Affine], needs: tuple[Part
 
 def link(cell: Cell, fitted: Affine) -> tuple[float, float]:
     """(alpha, beta) of one link."""
-    return bandwidth.alpha_beta(cell.op, cell.workers, fitted)
+    return bandwidth.alpha_beta(cell.op, cell.ranks, fitted)

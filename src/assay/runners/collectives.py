@@ -43,7 +43,7 @@ def check(experiment: Experiment, folder: Path) -> None:
     launcher.check(experiment)
     _has_torch()
     asked = asked_of(experiment)
-    _sums_are_exact(asked, max(experiment.factor.levels))
+    _sums_are_exact(asked, asked.ranks(max(experiment.factor.levels)))
     if experiment.launcher.kind in HERE and experiment.launcher.nodes == 1:
         _interfaces_are_here(experiment)
         _memory_holds(asked, experiment.factor.levels)
@@ -86,7 +86,7 @@ def _memory_holds(asked: Collectives, levels: Sequence[int]) -> None:
     there, largest = psutil.virtual_memory().total, asked.every_size[-1]
     for level in levels:
         wanted = level * max(
-            elements(one.op, level, one.count, one.place) * asked.element_size
+            elements(one.op, one.ranks, one.count, one.place) * asked.element_size
             for one in cells(asked, level) if one.size == largest
         )  # fmt: skip
         if wanted > there:

@@ -111,6 +111,11 @@ class Collectives(Model):
         description="Memory of a rank through which the calls of a loop rotate, as in nccl-tests, so that each has data of its own.",
     )  # fmt: skip
     root: int = Field(0, ge=0, le=100_000, description="The rank that broadcasts, gathers, scatters and reduces.")
+    group_size: int = Field(
+        0, ge=0, le=100_000,
+        description="Ranks of a group, numbered one after the other; the calls of all groups run at the same time, as with the split of "
+        "nccl-tests. 0: all ranks are one group.",
+    )  # fmt: skip
     matrix: str = Field(
         "", description='Size of the larger messages between every ordered pair of ranks, as "4M": latency and bandwidth of each link, and '
         "which ranks are near one another. Empty: pairs are not measured.",
@@ -131,6 +136,10 @@ class Collectives(Model):
         """Bytes of the larger messages between pairs; 0 where pairs are not measured."""
         return one_size(self.matrix) if self.matrix else 0
 
+    def ranks(self, workers: int) -> int:
+        """Ranks of a group where there are so many workers."""
+        return self.group_size or workers
+
     def places(self, op: str) -> tuple[Place, ...]:
         """The placements of an operation that are asked for and exist in torch.distributed."""
         asked = ("out", "in") if self.placement == "both" else (self.placement,)
@@ -145,6 +154,7 @@ class Cell:
     size: int  # as asked for
     place: Place
     workers: int
+    ranks: int  # of a group
     count: int  # elements of a rank
     nbytes: int  # what is really sent, as nccl-tests counts
 
@@ -164,16 +174,17 @@ def group_name(workers: int, op: str, place: str) -> str:
     return f"workers={workers} op={op} place={place}"
 
 
-def count_of(op: str, workers: int, size: int, element_size: int) -> int:
+def count_of(op: str, ranks: int, size: int, element_size: int) -> int:
     """Elements of a rank for a size: at least one."""
-    return max(1, size // element_size // (workers if op in WHOLE else 1))
+    return max(1, size // element_size // (ranks if op in WHOLE else 1))
 
 
-def cell(op: str, size: int, place: Place, workers: int, element_size: int) -> Cell:
-    """A cell with its counts."""
-    count = count_of(op, workers, size, element_size)
-    nbytes = count * element_size * (workers if op in WHOLE else 1)
-    return Cell(op=op, size=size, place=place, workers=workers, count=count, nbytes=nbytes)
+def cell(op: str, size: int, place: Place, workers: int, element_size: int, group_size: int = 0) -> Cell:
+    """A cell with its counts; `group_size` 0: all workers are one group."""
+    ranks = group_size or workers
+    count = count_of(op, ranks, size, element_size)
+    nbytes = count * element_size * (ranks if op in WHOLE else 1)
+    return Cell(op=op, size=size, place=place, workers=workers, ranks=ranks, count=count, nbytes=nbytes)
 
 
 def cells(asked: Collectives, workers: int) -> Iterator[Cell]:
@@ -181,7 +192,7 @@ def cells(asked: Collectives, workers: int) -> Iterator[Cell]:
     for op in asked.operations:
         for place in asked.places(op):
             for size in asked.every_size:
-                yield cell(op, size, place, workers, asked.element_size)
+                yield cell(op, size, place, workers, asked.element_size, asked.group_size)
 
 
 SWEEP: Final = Collectives(sizes=("1K:16M",), placement="in", backend="auto", seconds=0.1)  # beside a training

@@ -78,6 +78,7 @@ FLAGS: Final[tuple[Flag, ...]] = (
     Flag(name="--calls", path=f"{_C}.calls", metavar="N", help="most calls back to back after a barrier (100)", read=_whole, allowed=_WHOLE),
     Flag(name="--memory", path=f"{_C}.memory_mib", metavar="MIB", help="memory of a rank that calls rotate through (64)", read=_number, allowed=_NUMBER),
     Flag(name="--root-rank", path=f"{_C}.root", metavar="RANK", help="who broadcasts, gathers, scatters and reduces (0)", read=_whole, allowed=_WHOLE),
+    Flag(name="--group-size", path=f"{_C}.group_size", metavar="N", help="ranks of a group; groups call together (all ranks)", read=_whole, allowed=_WHOLE),
     Flag(name="--launches", path="launches.per_configuration", metavar="N", help="launches of each worker count (5)", read=_whole, allowed=_WHOLE),
     Flag(name="--seed", path="launches.seed", metavar="N", help="fixes the order of launches and sizes", read=_whole, allowed=_WHOLE),
     Flag(name="--confidence", path="launches.confidence", metavar="C", help="confidence of every interval (0.95)", read=_number, allowed=_NUMBER),

@@ -64,11 +64,24 @@ def _only_of_a_training(data: Data) -> Iterator[Problem]:
 
 
 def _root_is_a_rank(data: Data) -> Iterator[Problem]:
-    root, levels = _section(data).get("root", 0), _levels(data)
+    root, levels, of = _section(data).get("root", 0), _levels(data), _section(data).get("group_size", 0)
+    if type(of) is int and of > 0:
+        levels = [of]  # a rank of the group
     if times_collectives(data) and type(root) is int and levels and root >= min(levels) > 0:
         yield Problem(
             where="collectives.root", found=shown(root), allowed=f"a rank of every level: below {min(levels)}",
             mend="Ranks are numbered from 0.",
+        )  # fmt: skip
+
+
+def _groups_are_whole(data: Data) -> Iterator[Problem]:
+    of, levels = _section(data).get("group_size", 0), _levels(data)
+    if type(of) is not int or of <= 0 or not times_collectives(data):
+        return
+    if uneven := [level for level in levels if level % of]:
+        yield Problem(
+            where="collectives.group_size", found=shown(of), allowed=f"a number that divides every worker count, and {uneven[0]} too",
+            mend="Every rank is in one group, and all groups have the same size.",
         )  # fmt: skip
 
 
@@ -121,6 +134,6 @@ def _matrix_can_be_read(data: Data) -> Iterator[Problem]:
 
 
 COLLECTIVE_RULES: tuple[Callable[[Data], Iterator[Problem]], ...] = (
-    _only_with_its_runner, _only_of_a_training, _nothing_to_start, _root_is_a_rank, _placements_exist, _sizes_can_be_read, _operations_once,
+    _only_with_its_runner, _only_of_a_training, _nothing_to_start, _root_is_a_rank, _groups_are_whole, _placements_exist, _sizes_can_be_read, _operations_once,
     _matrix_can_be_read,
 )  # fmt: skip

@@ -183,7 +183,8 @@ def _conditions(measured: Measured) -> str:
     confidence = f"{number(measured.experiment.launches.confidence * 100, 0)} % intervals"
     if measured.foreign is not None:
         return f"Conditions: as far as the imported file says them; {count(measured.timed.height, 'runs')}.{origin(measured)}"
+    groups = f"groups of {asked.group_size} at the same time, " if asked.group_size else ""
     return (
-        f"Conditions: {asked.backend}, {asked.dtype}, bandwidths as nccl-tests defines them, slowest rank; {launch_words(measured)}; {confidence}"
+        f"Conditions: {asked.backend}, {asked.dtype}, {groups}bandwidths as nccl-tests defines them, slowest rank; {launch_words(measured)}; {confidence}"
         f"{machine_words(measured.before)}; the data of every timed call were checked."
     )

@@ -73,9 +73,14 @@ def _slot(distributed: Any, asked: Asked, memory: torch.Tensor, group: Any) -> S
     return Slot(inputs, outputs, call)
 
 
+def _named(d: Any, rank: int, group: Any) -> int:
+    """What torch.distributed calls a rank of a group: its number among all."""
+    return rank if group is None else int(d.get_global_rank(group, rank))
+
+
 def _call(d: Any, asked: Asked, inputs: Any, outputs: Any, group: Any) -> Call:
     """Everything is looked up now: what a call does beside the engine's work counts as its time."""
-    op, n, rank, root = asked.op, asked.ranks, asked.rank, asked.root
+    op, n, rank, root = asked.op, asked.ranks, asked.rank, _named(d, asked.root, group)
     if op == "all_reduce":
         return partial(d.all_reduce, outputs, group=group)
     if op == "broadcast":
@@ -91,18 +96,18 @@ def _call(d: Any, asked: Asked, inputs: Any, outputs: Any, group: Any) -> Call:
     if op == "all_to_all":
         return partial(d.all_to_all_single, outputs, inputs, group=group)
     if op == "gather":
-        return partial(d.gather, inputs, list(outputs.chunk(n)) if rank == root else None, root, group=group)
+        return partial(d.gather, inputs, list(outputs.chunk(n)) if rank == asked.root else None, root, group=group)
     if op == "scatter":
-        return partial(d.scatter, outputs, list(inputs.chunk(n)) if rank == root else None, root, group=group)
+        return partial(d.scatter, outputs, list(inputs.chunk(n)) if rank == asked.root else None, root, group=group)
     return _exchange(d, asked, inputs, outputs, group)
 
 
 def _exchange(d: Any, asked: Asked, inputs: Any, outputs: Any, group: Any) -> Call:
     """To the next rank and from the one before, at once."""
-    n, rank = asked.ranks, asked.rank
+    after, before = (_named(d, (asked.rank + step) % asked.ranks, group) for step in (1, -1))
 
     def call() -> None:
-        asks = [d.P2POp(d.isend, inputs, (rank + 1) % n, group), d.P2POp(d.irecv, outputs, (rank - 1) % n, group)]
+        asks = [d.P2POp(d.isend, inputs, after, group), d.P2POp(d.irecv, outputs, before, group)]
         for work in d.batch_isend_irecv(asks):
             work.wait()
 

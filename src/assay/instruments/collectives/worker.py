@@ -27,6 +27,7 @@ from assay.spec.collectives import Cell, Collectives, cells
 from assay.units import MIB, NS_PER_S
 
 GROUP: Final = "world"
+PART: Final = "group"  # and its number, where there are several
 LEAD_IN: Final = 2  # calls
 UNSUPPORTED: Final = ("not support", "not implement", "no backend", "unsupported", "does not have")
 
@@ -43,6 +44,17 @@ class Worker:
     made: int = 0  # calls in the group so far
     cells_done: int = 0
     memory: Any = None
+    group: Any = None  # of torch.distributed; None: all ranks
+
+    @property
+    def size(self) -> int:
+        """Ranks of this one's group."""
+        return self.asked.ranks(self.identity.workers)
+
+    @property
+    def name(self) -> str:
+        """The group's in the table."""
+        return GROUP if self.size == self.identity.workers else f"{PART} {self.identity.rank // self.size}"
 
     @property
     def distributed(self) -> Any:
@@ -53,6 +65,12 @@ class Worker:
 
     def run(self) -> None:
         """Every cell, in the launch's order."""
+        if self.size < self.identity.workers:
+            groups = [
+                self.distributed.new_group(list(range(first, first + self.size)))
+                for first in range(0, self.identity.workers, self.size)
+            ]
+            self.group = groups[self.identity.rank // self.size]
         todo = list(cells(self.asked, self.identity.workers))
         unsupported = {
             (op, place): why for op, place, why in self._missing({(cell.op, cell.place): None for cell in todo})
@@ -73,7 +91,7 @@ class Worker:
     def time(self, cell: Cell) -> None:
         """Warm-up, then as many loops as are wanted, of one cell."""
         asked = self._asked(cell)
-        memory = self._memory(operations.elements(cell.op, cell.workers, cell.count, cell.place))
+        memory = self._memory(operations.elements(cell.op, cell.ranks, cell.count, cell.place))
         places = operations.room(asked, memory)
         warm = min(self.asked.warm_up, places)
         taken = self._loop(cell, asked, memory, 0, warm, "warm_up")
@@ -86,7 +104,7 @@ class Worker:
 
     def _loop(self, cell: Cell, asked: Asked, memory: Any, begin: int, number: int, phase: str) -> float:
         """A loop: write, meet, time, check, write down. Gives the seconds of a call on this rank."""
-        slots = operations.slots(self.distributed, asked, memory, begin, number)
+        slots = operations.slots(self.distributed, asked, memory, begin, number, self.group)
         before, first, after = self.made, self.made + 1, self.made + 1 + len(slots)
         self.made = after + 1
         each = [replace(asked, call=first + place) for place in range(len(slots))]
@@ -111,7 +129,7 @@ class Worker:
         """A few calls beside those of the loop, which are written down nowhere: whoever times calls has made some just before, and
         the writing of data has cooled the path down."""
         if operations.room(asked, memory) > number:
-            (beside,) = operations.slots(self.distributed, asked, memory, begin + number, 1)
+            (beside,) = operations.slots(self.distributed, asked, memory, begin + number, 1, self.group)
             for _ in range(LEAD_IN):
                 beside.call()
 
@@ -139,12 +157,14 @@ class Worker:
                 yield op, place, why or "another rank was refused"
 
     def _refusal(self, op: str, place: str) -> str | None:
-        n = self.identity.workers
+        n = self.size
         if n == 1 and op == "send_recv":
             return "a group of one rank has no neighbour"
-        asked = Asked(op=op, ranks=n, rank=self.identity.rank, count=4, dtype=self.asked.dtype, call=0, root=self.asked.root,
+        asked = Asked(op=op, ranks=n, rank=self.identity.rank % n, count=4, dtype=self.asked.dtype, call=0, root=self.asked.root,
                       in_place=place == "in")  # fmt: skip
-        (slot,) = operations.slots(self.distributed, asked, self._memory(operations.elements(op, n, 4, place)), 0, 1)
+        (slot,) = operations.slots(
+            self.distributed, asked, self._memory(operations.elements(op, n, 4, place)), 0, 1, self.group
+        )
         operations.prepare(asked, slot)
         try:
             slot.call()
@@ -161,7 +181,7 @@ class Worker:
 
     def _asked(self, cell: Cell) -> Asked:
         return Asked(
-            op=cell.op, ranks=cell.workers, rank=self.identity.rank, count=cell.count, dtype=self.asked.dtype, call=0,
+            op=cell.op, ranks=cell.ranks, rank=self.identity.rank % cell.ranks, count=cell.count, dtype=self.asked.dtype, call=0,
             root=self.asked.root, in_place=cell.place == "in",
         )  # fmt: skip
 
@@ -179,7 +199,7 @@ class Worker:
         who = (self.identity.launch, self.identity.rank, self.identity.incarnation)
         in_place = None if op == "barrier" else int(cell.place == "in")
         self.sink.append("collectives", (
-            *who, GROUP, call, None, op, cell.workers, nbytes, self.asked.dtype, phase, in_place, *times, None, checked.wrong,
+            *who, self.name, call, None, op, cell.ranks, nbytes, self.asked.dtype, phase, in_place, *times, None, checked.wrong,
             checked.fault or None, "host" if self.device.type == "cpu" or op == "barrier" else "cuda_event",
         ))  # fmt: skip
 

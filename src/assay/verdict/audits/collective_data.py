@@ -48,7 +48,11 @@ def _wrong(rows: pl.DataFrame) -> Iterable[Finding]:
     bad = rows.filter(pl.col("wrong") > 0)
     calls = rows.join(bad.select("launch", "group", "call").unique(), on=["launch", "group", "call"], how="semi")
     for of, own in calls.sort("launch", "call", "rank").partition_by(key, as_dict=True, maintain_order=True).items():
-        first = own.filter((pl.col("launch") == own["launch"][0]) & (pl.col("call") == own["call"][0]))
+        first = own.filter(
+            (pl.col("launch") == own["launch"][0])
+            & (pl.col("group") == own["group"][0])
+            & (pl.col("call") == own["call"][0])
+        )
         seen = {
             int(rank): (fault or "", int(wrong or 0))
             for rank, fault, wrong in first.select("rank", "fault", "wrong").iter_rows()
