@@ -16,6 +16,7 @@ from assay.runners import collectives
 from assay.runners.base import planned_seconds, run
 from assay.spec.collectives import Collectives
 from assay.spec.experiment import Experiment, Factor, Launches, Measure, Workload
+from assay.spec.load import load
 from assay.spec.plan import plan
 
 
@@ -27,13 +28,19 @@ def experiment(*, levels: tuple[int, ...] = (2,), launches: int = 1, **asked: ob
 
 
 @pytest.mark.slow
-def test_two_ranks_give_a_sealed_record_of_checked_calls(tmp_path: Path) -> None:
+def test_two_ranks_give_a_sealed_record_of_checked_calls(tmp_path: Path, repository: Path) -> None:
+    """The example, shortened."""
+    example = load(repository / "examples/comm.toml")
+    assert example.collectives is not None
+    short = {"sizes": ("1K", "64K"), "placement": "both", "seconds": 0.001, "batches": 2, "memory_mib": 1.0}
     path = run(
-        experiment(
-            operations=["all_reduce", "all_gather"], sizes=["1K", "64K"], seconds=0.001, batches=2, memory_mib=1.0
+        example.model_copy(
+            update={
+                "launches": Launches(per_configuration=1), "collectives": example.collectives.model_copy(update=short),
+            }
         ),
         root=tmp_path / "records",
-    )
+    )  # fmt: skip
     record = open_record(path)
     assert (record.state, record.sealed) == ("complete", True)
     assert guard.marked(f"{path.name}.") == []

@@ -57,7 +57,14 @@ def test_a_host_that_makes_no_sense_is_refused_with_its_key(wrong: dict[str, Any
 
 @pytest.mark.parametrize(
     ("text", "problem"),
-    [("4M", ""), ("1K", ""), ("100", "at least 1K"), ("large", "at least 1K"), ("-1", "at least 1K")],
+    [
+        ("4M", ""),
+        ("1K", ""),
+        ("100", "a size from 1K to 64G"),
+        ("large", "a size from 1K to 64G"),
+        ("-1", "a size from 1K to 64G"),
+        ("100G", "a size from 1K to 64G"),
+    ],
 )
 def test_the_size_of_messages_between_pairs_is_one_that_tells_a_bandwidth(text: str, problem: str) -> None:
     asked = {
