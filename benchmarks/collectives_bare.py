@@ -1,7 +1,7 @@
 """Is a bandwidth that assay reports the one that a bare loop of torch.distributed has?
 
 In one process group, loops of assay's worker (every call's data written before and checked after) and bare loops of as many calls over
-the same memory, which write ones before; each is led into by two calls and begun at a barrier, and its time is that of its slowest rank.
+the same memory, which write ones before; each is led into by calls of its kind and begun at a barrier, and its time is that of its slowest rank.
 The bare loop is taken twice, so that the ratio of the two tells what this machine can tell at all.  A round holds each of the three
 twice, forwards and then backwards (ABCCBA), in an order drawn anew: what drifts or disturbs hits neighbours alike.  A round's ratio is
 that of the products; the estimate is the median of the rounds' ratios, with the exact interval of a median.
@@ -61,11 +61,17 @@ def calls_of(torch: Any, op: str, tensor: Any) -> Callable[[], Any]:
     return partial(gather, tensor[part:], tensor[:part])
 
 
-def bare(torch: Any, calls: Sequence[Callable[[], Any]], lead_in: Callable[[], Any] | None, data: Any = None) -> float:
+def bare(
+    torch: Any,
+    calls: Sequence[Callable[[], Any]],
+    lead_in: Callable[[], Any] | None,
+    data: Any = None,
+    times: int = LEAD_IN,
+) -> float:
     """Seconds of a call on this rank, as anybody would time it; `data` is written first, as whoever has something to send does."""
     if data is not None:
         data.fill_(1.0)
-    for _ in range(LEAD_IN if lead_in else 0):
+    for _ in range(times if lead_in else 0):
         lead_in()  # type: ignore[misc]
     torch.distributed.barrier()
     begin = time.perf_counter()
@@ -133,6 +139,7 @@ def inner(seconds: float) -> None:
 def loops_of(torch: Any, worker: Any, op: str, place: Any, size: int) -> dict[str, Callable[[], float]]:
     """The loops that are held against one another, over the same memory."""
     from assay.instruments.collectives import operations
+    from assay.instruments.collectives.worker import lead_in
     from assay.spec.collectives import cell
 
     one = cell(op, size, place, worker.identity.workers, 4)
@@ -144,10 +151,10 @@ def loops_of(torch: Any, worker: Any, op: str, place: Any, size: int) -> dict[st
     number = calls_in_a_loop(torch, op, places)
     beside = calls_of(torch, op, places[number]) if room > number else None
     calls = [calls_of(torch, op, place) for place in places[:number]]
-    plain = partial(bare, torch, calls, beside, memory[: number * each])
+    plain = partial(bare, torch, calls, beside, memory[: number * each], lead_in(one.count * 4))
     return {
         "assay": partial(worker._loop, one, asked, memory, 0, number, "timed"), "bare": plain, "again": plain,
-        "same": partial(bare, torch, calls[:1] * number, calls[0], places[0]),
+        "same": partial(bare, torch, calls[:1] * number, calls[0], places[0], lead_in(one.count * 4)),
     }  # fmt: skip
 
 

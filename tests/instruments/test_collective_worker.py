@@ -12,7 +12,7 @@ import torch
 
 from assay.instruments._sink import Identity, MemorySink
 from assay.instruments.collectives import timing
-from assay.instruments.collectives.worker import Worker
+from assay.instruments.collectives.worker import Worker, lead_in
 from assay.metrics.collective_calls import loops
 from assay.spec.collectives import OPERATIONS, PLACEMENTS, Collectives, cells
 from tests.builders import frame
@@ -105,8 +105,8 @@ def _on_call(op: str, number: int, rank: int, change: Callable[[list[torch.Tenso
 
 
 def first_timed(op: str) -> int:
-    """The number of an operation's first timed call: after the try of each placement, two loops of two to warm up, and two calls that lead into each loop."""
-    return len(PLACEMENTS[op]) + 2 * (2 + 2) + 2 + 1
+    """The number of an operation's first timed call: after the try of each placement, two loops of two to warm up, and the calls that lead into each."""
+    return len(PLACEMENTS[op]) + 2 * (2 + lead_in(4096)) + lead_in(4096) + 1
 
 
 SPOILED = {

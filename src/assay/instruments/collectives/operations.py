@@ -81,24 +81,25 @@ def _named(d: Any, rank: int, group: Any) -> int:
 def _call(d: Any, asked: Asked, inputs: Any, outputs: Any, group: Any) -> Call:
     """Everything is looked up now: what a call does beside the engine's work counts as its time."""
     op, n, rank, root = asked.op, asked.ranks, asked.rank, _named(d, asked.root, group)
+    within = {} if group is None else {"group": group}
     if op == "all_reduce":
-        return partial(d.all_reduce, outputs, group=group)
+        return partial(d.all_reduce, outputs, **within)
     if op == "broadcast":
-        return partial(d.broadcast, outputs, root, group=group)
+        return partial(d.broadcast, outputs, root, **within)
     if op == "reduce":
-        return partial(d.reduce, outputs, root, group=group)
+        return partial(d.reduce, outputs, root, **within)
     if op == "all_gather":
         gathered = getattr(d, "all_gather_single", None) or d.all_gather_into_tensor  # its name before torch 2.13
-        return partial(gathered, outputs, inputs, group=group)
+        return partial(gathered, outputs, inputs, **within)
     if op == "reduce_scatter":
         scattered = getattr(d, "reduce_scatter_single", None) or d.reduce_scatter_tensor
-        return partial(scattered, outputs, inputs, group=group)
+        return partial(scattered, outputs, inputs, **within)
     if op == "all_to_all":
-        return partial(d.all_to_all_single, outputs, inputs, group=group)
+        return partial(d.all_to_all_single, outputs, inputs, **within)
     if op == "gather":
-        return partial(d.gather, inputs, list(outputs.chunk(n)) if rank == asked.root else None, root, group=group)
+        return partial(d.gather, inputs, list(outputs.chunk(n)) if rank == asked.root else None, root, **within)
     if op == "scatter":
-        return partial(d.scatter, outputs, list(inputs.chunk(n)) if rank == asked.root else None, root, group=group)
+        return partial(d.scatter, outputs, list(inputs.chunk(n)) if rank == asked.root else None, root, **within)
     return _exchange(d, asked, inputs, outputs, group)
 
 

@@ -29,6 +29,8 @@ from assay.units import MIB, NS_PER_S
 GROUP: Final = "world"
 PART: Final = "group"  # and its number, where there are several
 LEAD_IN: Final = 2  # calls
+LEAD_IN_SMALL: Final = 10  # of messages so small that a cold path is a part of their time
+SMALL: Final = 2**16  # bytes
 UNSUPPORTED: Final = ("not support", "not implement", "no backend", "unsupported", "does not have")
 
 
@@ -130,7 +132,7 @@ class Worker:
         the writing of data has cooled the path down."""
         if operations.room(asked, memory) > number:
             (beside,) = operations.slots(self.distributed, asked, memory, begin + number, 1, self.group)
-            for _ in range(LEAD_IN):
+            for _ in range(lead_in(asked.count * self.asked.element_size)):
                 beside.call()
 
     def _meet(self) -> tuple[int, int]:
@@ -209,6 +211,11 @@ class Worker:
         self.sink.append("events", (
             who.launch, time.monotonic_ns(), None, who.host, who.rank, who.incarnation, kind, None, None, json.dumps(dict(detail)),
         ))  # fmt: skip
+
+
+def lead_in(nbytes: int) -> int:
+    """Calls before a loop that are written down nowhere, of so many bytes of a rank: as many on every rank."""
+    return LEAD_IN_SMALL if nbytes <= SMALL else LEAD_IN
 
 
 def _checked(asked: Asked, slot: operations.Slot) -> Checked:
