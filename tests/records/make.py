@@ -38,12 +38,16 @@ TRAINERS = {
 }
 
 
-def experiment(name: str, *, levels: tuple[int, ...] = (1, 2), launches: int | None = None) -> Experiment:
+def experiment(
+    name: str, *, levels: tuple[int, ...] = (1, 2), launches: int | None = None, epochs: int | None = None
+) -> Experiment:
     """One and two workers, a few epochs; the margin is that of examples/digits.toml."""
-    script, usual, epochs = TRAINERS[name]
+    script, usual, many = TRAINERS[name]
     return Experiment(
         name=name.replace("_", "-"),
-        workload=Workload(script=script, arguments=("--seed", "{seed}", "--epochs", str(epochs)), work="samples"),
+        workload=Workload(
+            script=script, arguments=("--seed", "{seed}", "--epochs", str(epochs or many)), work="samples"
+        ),
         factor=Factor(levels=levels),
         launches=Launches(per_configuration=launches or usual),
         quality=Quality(metric="accuracy", margin=0.01),
