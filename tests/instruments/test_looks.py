@@ -89,7 +89,7 @@ def test_validation_that_forgets_to_switch_gradients_off_is_an_evaluation() -> N
 
 
 def test_a_model_that_is_trained_in_evaluation_mode_is_trained() -> None:
-    """As whoever tunes a model whose statistics stay as they are does; two passes for a batch."""
+    """As whoever tunes a model whose statistics stay as they are does; two passes for a batch. It is watched like any other."""
     script, loader = Script(), object()
     for _ in range(2):
         script.batch(loader)
@@ -101,3 +101,4 @@ def test_a_model_that_is_trained_in_evaluation_mode_is_trained() -> None:
         (6 * MS, 4.0, 0)
     ] * 2
     assert script.evaluations() == []
+    assert "parameter_hash" in {row["what"] for row in script.of("fingerprints")}

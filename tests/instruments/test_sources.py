@@ -103,10 +103,23 @@ def test_samplers_that_repeat_or_leave_out_do_not(torch: Any) -> None:
 
 
 def test_a_loader_that_goes_on_in_the_middle_of_an_epoch_tells_no_samples(torch: Any) -> None:
-    """torchdata's StatefulDataLoader has the same samplers, but skips what it gave before."""
+    """torchdata's StatefulDataLoader has samplers of its own, by the same names, and skips what it gave before it was given a state."""
     from assay.instruments._sources import tells_ids
 
     class StatefulDataLoader(torch.utils.data.DataLoader):  # type: ignore[misc]
         __module__ = "torchdata.stateful_dataloader.stateful_dataloader"
+        next_iter_state: Any = None
 
-    assert not tells_ids(torch, StatefulDataLoader(list(range(8)), batch_size=4))
+    class RandomSampler(torch.utils.data.RandomSampler):  # type: ignore[misc]
+        __module__ = "torchdata.stateful_dataloader.sampler"
+
+    class OneOfSomebodysOwn(torch.utils.data.RandomSampler):  # type: ignore[misc]
+        pass
+
+    data = list(range(8))
+    loader = StatefulDataLoader(data, batch_size=4, sampler=RandomSampler(data))
+    assert tells_ids(torch, loader)
+    loader.next_iter_state = {"_num_yielded": 1}
+    assert not tells_ids(torch, loader)
+    assert not tells_ids(torch, StatefulDataLoader(data, batch_size=4, sampler=RandomSampler(data, replacement=True)))
+    assert not tells_ids(torch, StatefulDataLoader(data, batch_size=4, sampler=OneOfSomebodysOwn(data)))

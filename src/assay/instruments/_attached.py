@@ -66,6 +66,7 @@ class Attached:
         self._fresh: list[int] = []  # iterators that were asked since the last forward pass
         self._looked: list[Fetched] = []  # worked on without gradients since the last was asked for
         self._looked_ns = 0
+        self._looker: Any = None  # the module in evaluation mode that looked last, if its gradients may be asked for
         self._looking: int | None = None  # since when a pass without gradients is under way
         self._asked: int | None = None  # when the batch under way was asked for
         self._asked_since_look: int | None = None
@@ -185,7 +186,7 @@ class Attached:
                     one.counted = False
                     self._recorder.waited(-one.ns)
         self._asked_since_look = now
-        self._looked, self._looked_ns = [], 0
+        self._looked, self._looked_ns, self._looker = [], 0, None
 
     def _refresh(self, iterator: int) -> None:
         if iterator not in self._fresh:
@@ -205,10 +206,12 @@ class Attached:
         """The outermost module is called."""
         self.inside = True
         self.outermost.met(type(module))
-        if self._torch.is_grad_enabled() and (module.training or not isinstance(self._recorder._phases, HostPhases)):
+        gradients = self._torch.is_grad_enabled()
+        if gradients and (module.training or not isinstance(self._recorder._phases, HostPhases)):
             self._settle(module)
             self._recorder._named["forward"].__enter__()
             return
+        self._looker = module if gradients else None
         self._looked.extend(self._take())
         self._looking = self._now()
 
@@ -242,7 +245,7 @@ class Attached:
                 recorder.waited(one.ns)
             epoch = None if one.source is None or one.ids is None else self.sources.used(one.source)
             recorder.fed(one.items, epoch, one.ids)
-        self._looked, self._looked_ns, self._passed = [], 0, True
+        self._looked, self._looked_ns, self._looker, self._passed = [], 0, None, True
         if not self._watched and module is not None and any(True for _ in module.parameters()):
             self._watched = True
             self.outermost.look()  # what came before may have been an evaluation
@@ -258,7 +261,7 @@ class Attached:
             self._fresh or self._looked_ns or not self._passed
         ):  # of functions, of modules that are not known yet, or of what was only looked at before
             self.outermost.look()
-            self._settle()
+            self._settle(self._looker)
         self._recorder._named["backward"].__enter__()
         self._computed, hook = None, self._watch_engine(roots[0]) if accumulates and self._together() else None
         self._passes.append((was, roots if accumulates else None, hook))

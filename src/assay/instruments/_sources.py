@@ -87,17 +87,31 @@ def _size(dataset: Any) -> int | None:
 
 
 def tells_ids(torch: Any, loader: Any) -> bool:
-    """Whether the batches' indices name samples, each of which an epoch should use once."""
+    """Whether the batches' indices name samples, each of which an epoch should use once.
+
+    torchdata's StatefulDataLoader has samplers of its own, of the same meaning; where it was given a state it goes on in the middle of
+    an epoch and asks again for indices that it then skips: until the next epoch its samples are not known.
+    """
     data = torch.utils.data
-    if type(loader).__module__.partition(".")[0] == "torchdata":  # goes on in the middle of an epoch
+    if _of_torchdata(loader) and getattr(loader, "next_iter_state", None) is not None:
         return False
     sampler: Any = getattr(loader, "sampler", None)
-    if type(getattr(loader, "batch_sampler", None)) is not data.BatchSampler or not getattr(loader, "in_order", True):
+    if not _is(getattr(loader, "batch_sampler", None), data.BatchSampler) or not getattr(loader, "in_order", True):
         return False
-    if type(sampler) is data.distributed.DistributedSampler:
+    if _is(sampler, data.distributed.DistributedSampler):
         return len(sampler.dataset) == len(loader.dataset)
-    if type(sampler) is data.RandomSampler and (sampler.replacement or sampler.num_samples != len(loader.dataset)):
+    if _is(sampler, data.RandomSampler) and (sampler.replacement or sampler.num_samples != len(loader.dataset)):
         return False
-    return type(sampler) in (data.SequentialSampler, data.RandomSampler) and len(sampler.data_source) == len(
-        loader.dataset
+    known = _is(sampler, data.SequentialSampler) or _is(sampler, data.RandomSampler)
+    return known and len(sampler.data_source) == len(loader.dataset)
+
+
+def _of_torchdata(thing: Any) -> bool:
+    return type(thing).__module__.partition(".")[0] == "torchdata"
+
+
+def _is(thing: Any, kind: type) -> bool:
+    """Of that very class, or of torchdata's of the same name."""
+    return type(thing) is kind or (
+        _of_torchdata(thing) and type(thing).__name__.removeprefix("Stateful") == kind.__name__
     )
