@@ -29,7 +29,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # the judge's rows are put together as the tests do it
 
 CASES = ("clean", "data", "forward", "backward", "optimizer", "communication", "marked-backward", "quota")
-QUOTA = 0.25  # of a processor, for the whole rank: by a control group; whatever it computes is slow, and any phase of it may be named
+QUOTA = 0.05  # of a processor, for the whole rank: by a control group; whatever it computes is slow, and any phase of it may be named
 BATCH, WIDTH, LAYERS = 8, 256, 4
 TABLES = ("steps", "waits", "communication", "collectives")
 
