@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import subprocess
@@ -50,6 +51,8 @@ ALONE = {
     "stepped_by_closure": Truth(steps=6, data=6, items=48, ids=48),
     "with_accelerate": Truth(steps=8, data=8, items=128, ids=128, epochs=2),
 }
+if importlib.util.find_spec("lightning") is not None:  # the check before training, and the first epoch's
+    ALONE["lightning_trainer"] = Truth(steps=16, data=16, items=128, ids=128, evaluations=2, epochs=2)
 TOGETHER = {
     "ddp": Truth(steps=4, data=4, items=64, ids=64, epochs=2),
     "fsdp2": Truth(steps=4, data=4, items=32, ids=32),
@@ -172,7 +175,9 @@ def test_a_script_of_two_ranks_is_seen_on_both_and_does_not_notice(together: Pat
     assert (hashes[0] == hashes[1]) == (name != "fsdp2"), "replicas agree, shards do not"
     first = [[(row["parameter"], row["sums"]) for row in seen(together, name, rank).of("gradients")] for rank in (0, 1)]
     assert first[0]
-    assert (first[0] == first[1]) == (name != "fsdp2"), "what the optimizer gets has been averaged, and is each rank's part of a sharded model"
+    assert (first[0] == first[1]) == (name != "fsdp2"), (
+        "what the optimizer gets has been averaged, and is each rank's part of a sharded model"
+    )
 
 
 SIZES = {
