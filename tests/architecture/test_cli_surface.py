@@ -14,7 +14,7 @@ SURFACE = {
         "--baseline-folder --folder --blocks --show --output --json --junit --markdown --push --quiet"
     ),
     "comm": (
-        "--workers --ops --sizes --factor --dtype --backend --placement --warm-up --seconds --calls --memory --root-rank --launches "
+        "--workers --ops --sizes --factor --dtype --backend --placement --warm-up --seconds --calls --memory --root-rank --group-size --launches "
         "--seed --confidence --threads --pin --launcher --nodes --node-rank --rendezvous-endpoint --rendezvous-id --timeout --name "
         "--matrix --interface --net --root --dry-run --toml --quiet --json"
     ),

@@ -177,7 +177,7 @@ def test_an_error_of_the_gpu_ends_the_recording_and_is_left_to_the_training_to_r
 def test_a_watched_model_in_host_memory_is_timed_by_the_host_even_if_cuda_was_started(gpu: Gpu) -> None:
     p, sink = recorder()
     weight = SimpleNamespace(device=SimpleNamespace(type="cpu"), numel=lambda: 3)
-    p.watch(SimpleNamespace(parameters=lambda: [weight], modules=list))
+    p.watch(SimpleNamespace(parameters=lambda: [weight], named_parameters=lambda: [("weight", weight)], modules=list))
     for _ in p.steps(range(1)):
         with p.phase("forward"):
             pass

@@ -109,10 +109,10 @@ def detach() -> None:
 def _attach(torch: Any) -> None:
     global _current
     try:
-        from assay.instruments import _differencing, _hooks, probe
+        from assay.instruments import _differencing, _hooks, _process
         from assay.instruments._attached import Attached
 
-        recorder = probe.recorder()
+        recorder = _process.recorder()
         if recorder is None:
             return
         attached = Attached(torch, recorder)

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Literal
 
-from assay.instruments import attach, probe
+from assay.instruments import _process, attach
 
 if TYPE_CHECKING:
     from assay.instruments._attached import Attached
@@ -19,7 +19,7 @@ now = time.monotonic_ns
 
 def arm() -> None:
     """Have the steps seen by hooks, if a launch by assay runs this script and it does not mark its own."""
-    if attach.current() is None and probe.recorder() is not None:
+    if attach.current() is None and _process.recorder() is not None:
         attach.arm()
 
 
