@@ -25,6 +25,7 @@ from assay.verdict.types import Finding
 from tests.handmade import Handmade
 from tests.launched import Launched
 from tests.launched import run as run_script
+from tests.once import once
 from tests.records.make import experiment
 from tests.verdict.making import gate
 from tests.verdict.test_broken_trainers import check
@@ -68,10 +69,12 @@ def several(tmp_path_factory: pytest.TempPathFactory) -> Path:
         runs += [f"{name}:1", f"{name}:{workers}"]
     runs += [f"{QUANTISED}:1:1"]
     runs += [f"{name}:{workers}:{seed}" for seed in SEEDS for name, workers in (WORSE, (GOOD, 1))]
-    folder = tmp_path_factory.mktemp("several")
-    done = run_script("-m", "tests.examples.several_trainers", folder, *runs, workers=max(WORKERS))
-    assert done.returncode == 0, done.stderr[-4000:]
-    return folder
+
+    def train(folder: Path) -> None:
+        done = run_script("-m", "tests.examples.several_trainers", folder, *runs, workers=max(WORKERS))
+        assert done.returncode == 0, done.stderr[-4000:]
+
+    return once(tmp_path_factory, "several", train)
 
 
 def left(several: Path, name: str, *numbers: int) -> Launched:

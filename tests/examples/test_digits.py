@@ -13,6 +13,7 @@ import pytest
 from assay.record.progress import read_progress
 from assay.spec.load import load
 from tests.launched import TIME_LIMIT_S, Launched, run, started
+from tests.once import once
 
 pytestmark = pytest.mark.torch
 
@@ -33,12 +34,14 @@ def weights(scratch: Path) -> dict[str, bytes]:
 @pytest.fixture(scope="module")
 def two_workers(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Launched, Path]:
     """A recorded launch with two workers, and its scratch folder."""
-    folder = tmp_path_factory.mktemp("digits")
-    launch = Launched(folder / "launch=0000")
-    options = ("--epochs", str(EPOCHS), "--seed", "5", "--scratch", folder / "scratch")
-    done = launch.run(train(repository), *options, workers=2)
-    assert done.returncode == 0, done.stderr
-    return launch, folder / "scratch"
+
+    def recorded(folder: Path) -> None:
+        options = ("--epochs", str(EPOCHS), "--seed", "5", "--scratch", folder / "scratch")
+        done = Launched(folder / "launch=0000").run(train(repository), *options, workers=2)
+        assert done.returncode == 0, done.stderr
+
+    folder = once(tmp_path_factory, "digits", recorded)
+    return Launched(folder / "launch=0000"), folder / "scratch"
 
 
 @pytest.mark.timeout(240)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import importlib.util
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 CODE = """
 import sys
+from pathlib import Path
 from assay.record.arrow_alone import without_pandas
 without_pandas()
 import pyarrow as pa
@@ -42,3 +44,15 @@ def test_rows_are_converted_without_pandas_which_others_still_find() -> None:
         pytest.skip("pandas is not installed")
     done = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr) == ("1\n2\n3\n", "")
+
+
+def test_a_verb_that_measures_looks_for_no_pandas(tmp_path: Path) -> None:
+    """Of the verbs the one that does most; pandas is among the tests' packages, so that it would be found."""
+    (tmp_path / "work.py").touch()
+    script = (
+        "import sys; from assay.cli import main\n"
+        "assert main(['run', '--workers', '1', '--launcher', 'plain', '--dry-run', '--', 'work.py']) == 0\n"
+        "assert 'pyarrow' in sys.modules and 'pandas' not in sys.modules"
+    )
+    run = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr

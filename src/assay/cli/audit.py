@@ -44,6 +44,9 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
+    from assay.record.arrow_alone import without_pandas
+
+    without_pandas()
     is_claim = arguments.target.endswith(".toml")
     sheet, code = _of_claim(Path(arguments.target)) if is_claim else _of_record(arguments.target, arguments.root)
     if arguments.output is None:

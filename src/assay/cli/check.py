@@ -78,8 +78,10 @@ def _share(text: str) -> float:
 
 
 def _run(arguments: argparse.Namespace) -> int:
+    from assay.record.arrow_alone import without_pandas
     from assay.verdict.checked import STATES
 
+    without_pandas()
     accepted = _accepted(arguments.accept)
     _refuse_nonsense(arguments)
     found, record, fresh = _checked(arguments)

@@ -64,8 +64,10 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
+    from assay.record.arrow_alone import without_pandas
     from assay.reports.comparisons.view import build
 
+    without_pandas()
     sides = load_sides(arguments.records, arguments.root)
     by_quality = arguments.primary == QUALITY
     if by_quality:

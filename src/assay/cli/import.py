@@ -47,8 +47,10 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _run(arguments: argparse.Namespace) -> int:
     from assay.clock import SystemClock
+    from assay.record.arrow_alone import without_pandas
     from assay.runners.foreign.importing import import_results
 
+    without_pandas()
     made = import_results(
         arguments.file, arguments.root, clock=SystemClock(), tool=arguments.tool.replace("-", "_"), name=arguments.name
     )

@@ -44,8 +44,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def _run(arguments: argparse.Namespace) -> int:
     from assay.cli.live import display
     from assay.cli.running import run
+    from assay.record.arrow_alone import without_pandas
     from assay.runners.arguments import refuse_secrets
 
+    without_pandas()
     experiment, folder = _asked(arguments)
     refuse_secrets(experiment)
     with display(sys.stderr if arguments.json else sys.stdout, quiet=arguments.quiet) as show:

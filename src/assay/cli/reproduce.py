@@ -36,7 +36,9 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _run(arguments: argparse.Namespace) -> int:
     from assay.cli import judging
+    from assay.record.arrow_alone import without_pandas
 
+    without_pandas()
     path = judging.find(arguments.record, arguments.root)
     if arguments.dry_run and arguments.against is None:
         return _dry_run(arguments, path)

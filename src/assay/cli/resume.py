@@ -32,8 +32,10 @@ def _run(arguments: argparse.Namespace) -> int:
     from assay.cli.live import display
     from assay.cli.report import judge_and_show
     from assay.cli.running import resume
+    from assay.record.arrow_alone import without_pandas
     from assay.record.reader import resolve
 
+    without_pandas()
     path = resolve(arguments.record, arguments.root)
     with display(sys.stderr if arguments.json else sys.stdout, quiet=arguments.quiet) as show:
         resume(path, force=arguments.force, on_progress=show)

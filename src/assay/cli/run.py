@@ -41,9 +41,11 @@ def add_display_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
+    from assay.record.arrow_alone import without_pandas
     from assay.runners.arguments import refuse_secrets
     from assay.spec.flags import experiment_from
 
+    without_pandas()
     experiment, folder = experiment_from(arguments, getattr(arguments, "after_dashes", ()))
     show_notes(experiment)
     refuse_secrets(experiment)  # before anything of it is printed

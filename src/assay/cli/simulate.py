@@ -81,8 +81,10 @@ def _run(arguments: argparse.Namespace) -> int:
     import sys
 
     from assay.cli.report import judge_and_show
+    from assay.record.arrow_alone import without_pandas
     from assay.runners.base import run
 
+    without_pandas()
     cluster, experiment = asked(arguments)
     print(answer(cluster, experiment.factor.levels), file=sys.stderr if arguments.json else sys.stdout)
     path = run(experiment, root=arguments.root)

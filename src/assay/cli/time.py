@@ -121,7 +121,9 @@ def _run(arguments: argparse.Namespace) -> int:
     from assay.cli import judging
     from assay.cli.live import display
     from assay.cli.timing import measure
+    from assay.record.arrow_alone import without_pandas
 
+    without_pandas()
     asked = commands(arguments.after_dashes, shell=arguments.shell)
     names = labels(asked, shell=arguments.shell)
     arms = list(zip(experiments(arguments, asked), names, strict=True))

@@ -39,9 +39,11 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 def _run(arguments: argparse.Namespace) -> int:
     from assay.cli.live import display
     from assay.cli.tuning import tuned
+    from assay.record.arrow_alone import without_pandas
     from assay.spec.knobs import check
     from assay.spec.load import load
 
+    without_pandas()
     experiment = load(arguments.file)
     tune = check(experiment)
     if arguments.dry_run:
