@@ -53,7 +53,7 @@ def test_a_line_that_does_not_end_is_killed_with_its_children() -> None:
     struck = Struck(replica=0, url="http://127.0.0.1:1", target=Target(), mark=mark)
     with pytest.raises(OSError, match=r"did not end within 0\.1 s"):
         command.run("sleep 600 & sleep 600", struck, longest_s=0.1)
-    assert guard.marked(mark) == []
+    until(lambda: not guard.marked(mark), "the end of what was killed")  # by nobody waited for: killed is not yet gone
 
 
 def test_what_it_leaves_in_the_background_goes_on_until_the_fault_is_over() -> None:

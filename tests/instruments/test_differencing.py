@@ -91,12 +91,12 @@ def test_only_a_launch_that_is_told_to_takes_turns(monkeypatch: pytest.MonkeyPat
     """The hooks put it in, and take it out with themselves."""
     import torch
 
-    from assay.instruments import attach, probe
+    from assay.instruments import _process, attach
     from assay.instruments._recorder import Recorder
     from assay.instruments._sink import Identity, MemorySink
 
     recorder = Recorder(Identity(launch=0, rank=0, workers=2, incarnation=0, seed=0, host="here"), MemorySink())
-    monkeypatch.setattr(probe, "recorder", lambda: recorder)
+    monkeypatch.setattr(_process, "recorder", lambda: recorder)
     monkeypatch.setenv("ASSAY_CALIBRATE_COMMUNICATION", asked)
     parallel = torch.nn.parallel.DistributedDataParallel
     before = parallel.forward

@@ -182,6 +182,16 @@ def test_a_step_cut_by_an_exception_before_its_optimizer_is_not_counted(rig: Rig
     assert (end["kind"], json.loads(end["detail"])) == ("worker_end", {"error": "RuntimeError"})
 
 
+def test_a_step_cut_by_a_failure_is_not_counted_where_no_optimizer_is_marked(rig: Rig) -> None:
+    for number in rig.p.steps(range(5)):
+        with rig.p.phase("forward"):
+            rig.spend(1)
+        if number == 2:
+            rig.p._end("os._exit(1)")  # as a handler of SIGTERM does while other ranks are waited for
+            break
+    assert [step["step"] for step in rig.rows("steps")] == [0, 1]
+
+
 def test_an_exception_of_the_loader_passes_through_untouched(rig: Rig) -> None:
     def broken() -> Iterator[int]:
         yield 1

@@ -246,8 +246,9 @@ same conditions, but for what is studied; the refusal names the field, both valu
     assay compare a b c --markdown                 a table of many, each against the first
     assay compare a --at workers=1 --at workers=4  two configurations of one record
     assay compare a a q --at workers=1 --at workers=4 --at workers=1
-                                                   one worker, several, a quantised model; with --primary quality
-                                                   the exit code says whether all of them are as good as the first
+                                                   one worker, several, a quantised model;
+                                                   with --primary quality the exit code
+                                                   says whether all are as good as the first
     assay compare a --at 8                         the engines of one record, at the load 8
     assay compare a b --force --html               all the same: every verdict says EXPLORATORY
 

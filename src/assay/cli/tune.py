@@ -118,7 +118,7 @@ VERB = Verb(
 
     assay tune examples/tune.toml              halving over blocks, then a round that decides
     assay tune examples/tune.toml --dry-run    what would be tried out
-    assay tune examples/tune.toml --resume     go on after Ctrl-C: rounds that are whole are not made again
+    assay tune examples/tune.toml --resume     go on after Ctrl-C: whole rounds are kept
 
     [workload]
     arguments = ["--batch", "{batch}", "--loaders", "{loaders}"]

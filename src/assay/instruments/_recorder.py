@@ -251,12 +251,12 @@ class Recorder(Probe):
         """The first step that somebody else sees begins."""
         self._begin_loop(0, 0)
 
-    def leave(self, loop: int) -> None:
-        """The loop was left before its loader ended."""
+    def leave(self, loop: int, *, failed: bool = False) -> None:
+        """The loop was left before its loader ended: on purpose, after a step, or because something failed, in the middle of one."""
         if not self._in_step or loop != self._loop:
             return
         counts = self._phases.seen[OPTIMIZER] or (
-            not self._marks_optimizer and (self._touched or any(self._phases.seen))
+            not failed and not self._marks_optimizer and (self._touched or any(self._phases.seen))
         )
         if counts:
             self._end_step(self._now())
@@ -563,7 +563,7 @@ class Recorder(Probe):
 
     @_shielded
     def _end(self, error: str | None) -> None:
-        self.leave(self._loop)
+        self.leave(self._loop, failed=error is not None)
         if self._communication is not None:
             self._communication.close()
         if self._profiled is not None:
