@@ -141,8 +141,11 @@ def test_each_part_of_a_recovery_is_what_the_script_noted_itself(struck: Measure
     both = [one for one in recoveries(struck) if one.launch == found["launch"]]
     other = parts.filter(rank=0).row(0, named=True)
     assert other["detect"] == pytest.approx(sum(asked[0, i] - both[i].fault_ns for i in (0, 1)) / 1e9, abs=0.5)
-    assert other["restart"] == pytest.approx(sum(begin[0, i + 1] - asked[0, i] for i in (0, 1)) / 1e9, abs=0.5)
-    assert other["reload"] == pytest.approx(sum(first[0, i] - begin[0, i] for i in (1, 2)) / 1e9, abs=0.5)
+    # Between the beginning of a process and the script's first line lies the start of Python: seconds of it on a busy machine, of the reload.
+    assert other["restart"] <= sum(begin[0, i + 1] - asked[0, i] for i in (0, 1)) / 1e9 + 0.5
+    assert other["restart"] + other["reload"] == pytest.approx(
+        sum(first[0, i + 1] - asked[0, i] for i in (0, 1)) / 1e9, abs=0.5
+    )
     assert other["reload"] >= 2 * LOAD_S
     for incarnation, recovery in enumerate(both, start=1):
         assert recovery.resumed_ns is not None

@@ -13,3 +13,9 @@ def test_a_few_packets_are_not_nothing() -> None:
     _, interfaces = network_tables.tables(network(made), {})
     texts = [cell.text for cell in interfaces.rows[0]]
     assert texts[-4:] == ["0.00450", "0.120", "0", "0"]
+
+
+def test_a_counter_that_was_set_back_between_two_readings_has_not_grown() -> None:
+    made = look({"b": Seen()}, grew={"received_bytes": -1500.5, "sent_bytes": 40_000.0})
+    _, interfaces = network_tables.tables(network(made), {})
+    assert [cell.text for cell in interfaces.rows[0]][-4:] == ["–", "0.120", "0", "0"]

@@ -213,6 +213,7 @@ def test_what_names_a_level_names_one_that_is_run(sections: dict[str, Any], wher
         ({"faults": [{}], "launcher": {"max_restarts": 0}}, "launcher.max_restarts"),
         ({"faults": [{"times": 4}]}, "faults[0].times"),
         ({"faults": [{}, {"times": 2}], "launcher": {"max_restarts": 1}}, "faults[1].times"),
+        ({"faults": [{"kind": "slow", "at_step": 5, "times": 2}]}, "faults[0].times"),
         ({"gates": {"budget_usd": 1.0}}, "gates.budget_usd"),
         ({"energy": {"source": "modelled"}}, "energy.modelled_watts_per_worker"),
         (

@@ -104,7 +104,7 @@ def _fault(fault: Any, measured: Measured) -> str:
     if fault.during:
         when = f"while a {fault.during} is being saved"
     elif fault.at_step is not None:
-        when = f"after step {fault.at_step}"
+        when = f"after step {fault.at_step}" if fault.at_step else "before the first step"
     lasting = f", for {given(fault.for_s)} s" if fault.kind != "kill" else ""
     again = f", {fault.times} times" if fault.times > 1 else ""
     return f"{fault.kind}{sent} at {where}, {when}{lasting}{again}"

@@ -49,7 +49,9 @@ def _cell(value: Value | None, scale: Scale) -> Cell:
 
 
 def _grown(value: float) -> str:
-    """Three digits of what grew little: a few packets are not 0 MB."""
+    """Three digits of what grew little: a few packets are not 0 MB. A counter that fell was set to 0 meanwhile."""
+    if value < 0.0:
+        return "–"
     return number(value, 0 if value == round(value) or value >= 100.0 else 2 - math.floor(math.log10(value)))
 
 

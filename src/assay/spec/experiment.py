@@ -336,7 +336,8 @@ class Fault(Model):
     )  # fmt: skip
     times: int = Field(
         1, ge=1, le=1000,
-        description="Training: how often it strikes: once in each of the first so many incarnations of the workers, in each at the same place.",
+        description="Training: how often it strikes: once in each of the first so many incarnations of the workers, in each at the same "
+        "place. For faults after which the workers are started again.",
     )  # fmt: skip
     during: Literal["", "checkpoint"] = Field(
         "",

@@ -207,6 +207,11 @@ def _faults_need_restarts(data: Data) -> Iterator[Problem]:
                 where=f"faults[{index}].times", found=str(times), allowed=f"at most launcher.max_restarts, which is {most}",
                 mend=f"Write launcher.max_restarts = {times}: after the last strike nothing would start the workers again.",
             )  # fmt: skip
+        if isinstance(times, int) and times > 1 and fault.get("kind") in ("slow", "throttle"):
+            yield Problem(
+                where=f"faults[{index}].times", found=str(times), allowed=f"1 for a fault that ends no worker, as {fault['kind']}",
+                mend="Leave it out: it strikes again in each further start of the workers, and nothing starts them again here.",
+            )  # fmt: skip
 
 
 def _budget_needs_prices(data: Data) -> Iterator[Problem]:

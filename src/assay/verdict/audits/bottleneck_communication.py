@@ -1,7 +1,8 @@
 """How much of the step is communication that no computing hides, and how much of that is no communication but waiting?
 
-comm_exposed against the step, by whatever method measured it (it stands with the number), parted in two: waiting for ranks that came later
-(comm_wait, else straggler_wait / workers), which no network makes shorter, and the rest.  A tenth of the step or more of the rest is a note on
+comm_exposed against the step, by whatever method measured it (it stands with the number), parted in two: waiting for ranks that came later,
+which no network makes shorter, and the rest.  That is straggler_wait / workers, or what of comm_wait cannot have been hidden,
+comm_wait - (comm_total - comm_exposed), whichever is more.  A tenth of the step or more of the rest is a note on
 communication.  Waiting of a tenth or more is the slow rank's, if one is slow throughout: `stragglers` says so, once.  If none is, it is told
 here by its own name.  Cannot tell what contention for processors costs beside.
 """
@@ -21,6 +22,7 @@ from assay.verdict.audits.stragglers import slow_ranks
 from assay.verdict.bottlenecks import LEAST_SHARE, gain_words, share
 from assay.verdict.types import Finding
 
+WORTH_SAYING: Final = 0.01  # of what is exposed
 KNOB: Final = (
     "the size of DDP's buckets (bucket_cap_mb), accumulation with no_sync, compression of gradients, more work per worker, or a faster "
     "network; `assay tune` tries them out, `assay comm` says what the network can do"
@@ -41,20 +43,21 @@ def _findings(measured: Measured, results: Results, name: str) -> Iterator[Findi
     whole = share(results, "comm_exposed", name)
     if not isinstance(exposed, Estimate) or whole is None or whole[0] < LEAST_SHARE:
         return
-    waiting = min(_waiting_s(measured, results, name), exposed.value)
+    waiting, least, most = (min(one, exposed.value) for one in _waiting_s(measured, results, name))
     rest = share(results, "comm_exposed", name, less=waiting) or whole
     told = (
         f"exposed communication{_hidden(results, name)} takes {show(exposed).full} of every step, {whole[0]:.0%} of it"
     )
     if rest[0] >= LEAST_SHARE:
-        parted = f", of which {reading(waiting, SECONDS)} is waiting for slower ranks" if waiting else ""
-        it = "the rest" if waiting else "it"
+        some = waiting >= WORTH_SAYING * exposed.value
+        parted = f", of which {reading(waiting, SECONDS)} is waiting for slower ranks" if some else ""
+        it = "the rest" if some else "it"
         yield _note(name, AUDIT.name, f"{told}{parted}; {gain_words(rest, it)}", KNOB)
-    late = whole[0] - rest[0]
+    late = waiting / exposed.value * whole[0]
     if late >= LEAST_SHARE and not slow_ranks(measured, name):
         evidence = (
             f"ranks wait {reading(waiting, SECONDS)} of every step for whichever of them is late, {late:.0%} of it, and none is slow throughout; "
-            f"{gain_words((late, late, late))}"
+            f"{gain_words((late, least / exposed.value * whole[0], most / exposed.value * whole[0]))}"
         )
         yield _note(name, "bottleneck_waiting", evidence, WAITING_KNOB)
 
@@ -63,13 +66,20 @@ def _note(name: str, rule: str, evidence: str, remedy: str) -> Finding:
     return Finding(rule=rule, severity="note", configuration=name, evidence=evidence, remedy=remedy)
 
 
-def _waiting_s(measured: Measured, results: Results, name: str) -> float:
-    """Seconds of a rank's step that it waits for later ones; 0 where nobody could tell."""
-    waits, lost = (results.get(metric, {}).get(name) for metric in ("comm_wait", "straggler_wait"))
-    if isinstance(waits, Estimate):
-        return max(0.0, waits.value)
-    workers = next((one.workers for one in measured.varied if one.name == name), 1)
-    return max(0.0, lost.value) / workers if isinstance(lost, Estimate) else 0.0
+def _waiting_s(measured: Measured, results: Results, name: str) -> tuple[float, float, float]:
+    """Seconds of a rank's step that it stands still for later ones, at the least, with the ends of their interval; 0 where nobody could tell."""
+    waits, total, exposed, lost = (
+        results.get(metric, {}).get(name) for metric in ("comm_wait", "comm_total", "comm_exposed", "straggler_wait")
+    )
+    told = [(0.0, 0.0, 0.0)]
+    if isinstance(waits, Estimate) and isinstance(total, Estimate) and isinstance(exposed, Estimate):
+        hidden = max(0.0, total.value - exposed.value)  # all of it may have been waiting
+        told.append((waits.value - hidden, waits.low - hidden, waits.high - hidden))
+    if isinstance(lost, Estimate):
+        workers = next((one.workers for one in measured.varied if one.name == name), 1)
+        told.append((lost.value / workers, lost.low / workers, lost.high / workers))
+    value, low, high = max(told)
+    return value, max(0.0, low), high
 
 
 def _hidden(results: Results, name: str) -> str:

@@ -56,9 +56,11 @@ def _of(measured: Measured, name: str, own: pl.DataFrame, base: pl.DataFrame | N
     if name != measured.base and base is not None and _mean(base) > 0.0:
         told.append(f"{mean / _mean(base):.2g} times that of the base")
     beside = f" ({', '.join(told)})" if told else ""
+    ends = f" [{low:.0%}, {high:.0%}]" if low < high else ""
     return (Finding(
         rule="bottleneck_data", severity="note", configuration=name, remedy=KNOB,
-        evidence=f"waiting for data{beside} takes {reading(mean, SECONDS)} of a step on average, {each:.0%} of it; {gain_words((each, low, high))}",
+        evidence=f"waiting for data{beside} takes {reading(mean, SECONDS)} of a step on average, {each:.0%} of it{ends}; "
+        f"{gain_words((each, low, high))}",
     ),)  # fmt: skip
 
 
