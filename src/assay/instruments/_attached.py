@@ -80,6 +80,7 @@ class Attached:
         self._passes: list[tuple[bool, Any, Any]] = []  # backward passes under way, one inside of the other
         self._watched = False
         self.calls = Calls(now)
+        self.calls.failed = self.failed
         self.calls.waits = Waits(now, self._phase)
         self._tail_ns: int | None = None  # from the last gradient to the end of the backward pass, of this step
         self._computed: int | None = None
@@ -296,6 +297,11 @@ class Attached:
         if stack:
             return NAMES[stack[-1]]
         return None if self.inside or self._evaluating is not None else BETWEEN
+
+    def waited(self, ns: int) -> None:
+        """The script's own thread stood still for a collective for so long."""
+        self.calls.blocked_ns += ns
+        self.calls.waits.waited(ns)
 
     def _meet(self) -> None:
         """Whether there are other ranks: looked at where it may have changed, for it costs calls."""

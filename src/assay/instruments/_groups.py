@@ -73,6 +73,9 @@ class Calls:
         self.step: int | None = None  # the one under way
         self.seen = False  # any
         self.wanted = True  # by somebody who takes them
+        self.failed: Callable[[Exception], None] = (
+            self._unwanted
+        )  # whom an error of noting is told; it never reaches the script
         self.blocked_ns = 0  # the main thread, since somebody looked
         self.waits = Waits(now)
         self.under_way = _UnderWay()
@@ -81,20 +84,31 @@ class Calls:
         self._numbers: dict[str, int] = {}
         self._threads = {threading.get_ident()}  # whose completions were told before
 
-    def made(self, name: str, size: int, op: str, tensors: Any, ask: Callable[..., Any], arguments: Any, words: Any) -> tuple[Call, Any]:  # fmt: skip
-        """A collective of the group of that name is asked for: what is noted of it, and what the engine gives for it."""
-        entered = self.now()
-        call, waits = self.begun(name, size, op, tensors), self.waits
-        self.under_way.any = True
-        call.begin = begin = self.now()
-        waits.asks(begin)
+    def made(self, name: str, size: int, op: str, tensors: Any, ask: Callable[..., Any], arguments: Any, words: Any) -> tuple[Call | None, Any]:  # fmt: skip
+        """A collective of the group of that name is asked for: what is noted of it, if it can be, and what the engine gives for it."""
+        entered, waits = self.now(), self.waits
+        try:
+            call = self.begun(name, size, op, tensors)
+            self.under_way.any = True
+            call.begin = begin = self.now()
+            waits.asks(begin)
+        except Exception as error:
+            self.under_way.any = False
+            self.failed(error)
+            return None, ask(*arguments, **words)
         try:
             return call, ask(*arguments, **words)
+        except BaseException:
+            call.timed = False  # a script that goes on must not leave it waiting for an end that never comes
+            raise
         finally:
             asked = self.now()
             waits.asked(asked)
             self.under_way.any = False
             self.own_ns += begin - entered + self.now() - asked
+
+    def _unwanted(self, _: Exception) -> None:
+        self.wanted = False
 
     def begin(self, group: Any, op: str, tensors: Any) -> Call:
         """A collective of a group is asked for now."""
@@ -236,8 +250,16 @@ def _called(group: Any) -> tuple[str, int]:
     return str(getattr(group, "group_name", "") or "default"), int(group.size())
 
 
-def noted(_: Any, calls: Calls, call: Call, work: Any) -> None:
+def noted(_: Any, calls: Calls, call: Call | None, work: Any) -> None:
     """Note the end of a collective when its future is complete; on CUDA that would be when it was enqueued."""
+    try:
+        if call is not None:
+            _noted(calls, call, work)
+    except Exception as error:
+        calls.failed(error)
+
+
+def _noted(calls: Calls, call: Call, work: Any) -> None:
     if work is None:
         calls.over(call)
         return
@@ -263,17 +285,22 @@ def functions(torch: Any, calls: Calls) -> list[tuple[Any, str, Callable[[Any], 
             named = _named(original, place)
 
             def timed(arguments: tuple[Any, ...], words: dict[str, Any]) -> Any:
-                group = words.get("group") or next(
-                    (one for one in arguments if isinstance(one, distributed.ProcessGroup)), distributed.group.WORLD
-                )
-                tensors = arguments[place] if 0 <= place < len(arguments) else words.get(named, ())
-                call, work = calls.made(*_called(group), op, tensors, original, arguments, words)
-                if not hasattr(work, "get_future"):  # the function waited itself; recv returns the sender's rank
+                try:
+                    group = words.get("group") or next(
+                        (one for one in arguments if isinstance(one, distributed.ProcessGroup)), distributed.group.WORLD
+                    )
+                    tensors = arguments[place] if 0 <= place < len(arguments) else words.get(named, ())
+                    name, size = _called(group)
+                except Exception as error:
+                    calls.failed(error)
+                    return original(*arguments, **words)
+                call, work = calls.made(name, size, op, tensors, original, arguments, words)
+                if hasattr(work, "get_future"):
+                    noted(torch, calls, call, work)
+                elif call is not None:  # the function waited itself; recv returns the sender's rank
                     calls.over(call)
                     if threading.current_thread() is main and call.end is not None:
                         call.blocked = call.end - call.begin  # it waits by `Work.wait`, which counts it for the step
-                else:
-                    noted(torch, calls, call, work)
                 return work
 
             def asked(*arguments: Any, **words: Any) -> Any:
@@ -282,6 +309,7 @@ def functions(torch: Any, calls: Calls) -> list[tuple[Any, str, Callable[[Any], 
                     or not distributed.is_initialized()
                     or calls.under_way.any
                     or not calls.wanted
+                    or _is_outside(distributed, (*arguments, words.get("group")))
                 ):
                     return original(*arguments, **words)
                 return timed(arguments, words)
@@ -294,6 +322,13 @@ def functions(torch: Any, calls: Calls) -> list[tuple[Any, str, Callable[[Any], 
     return [
         (module, name, replacing(op, place)) for name, (op, place) in FUNCTIONS.items() for module in modules if hasattr(module, name)
     ]  # fmt: skip
+
+
+def _is_outside(distributed: Any, arguments: tuple[Any, ...]) -> bool:
+    """Whether this rank is not in the group that is asked: torch hands such a rank a number instead of a group, warns, and does nothing.
+    Tensors are not compared: that would compute."""
+    number = getattr(getattr(distributed, "GroupMember", None), "NON_GROUP_MEMBER", None)
+    return number is not None and any(one is number or (type(one) is int and one == number) for one in arguments)
 
 
 def _named(function: Any, place: int) -> str:

@@ -214,10 +214,14 @@ def _collectives(torch: Any, attached: Attached) -> list[Undo]:
     if not distributed.is_available():
         return []
 
+    def given(words: dict[str, Any]) -> None:
+        words["process_group"] = _groups.timed_group(torch, distributed.group.WORLD, attached.calls)
+
     def init(original: Any) -> Any:
         def __init__(self: Any, module: Any, *arguments: Any, **words: Any) -> None:
-            if words.get("process_group") is None and words.get("device_mesh") is None and len(arguments) < 5:
-                words["process_group"] = _groups.timed_group(torch, distributed.group.WORLD, attached.calls)
+            asked = words.get("process_group") is None and words.get("device_mesh") is None and len(arguments) < 5
+            if asked and distributed.is_initialized():  # without, DDP's own error is the right one
+                attached.shielded(given, words)
             original(self, module, *arguments, **words)
             attached.shielded(attached.reduces, self)
 
@@ -228,9 +232,7 @@ def _collectives(torch: Any, attached: Attached) -> list[Undo]:
             begin = attached.calls.now()
             done = original(self, *arguments)
             if threading.current_thread() is threading.main_thread():
-                waited = attached.calls.now() - begin
-                attached.calls.blocked_ns += waited
-                attached.calls.waits.waited(waited)
+                attached.waited(attached.calls.now() - begin)
             return done
 
         return wait

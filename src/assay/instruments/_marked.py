@@ -26,7 +26,7 @@ class Marked(Attached):
         super().__init__(torch, recorder, recorder._now)
         if before is not None:
             self.calls, self.reducers = before.calls, before.reducers
-            self.calls.waits = Waits(recorder._now, self._phase)
+            self.calls.waits, self.calls.failed = Waits(recorder._now, self._phase), self.failed
             self.calls.taken(everything=True)
         self._meet()
 
