@@ -4,8 +4,9 @@ The ledger is every rank's sample ids per epoch, in the version of each step tha
 after a restart counts once).  Lost: ids of the data set that no rank used in an epoch.  Duplicated: uses beyond the
 first.  A run that stops inside an epoch has not lost the rest of it: the last epoch of a launch is *cut short* if it
 used less than the earlier ones (less than the data set, if it is the only one) and the base's launches end so too.
-Nor are samples lost that a loader leaves out because they fill no batch (drop_last): fewer than a batch, and as many in every
-whole epoch of the base: that is the same training on any number of workers.  They are counted as dropped.
+Nor are samples lost that a loader leaves out because they fill no batch (drop_last): fewer than a batch, where one worker is the
+base, fills all its batches and leaves out as many in every whole epoch: that is the same training on any number of workers.
+They are counted as dropped.
 The data set is 0 .. size-1 in number, declared by probe.dataset(size); else the ids seen in the base's launches.
 """
 
@@ -44,7 +45,7 @@ class Epoch:
     used: int  # distinct ids
     expected: int
     cut_short: bool  # the run ended inside this epoch: what it did not use is not lost
-    dropped: int = 0  # left out by the base too, because they fill no batch: not lost either
+    dropped: int = 0  # left out by one worker too, because they fill no batch: not lost either
 
 
 def epochs(measured: Measured, *, role: str = "timed") -> tuple[Epoch, ...]:
@@ -75,11 +76,18 @@ def _epochs(measured: Measured, role: str) -> tuple[Epoch, ...]:
 
 
 def _left_out(base: pl.DataFrame, size: int, stopped: dict[int, int]) -> int:
-    """Samples that every whole epoch of the base left out alike, fewer than fill a batch; else 0."""
-    rows = base.select("launch", "epoch", "used", "batch").iter_rows(named=True)
-    left = [(size - row["used"], row["batch"]) for row in rows if stopped.get(row["launch"]) != row["epoch"]]
-    alike = len({number for number, _ in left}) == 1 and all(0 < number < batch for number, batch in left)
-    return int(left[0][0]) if alike else 0
+    """Samples that every whole epoch of one worker left out alike, fewer than fill a batch, while all its batches were full; else 0.
+
+    A base of several workers may have lost what one would not, and then every configuration would excuse the others.
+    A loader's batch is a step's, or one of those that the step accumulates.
+    """
+    rows = [row for row in base.iter_rows(named=True) if stopped.get(row["launch"]) != row["epoch"]]
+    left = {size - row["used"] for row in rows}
+    if len(left) != 1 or any(row["workers"] != 1 for row in rows):
+        return 0
+    number = int(left.pop())
+    full = any(all(number < row[of] and row["used"] % row[of] == 0 for row in rows) for of in ("batch", "part"))
+    return number if number > 0 and full else 0
 
 
 def shuffled_alike(samples: pl.DataFrame) -> bool:
@@ -104,12 +112,14 @@ def _falls(ids: tuple[int, ...]) -> float:
 
 
 def _uses(samples: pl.DataFrame) -> pl.DataFrame:
-    """(launch, epoch, uses, used, batch) of one launch: how many ids were used, how many different ones, and how many in a step at most."""
+    """(launch, epoch, uses, used, batch, part) of one launch: how many ids were used, how many different ones, how many in a step at most,
+    and how many a rank told at once at most."""
     counted = effective_steps(samples)
     batch = counted.group_by("step").agg(pl.col("ids").list.len().sum())["ids"].max()
+    part = counted["ids"].list.len().max()
     ids = counted.select("launch", "epoch", "ids").explode("ids").drop_nulls("ids")
     found = ids.group_by("launch", "epoch").agg(pl.len().alias("uses"), pl.col("ids").n_unique().alias("used"))
-    return found.with_columns(pl.lit(batch, dtype=pl.Int64).alias("batch"))
+    return found.with_columns(pl.lit(batch, dtype=pl.Int64).alias("batch"), pl.lit(part, dtype=pl.Int64).alias("part"))
 
 
 def _expected(measured: Measured, uses: pl.DataFrame) -> int:

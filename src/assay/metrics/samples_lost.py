@@ -1,7 +1,8 @@
 """Was every training sample used?
 
 samples_lost = ids of the data set that no rank used, most of any complete epoch (exact; quality.md section 4, layer A).
-Fewer than a batch, and as many as in every whole epoch of the base, are no loss: a loader drops what fills no batch.
+Fewer than a batch, and as many as one worker leaves out of every whole epoch of full batches, are no loss: a loader drops what fills
+no batch.
 It sees only ids that the script reports, and cannot tell whether a reported sample was really trained on.
 """
 
@@ -34,7 +35,7 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
 
 def _dropped(own: list[Epoch]) -> str:
     most = max(epoch.dropped for epoch in own)
-    return f", beside {most} that fill no batch in the base either" if most else ""
+    return f", beside {most} that fill no batch of one worker either" if most else ""
 
 
 METRIC = Metric(

@@ -89,7 +89,7 @@ def _ledger(results: Results, findings: Sequence[Finding], name: str) -> Said:
     if not isinstance(lost, Estimate):
         uses = f"no sample used twice; {lost.detail}"
     elif "fill no batch" in lost.method:
-        uses = "every sample used once per epoch but for those that fill no batch, in the base too"
+        uses = "every sample used once per epoch but for those that fill no batch, with one worker too"
     else:
         uses = "every sample used once per epoch"
     return "pass", f"{uses}; {told}"

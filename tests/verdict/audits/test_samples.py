@@ -168,6 +168,48 @@ def test_what_only_several_workers_leave_out_or_what_fills_a_batch_is_lost() -> 
     assert wrong(everywhere) == ["samples_lost", "samples_lost"]
 
 
+def left_out(
+    size: int, used: int, *, batch: int, levels: tuple[int, ...], passes: int = 1
+) -> dict[str, list[str | None]]:
+    """Two epochs that leave the last ids out everywhere; a step's share of a rank is told in as many parts."""
+    made = good(levels=levels, blocks=1, leave_out=("samples", "steps"))
+    for number, row in enumerate(list(made.rows["launches"])):
+        made.fingerprint(number, "dataset_size", size)
+        for step, begin in enumerate((*range(0, used, batch), *range(0, used, batch))):
+            for rank in range(row[4]):
+                own = range(begin, min(begin + batch, used))[rank :: row[4]]
+                for part in range(passes):
+                    of_part = own[part * batch // passes : (part + 1) * batch // passes]
+                    made.samples(number, of_part, rank=rank, epoch=step // -(-used // batch), step=step)
+    return {
+        rule: where for rule, where in rules(judged(made)).items() if rule in ("samples_lost", "last_batch_dropped")
+    }
+
+
+def test_what_several_workers_leave_out_is_lost_where_no_one_worker_was_recorded() -> None:
+    """A sampler's drop_last: 60 of 61 on 2 and on 4; one worker would use them all."""
+    assert left_out(61, 60, batch=20, levels=(2, 4)) == {"samples_lost": ["workers=2", "workers=4"]}
+    assert left_out(61, 60, batch=20, levels=(4,)) == {"samples_lost": ["workers=4"]}
+    assert left_out(61, 60, batch=20, levels=(1, 2)) == {"last_batch_dropped": [None]}
+
+
+def test_what_is_left_out_beside_a_batch_that_is_not_full_is_lost() -> None:
+    """63 = 3 x 20 + 3: batches that are not full are used, and one sample is not."""
+    assert left_out(64, 63, batch=20, levels=(1, 2)) == {"samples_lost": ["workers=1", "workers=2"]}
+    assert left_out(64, 60, batch=20, levels=(1, 2)) == {"last_batch_dropped": [None]}
+
+
+def test_the_batch_that_is_dropped_may_be_one_of_those_that_a_step_accumulates() -> None:
+    """Batches of 4, two to a step: 60 = 7 x 8 + 4, and the last 1 of 61 fills none."""
+    assert left_out(61, 60, batch=8, levels=(1, 2), passes=2) == {"last_batch_dropped": [None]}
+    assert left_out(61, 60, batch=8, levels=(1, 2)) == {"samples_lost": ["workers=1", "workers=2"]}
+
+
+def test_a_dropped_batch_is_said_of_several_workers_only_where_they_dropped_it() -> None:
+    alone = judged(two_epochs([[*MIXED, 16, 17], [16, 17, *MIXED]], 18, batch=8, alone=[MIXED, MIXED[::-1]])).verdict
+    assert next(f for f in alone.findings if f.rule == "last_batch_dropped").evidence.endswith("by one worker")
+
+
 def test_the_same_shuffled_order_in_every_epoch_is_a_warning_and_an_unshuffled_one_is_none() -> None:
     found = judged(two_epochs([MIXED, MIXED], 16, batch=8))
     assert rules(found) == {"same_order_every_epoch": ["workers=1", "workers=2"]}

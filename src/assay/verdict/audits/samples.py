@@ -45,9 +45,11 @@ def _dropped(judged: Sequence[Epoch]) -> list[Finding]:
     worst = max(judged, key=lambda epoch: epoch.dropped, default=None)
     if worst is None or not worst.dropped:
         return []
+    several = any(epoch.dropped and epoch.workers > 1 for epoch in judged)
     return [Finding(
         rule="last_batch_dropped", severity="note", configuration=None,
-        evidence=f"{worst.dropped} of {count(worst.expected, 'samples')} fill no batch and are left out of every epoch, by one worker as by several",
+        evidence=f"{worst.dropped} of {count(worst.expected, 'samples')} fill no batch and are left out of every epoch, by one worker"
+        f"{' as by several' if several else ''}",
         remedy="nothing is wrong; leave drop_last off, if every sample must be used",
     )]  # fmt: skip
 
