@@ -10,7 +10,7 @@ from assay.verdict.types import LayerResult
 from tests.handmade import Handmade
 from tests.metrics.gradients_made import add
 from tests.metrics.trials_made import timing
-from tests.verdict.making import add_hashes, good, judged
+from tests.verdict.making import STEPS, add_hashes, good, judged
 
 
 def of(made: Handmade, workers: int = 2) -> dict[str, LayerResult]:
@@ -72,6 +72,18 @@ def test_a_failure_of_a_layer_is_that_of_its_finding() -> None:
     found = of(made)
     assert found["ledger"].state == "fail"
     assert found["ledger"].sentence.startswith("samples_lost: ")
+
+
+def test_a_scale_that_the_denominators_show_fails_the_layer_of_the_ledger() -> None:
+    """Divided by the whole batch, and averaged over the two ranks again."""
+    made = good()
+    for number, row in enumerate(list(made.rows["launches"])):
+        for rank in range(row[4]):
+            for step in range(STEPS):
+                made.fingerprint(number, "denominator", 8.0, rank=rank, step=step)
+    found = of(made)
+    assert found["ledger"].state == "fail"
+    assert found["ledger"].sentence.startswith("gradient_scaled: every rank divides its losses by 8 in step 0")
 
 
 def test_states_that_were_hashed_are_said() -> None:

@@ -173,15 +173,16 @@ def _weights(evidence: Evidence, name: str) -> Diagnosis | None:
 
 
 def _unlike_one(own: pl.DataFrame, alone: pl.DataFrame) -> pl.DataFrame:
-    """The rows that are off, with `alike`: whether all ranks divided by the same.  Where they did, and one worker's samples of that step have the
-    same weight, it is a divisor that stays the same for a batch that is not full; so it is taken to be where there is no one
-    worker and other steps are right."""
-    alike = pl.col("denominator").n_unique().over("launch", "step") == 1
+    """The rows that are off, with `alike`: whether all ranks told that they divided by the same.  Where no told one is another, and one worker's
+    samples of that step have the same weight, it is a divisor that stays the same for a batch that is not full; so it is taken to be
+    where there is no one worker, all ranks told the same and other steps are right.  What a single rank told says nothing of the others."""
+    same = pl.col("denominator").n_unique().over("launch", "step") == 1
+    alike = same & (pl.col("rank").n_unique().over("launch", "step") == pl.col("workers"))
     one = alone.group_by("step").agg(pl.col("factor").first().alias("of_one"))
-    rows = own.with_columns(alike=alike).join(one, on="step", how="left").filter(pl.col("off") > 0.0)
+    rows = own.with_columns(same=same, alike=alike).join(one, on="step", how="left").filter(pl.col("off") > 0.0)
     if alone.height:
         usual = (pl.col("factor") - pl.col("of_one")).abs() <= SAME_WEIGHT * pl.col("of_one")
-        return rows.filter(~(pl.col("alike") & usual.fill_null(value=False)))
+        return rows.filter(~(pl.col("same") & usual.fill_null(value=False)))
     some_right = bool((own["off"] == 0.0).any())
     return rows.filter(~pl.col("alike")) if some_right else rows
 

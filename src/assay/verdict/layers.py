@@ -51,7 +51,7 @@ def layers(measured: Measured, results: Results, findings: Sequence[Finding]) ->
 def _four(measured: Measured, results: Results, findings: Sequence[Finding], name: str) -> tuple[LayerResult, ...]:
     own = [finding for finding in findings if finding.configuration == name]
     said: dict[str, Said] = {
-        "ledger": _ledger(results, own, name), "gradient": _gradient(measured, name),
+        "ledger": _ledger(measured, results, own, name), "gradient": _gradient(measured, name),
         "hashes": _hashes(measured, results, own, name), "trajectory": _trajectory(results, name),
     }  # fmt: skip
     return tuple(
@@ -73,9 +73,12 @@ def _value(results: Results, metric: str, name: str) -> Value:
     return results.get(metric, {}).get(name, missing)
 
 
-def _ledger(results: Results, findings: Sequence[Finding], name: str) -> Said:
+def _ledger(measured: Measured, results: Results, findings: Sequence[Finding], name: str) -> Said:
     if (wrong := _failed(findings, OF_LEDGER)) is not None:
         return wrong
+    named = diagnose(measured)[name]  # a fault of the weights may have a name that the gradient's layer has too
+    if named is not None and named.layer == "ledger" and named.severity == "fail":
+        return "fail", f"{named.fault}: {named.evidence}"
     lost, twice, weight = (
         _value(results, one, name) for one in ("samples_lost", "samples_duplicated", "sample_weight_error")
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from assay.verdict.audits.sample_weights import AUDIT
 from assay.verdict.diagnosis import diagnose
 from tests.handmade import Handmade
@@ -33,8 +35,13 @@ def test_untold_it_is_a_note_and_with_a_wrong_gradient_a_failure() -> None:
     assert unequal(denominators=None, gradients=True) == {"unequal_shards": "fail"}
 
 
-def divided(alone: list[float] | None, two: list[tuple[float, float]]) -> dict[str, str]:
-    """Steps of 8 items, the last of 6; what one worker and two divide by in each: every named fault."""
+def divided(alone: list[float] | None, two: Sequence[tuple[float | None, float | None]]) -> dict[str, str]:
+    """Every named fault."""
+    return {name: one.fault for name, one in diagnose(weighed(alone, two).measured()).items() if one is not None}
+
+
+def weighed(alone: list[float] | None, two: Sequence[tuple[float | None, float | None]]) -> Handmade:
+    """Steps of 8 items, the last of 6; what one worker and two divide by in each."""
     made = Handmade(levels=(1, 2), blocks=1)
     for workers in (1, 2):
         number = made.launch(workers=workers)
@@ -44,8 +51,7 @@ def divided(alone: list[float] | None, two: list[tuple[float, float]]) -> dict[s
                 told = two[step][rank] if workers == 2 else None if alone is None else alone[step]
                 if told is not None:
                     made.fingerprint(number, "denominator", told, rank=rank, step=step)
-    measured = made.measured()
-    return {name: one.fault for name, one in diagnose(measured).items() if one is not None}
+    return made
 
 
 def test_the_same_divisor_for_a_batch_that_is_not_full_is_no_fault() -> None:
@@ -61,3 +67,11 @@ def test_the_same_wrong_divisor_on_all_ranks_is_a_scale_and_no_inequality() -> N
     assert divided([8.0, 6.0], [(8.0, 8.0), (6.0, 6.0)]) == {"workers=2": "gradient_scaled"}
     assert divided(None, [(8.0, 8.0), (6.0, 6.0)]) == {"workers=2": "gradient_scaled"}
     assert divided([8.0, 8.0], [(4.0, 4.0), (4.5, 3.5)]) == {"workers=2": "unequal_shards"}
+
+
+def test_what_one_rank_alone_tells_is_no_scale_of_all_and_is_not_excused() -> None:
+    """Rank 0 divides by too much in the step that is not full; what rank 1 divides by is not known."""
+    told = [(4.0, None), (3.5, None)]
+    assert divided([8.0, 6.0], told) == {"workers=2": "unequal_shards"}
+    assert divided(None, told) == {"workers=2": "unequal_shards"}
+    assert divided([8.0, 8.0], [(4.0, None), (4.0, None)]) == {}, "as one worker does"
