@@ -13,7 +13,7 @@ The data set is 0 .. size-1 in number, declared by probe.dataset(size); else the
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Final
 
 import polars as pl
@@ -92,23 +92,27 @@ def _left_out(base: pl.DataFrame, size: int, stopped: dict[int, int]) -> int:
 
 def shuffled_alike(samples: pl.DataFrame) -> bool:
     """Whether two epochs of a launch had their samples in the same order on every rank, and that order is a shuffled one."""
-    orders: dict[int, list[tuple[int, ...]]] = {}
+    orders: dict[int, list[list[list[int]]]] = {}  # epoch -> rank -> step -> ids
     rows = samples.filter(pl.col("incarnation") == 0)
     for epoch in sorted(rows["epoch"].unique().to_list())[:2]:
         own = rows.filter(pl.col("epoch") == epoch).sort("rank", "step", maintain_order=True)
-        of_rank = own.explode("ids").drop_nulls("ids").group_by("rank", maintain_order=True).agg("ids")
-        orders[epoch] = [tuple(ids) for ids in of_rank["ids"].to_list()]
+        own = own.filter(pl.col("ids").list.len() > 0)
+        orders[epoch] = own.group_by("rank", maintain_order=True).agg("ids")["ids"].to_list()
     if len(orders) < 2:
         return False
     first, second = orders.values()
-    return first == second and bool(first) and _falls(first[0]) > SHUFFLED
+    ids = [[list(chain.from_iterable(batches)) for batches in order] for order in (first, second)]
+    return ids[0] == ids[1] and bool(first) and _falls(first[0]) > SHUFFLED
 
 
-def _falls(ids: tuple[int, ...]) -> float:
-    """The share of ids that are smaller than the one before: none in order, half in a shuffled one."""
+def _falls(batches: list[list[int]]) -> float:
+    """The share of ids that are smaller than the one before in their batch: none in order, half in a shuffled one.  From one batch to the next they
+    fall also where shards are read in turn, each in its order; they are looked at only where batches are of one id."""
+    ids = list(chain.from_iterable(batches))
     if len(ids) < FEWEST:
         return 0.0
-    return sum(later < earlier for earlier, later in pairwise(ids)) / (len(ids) - 1)
+    pairs = [pair for batch in batches for pair in pairwise(batch)] or list(pairwise(ids))
+    return sum(later < earlier for earlier, later in pairs) / len(pairs)
 
 
 def _uses(samples: pl.DataFrame) -> pl.DataFrame:

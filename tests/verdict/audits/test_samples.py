@@ -218,6 +218,20 @@ def test_the_same_shuffled_order_in_every_epoch_is_a_warning_and_an_unshuffled_o
     assert rules(judged(two_epochs([list(range(16))] * 2, 16, batch=8))) == {}
 
 
+def test_shards_that_are_read_in_turn_each_in_its_order_are_not_shuffled() -> None:
+    """0 1 2 3 | 16 17 18 19 | 4 5 6 7 | ...: it falls at every second batch, and in none."""
+    turns = [32 * shard + begin for begin in range(0, 32, 4) for shard in range(2)]
+    order = [id_ for begin in turns for id_ in range(begin, begin + 4)]
+    assert rules(judged(two_epochs([order, order], 64, batch=4))) == {}
+
+
+def test_batches_of_one_are_looked_at_from_one_to_the_next() -> None:
+    assert rules(judged(two_epochs([MIXED, MIXED], 16, batch=2))) == {
+        "same_order_every_epoch": ["workers=1", "workers=2"]
+    }
+    assert rules(judged(two_epochs([list(range(16))] * 2, 16, batch=2))) == {}
+
+
 def test_epochs_that_were_not_told_apart_are_suspected() -> None:
     made = two_epochs([MIXED, MIXED[::-1]], 16, batch=8)
     made.rows["samples"] = [(*row[:3], 0, *row[4:]) for row in made.rows["samples"]]
