@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -68,6 +69,68 @@ def test_waiting_after_the_last_gradient_and_inside_of_the_pass_is_told_of_the_m
         (10 * MS, 7 * MS),
         (None, None),
     ]
+
+
+@pytest.fixture
+def waiting(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Recorder, MemorySink, Any]]:
+    """The hooks are in; and a call that asks for a collective of 16 bytes and waits 100 ms for it, as torch's own functions do."""
+    import torch
+
+    clock = FakeClock()
+    probe, sink = recorder(clock)
+    monkeypatch.setattr(attach, "_marked", None)
+    monkeypatch.setattr(attach, "_undo", [])
+    monkeypatch.setenv("ASSAY_ATTACH", "1")
+    monkeypatch.setattr(torch.distributed.Work, "wait", lambda *_: clock.sleep(0.1))
+    attach.mark(probe)
+
+    def reduce() -> None:
+        marked: Any = probe._communication
+        call = marked.calls.begin(Group(), "all_reduce", [torch.ones(4)])
+        wait: Any = torch.distributed.Work.wait
+        wait(None)
+        marked.calls.over(call)
+
+    try:
+        yield probe, sink, reduce
+    finally:
+        attach.detach()
+
+
+def test_waiting_inside_of_a_pause_is_not_exposed_communication_of_its_step(waiting: Any) -> None:
+    """100 ms of the step's own and 100 while a checkpoint is saved, which is taken off the step's time."""
+    probe, sink, reduce = waiting
+    for step in probe.steps(range(2)):
+        with probe.phase("optimizer"):
+            if step == 0:
+                reduce()
+        with probe.checkpoint_save():
+            reduce()
+    probe.close()
+    assert [(row["checkpoint_ns"], row["exposed_comm_ns"]) for row in rows(sink, "steps")] == [
+        (100 * MS, 100 * MS),
+        (100 * MS, None),
+    ]
+    assert [(row["step"], row["bytes"], row["total_ns"]) for row in rows(sink, "communication")] == [(0, 16, 100 * MS)]
+    assert [row["step"] for row in rows(sink, "collectives")] == [0, None, None]
+    assert [row["waiting_ns"] for row in rows(sink, "waits")] == [100 * MS]
+
+
+def test_waiting_between_two_loops_and_after_the_last_belongs_to_no_step(waiting: Any) -> None:
+    probe, sink, reduce = waiting
+    reduce()
+    for _ in range(2):
+        for _ in probe.steps(range(1)):
+            with probe.phase("optimizer"):
+                reduce()
+        reduce()
+    probe.close()
+    assert [row["exposed_comm_ns"] for row in rows(sink, "steps")] == [100 * MS, 100 * MS]
+    assert [(row["step"], row["bytes"], row["total_ns"]) for row in rows(sink, "communication")] == [
+        (0, 16, 100 * MS),
+        (1, 16, 100 * MS),
+    ]
+    assert [row["step"] for row in rows(sink, "collectives")] == [None, 0, None, 1, None]
 
 
 def test_what_was_made_before_the_script_marked_anything_is_seen_further(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -80,8 +80,7 @@ class Attached:
         self._passes: list[tuple[bool, Any, Any]] = []  # backward passes under way, one inside of the other
         self._watched = False
         self.calls = Calls(now)
-        self.calls.failed = self.failed
-        self.calls.waits = Waits(now, self._phase)
+        self._hears(self.calls)
         self._tail_ns: int | None = None  # from the last gradient to the end of the backward pass, of this step
         self._computed: int | None = None
         self._blocked_then = 0  # what had been waited for by then
@@ -89,6 +88,11 @@ class Attached:
         self._engine = torch.autograd.Variable._execution_engine
         self.reducers: list[Any] = []  # DistributedDataParallel's
         self._logged: dict[int, int] = {}  # of each, the passes before the first step, as far as its log tells
+
+    def _hears(self, calls: Calls) -> None:
+        """Of these calls from here on."""
+        calls.waits, calls.failed = Waits(self._now, self._phase), self.failed
+        calls.paused = lambda: bool(self._recorder._phases.paused)
 
     def failed(self, error: Exception) -> None:
         """Something went wrong in here: nothing more is measured, and the training goes on."""
@@ -282,9 +286,10 @@ class Attached:
             self.calls.look()
         if self._computed is not None:
             tail, self._computed = self._now() - self._computed, None
-            self._tail_ns = (self._tail_ns or 0) + tail
             self.calls.blocked_ns = self._blocked_then  # waiting inside of the tail is part of it (FSDP2 waits there)
-            self.calls.waits.ended(phase, tail)
+            if not self.calls.paused():
+                self._tail_ns = (self._tail_ns or 0) + tail
+                self.calls.waits.ended(phase, tail)
 
     def _phase(self) -> str | None:
         """The phase under way, for what communication takes of it; none after the last gradient, whose waiting is told as a whole,
@@ -299,9 +304,13 @@ class Attached:
         return None if self.inside or self._evaluating is not None else BETWEEN
 
     def waited(self, ns: int) -> None:
-        """The script's own thread stood still for a collective for so long."""
-        self.calls.blocked_ns += ns
-        self.calls.waits.waited(ns)
+        """The script's own thread stood still for a collective for so long; in a pause that is a part of the pause."""
+        try:
+            if not self.calls.paused():
+                self.calls.blocked_ns += ns
+            self.calls.waits.waited(ns)
+        except Exception as error:
+            self.failed(error)
 
     def _meet(self) -> None:
         """Whether there are other ranks: looked at where it may have changed, for it costs calls."""
@@ -389,7 +398,7 @@ class Attached:
 
     def _open(self, epoch: int) -> None:
         self._begun = True
-        self.calls.waits.taken()  # of the time before
+        self.calls.outside()
         self._recorder.begin_outside()
         self._recorder.opened(epoch)
         self.calls.step = self._recorder._step
@@ -427,6 +436,7 @@ class Attached:
         seen = isinstance(recorder._phases, HostPhases)  # a GPU waits by itself
         for phase, asking, waiting in self.calls.waits.taken():
             recorder.waits(phase, asking, waiting if seen else None)
+        calls = [call for call in calls if call.step is not None]
         if calls or tail is not None:
             ends, nbytes, on_gpu = [], 0, False
             for call in calls:

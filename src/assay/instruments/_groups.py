@@ -56,7 +56,7 @@ class Call:
     size: int
     nbytes: int
     dtype: str
-    step: int | None  # in which it was made
+    step: int | None  # in which it was made; None: in no step's training
     begin: int
     end: int | None = None
     blocked: int | None = None
@@ -73,6 +73,7 @@ class Calls:
         self.step: int | None = None  # the one under way
         self.seen = False  # any
         self.wanted = True  # by somebody who takes them
+        self.paused: Callable[[], bool] = _never  # whether no training goes on, though a step is under way
         self.failed: Callable[[Exception], None] = (
             self._unwanted
         )  # whom an error of noting is told; it never reaches the script
@@ -129,7 +130,8 @@ class Calls:
         if op in TIMES_SIZE:
             nbytes *= size
         dtype = _name(flat[0].dtype) if flat else ""
-        call = Call(name, number, op, size, nbytes, dtype, self.step, 0, None, None, None, not on_gpu, on_gpu)
+        step = None if self.paused() else self.step
+        call = Call(name, number, op, size, nbytes, dtype, step, 0, None, None, None, not on_gpu, on_gpu)
         self._open.append(call)
         self.seen = True
         return call
@@ -154,6 +156,14 @@ class Calls:
             if future is not None and future.done():
                 self.over(call)
 
+    def outside(self) -> None:
+        """What was made since the last step ended belongs to none: nothing of it is told of the next."""
+        for call in tuple(self._open):
+            if call.step == self.step:
+                call.step = None
+        self.waits.taken()
+        self.blocked_ns = 0
+
     def taken(self, *, everything: bool = False) -> list[Call]:
         """The calls that are over, in the order in which they were made; at the end the others too."""
         self.look()
@@ -166,6 +176,10 @@ class Calls:
                 waiting.append(call)
         self._open.extendleft(reversed(waiting))
         return found
+
+
+def _never() -> bool:
+    return False
 
 
 class _UnderWay(threading.local):

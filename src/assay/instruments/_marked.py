@@ -15,7 +15,7 @@ from typing import Any
 from assay.instruments._attached import Attached
 from assay.instruments._phases import NAMES
 from assay.instruments._recorder import Recorder
-from assay.instruments._waits import BETWEEN, Waits
+from assay.instruments._waits import BETWEEN
 
 
 class Marked(Attached):
@@ -26,7 +26,7 @@ class Marked(Attached):
         super().__init__(torch, recorder, recorder._now)
         if before is not None:
             self.calls, self.reducers = before.calls, before.reducers
-            self.calls.waits, self.calls.failed = Waits(recorder._now, self._phase), self.failed
+            self._hears(self.calls)
             self.calls.taken(everything=True)
         self._meet()
 
@@ -53,8 +53,14 @@ class Marked(Attached):
 
     def begun(self) -> None:
         """A loop over steps begins: what was before belongs to none."""
-        self.calls.waits.taken()
+        self._leave_out()
+        for call in self.calls.taken():
+            self._recorder.collective(call, "", "host")
         self.calls.step = self._recorder._step
+
+    def _leave_out(self) -> None:
+        self.calls.outside()
+        self._tail_ns = None
 
     def ended(self) -> None:
         """The step under way ends: what was seen of it is told."""
@@ -74,6 +80,7 @@ class Marked(Attached):
     def close(self) -> None:
         """The recording ends."""
         self.calls.wanted = False
+        self._leave_out()
         for call in self.calls.taken(everything=True):
             self._recorder.collective(call, "", "host")
         if self._own and self.calls.seen:
