@@ -70,12 +70,21 @@ def test_a_good_record_has_none() -> None:
     assert not rules(judged(good())).keys() & {"same_random_numbers", "optimizer_states_differ"}
 
 
-def rates(one: dict[int, float], two: dict[int, float], *, mode: str = "strong", workers: int = 2) -> list[str]:
-    """Finished steps -> the learning rate."""
+def rates(
+    one: dict[int, float],
+    two: dict[int, float],
+    *,
+    mode: str = "strong",
+    workers: int = 2,
+    items: tuple[float, float] | None = None,
+) -> list[str]:
+    """Finished steps -> the learning rate; `items` of all ranks in each step, with one worker and with several."""
     made = Handmade(levels=(1, workers), blocks=1, scaling=Scaling.model_validate({"mode": mode}))
     for level, told in ((1, one), (workers, two)):
         number = made.launch(workers=level)
         for rank in range(level):
+            if items is not None:
+                made.steps(number, rank=rank, seconds=[1.0] * 8, items=items[level > 1] / level)
             for step, rate in told.items():
                 made.fingerprint(number, "learning_rate", rate, rank=rank, step=step)
     return [
@@ -103,3 +112,9 @@ def test_a_learning_rate_that_is_not_one_workers_is_a_warning_where_the_batch_is
 
 def test_a_larger_batch_may_have_another_learning_rate() -> None:
     assert rates({1: 0.1}, {1: 0.2}, mode="weak") == []
+
+
+def test_a_batch_that_was_declared_the_same_and_was_not_may_have_another_learning_rate() -> None:
+    """A fixed batch on each rank and a rate that grows with the workers, called strong."""
+    assert rates({1: 0.1}, {1: 0.2}, items=(8.0, 16.0)) == []
+    assert len(rates({1: 0.1}, {1: 0.2}, items=(8.0, 8.0))) == 1

@@ -3,14 +3,14 @@
 Random states: against what probe.watch(model, random=...) declares; undeclared, equal states of a model with dropout are a warning, since in
 data parallelism every rank then drops the same units.  Optimizer states that differ while parameters agree will part the parameters
 later.  Buffers may differ after a step (BatchNorm on each rank's own batch) but not before the first.  The learning rate is one worker's
-where the global batch is (strong scaling); no gradient and no hash shows one that was scaled by the workers twice.
+where the global batch is (strong scaling, and by the recorded items too); no gradient and no hash shows one that was scaled by the workers twice.
 Cannot see: what happens between two looks, which are after 0, 1, 2, 4, 8, ... steps and at the end.  Parameters that part stay apart until the next look;
 a generator that is seeded alike in step 9 and apart in step 10 is missed.  Nor the rates of other groups of parameters than the first.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 import polars as pl
@@ -19,6 +19,7 @@ from assay.metrics.base import Results
 from assay.metrics.format import count, given
 from assay.metrics.measured import Measured
 from assay.metrics.replicas_agree import hashes
+from assay.metrics.worked import TOLERANCE, items_per_step
 from assay.spec.plan import configuration_name
 from assay.stats.gradient_difference import ratio_name
 from assay.verdict.audits.base import Audit
@@ -70,10 +71,11 @@ def _learning_rates(measured: Measured) -> Iterator[Finding]:
     rates = rates.with_columns(last=pl.col("step").max().over("launch"))  # a schedule of another length is another one
     alone = rates.filter(pl.col("configuration") == measured.base).drop("launch", "configuration", "workers")
     alone = alone.rename({"rate": "right"})
+    items = items_per_step(measured)
     off = (pl.col("rate") - pl.col("right")).abs() > SAME_RATE * pl.col("right").abs()
     for name, row in _first(measured, rates.join(alone, on=["block", "step", "last"]).filter(off)):
         workers = int(row["workers"])  # type: ignore[call-overload]
-        if name != configuration_name(workers):
+        if name != configuration_name(workers) or _other_batch(items, workers):
             continue
         rate, right = float(row["rate"]), float(row["right"])  # type: ignore[arg-type]
         yield Finding(
@@ -83,6 +85,12 @@ def _learning_rates(measured: Measured) -> Iterator[Finding]:
             f"{_ratio(rate, right, workers)}, with the same global batch",
             remedy="scale the learning rate with the global batch, not with the workers: here the batch is that of one worker",
         )  # fmt: skip
+
+
+def _other_batch(items: Mapping[int, float], workers: int) -> bool:
+    """Whether the global batch is not one worker's by what was recorded, whatever was declared; without items, as declared."""
+    own, alone = items.get(workers), items.get(1)
+    return own is not None and alone is not None and abs(own - alone) > TOLERANCE * alone
 
 
 def _ratio(rate: float, right: float, workers: int) -> str:
