@@ -65,6 +65,28 @@ def test_profiled_launches_come_after_the_timed_ones_one_for_each_worker_count()
     assert [one.role for one in plan(experiment(profile={"only": True, "levels": [2]}))] == ["profile"]
 
 
+@pytest.mark.parametrize("left", ["", '{"reserved_', "7", "[" * 100_000])
+def test_what_the_allocator_wrote_in_part_costs_nothing_but_itself(tmp_path: Path, left: str) -> None:
+    """A full disk, or a rank that was killed while it wrote: the trace beside it and the other ranks' are summarised."""
+    found, job = made(tmp_path)
+    for rank in (0, 1):
+        traced(found, gzip.compress(json.dumps(CONTENT).encode()), rank=rank)
+    (profiled.folder_of(found.record.path, 0) / "rank=0.memory.json").write_text(left)
+    (profiled.folder_of(found.record.path, 0) / "rank=1.memory.json").write_text('{"reserved_bytes": 7}')
+    profiled.finish(found, job)
+    broken, whole = told(found)["ranks"]
+    assert (broken["rank"], broken["absent"], "allocator" in broken) == (0, "", False)
+    assert whole["allocator"] == {"reserved_bytes": 7}
+
+
+def test_a_trace_that_is_nested_without_end_is_said_to_be_unreadable(tmp_path: Path) -> None:
+    found, job = made(tmp_path)
+    traced(found, gzip.compress(b'{"a":' + b"[" * 100_000))
+    profiled.finish(found, job)
+    (rank,) = told(found)["ranks"]
+    assert "cannot be read: RecursionError" in rank["absent"]
+
+
 def test_the_other_launches_are_planned_as_without_it() -> None:
     alone, beside = plan(experiment()), plan(experiment(profile={}))
     assert beside[: len(alone)] == alone

@@ -39,6 +39,9 @@ _UNNEEDED: Final = (
     "fwdbwd",
     "overhead",
 )  # categories of events of which no summary says anything
+_UNREADABLE: Final = (  # what a damaged trace raises; a deeply nested one RecursionError
+    OSError, EOFError, zlib.error, ValueError, KeyError, TypeError, AttributeError, RecursionError,
+)  # fmt: skip
 _PLAIN: Final = ("ph", "cat", "name", "pid", "tid", "ts", "dur")
 _MEMORY: Final = ("Device Type", "Device Id", "Total Allocated", "Bytes")
 A_STEP: Final = 1_000_000  # numbers of calls for a step, so that the same call has the same number on every rank
@@ -145,16 +148,25 @@ def _of_rank(file: Path, summarise: Callable[[Mapping[str, Any]], dict[str, Any]
     except chrome_trace.TooLarge:
         why = f"the trace is larger than {LARGEST // MIB} MiB: open it, or profile fewer steps (--active 1)"
         return {**told, "absent": why}
-    except (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError, AttributeError) as error:
+    except _UNREADABLE as error:
         return {**told, "absent": f"the trace cannot be read: {type(error).__name__}: {error}"}
     told["rank"] = int(file.name.removeprefix("rank=").partition(".")[0])
     memory = file.with_name(f"rank={told['rank']}.memory.json")
-    if memory.is_file():
-        told["allocator"] = json.loads(memory.read_text())
+    if (held := _allocator(memory)) is not None:
+        told["allocator"] = held
     snapshot = file.with_name(f"rank={told['rank']}.memory_snapshot.pickle")
     if snapshot.is_file():
         told["snapshot"] = snapshot.name
     return told
+
+
+def _allocator(file: Path) -> dict[str, Any] | None:
+    """What the allocator of a rank held; None where it wrote nothing that can be read, as on a full disk: the trace is summarised all the same."""
+    try:
+        found = json.loads(file.read_text())
+    except (OSError, ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
 
 
 def _needed(event: Mapping[str, Any]) -> Mapping[str, Any] | None:
