@@ -197,6 +197,62 @@ def test_calls_that_nobody_takes_any_more_are_not_kept() -> None:
     assert not marked.calls._open
 
 
+@pytest.mark.parametrize(("workers", "attach_is"), [(1, "1"), (2, "")])
+def test_a_group_made_before_marks_without_hooks_notes_nothing_more(
+    monkeypatch: pytest.MonkeyPatch, workers: int, attach_is: str
+) -> None:
+    """The reducer of a DistributedDataParallel keeps it; one worker alone would pay for what nobody takes."""
+    import torch
+
+    from assay.instruments._attached import Attached
+
+    probe, _ = recorder(FakeClock(), workers=workers)
+    before = Attached(torch, probe, probe._now)
+    monkeypatch.setattr(attach, "_current", before)
+    monkeypatch.setattr(attach, "_marked", None)
+    monkeypatch.setattr(attach, "_undo", [])
+    monkeypatch.setenv("ASSAY_ATTACH", attach_is)
+    attach.mark(probe)
+    reduce_by(before)
+    assert not before.calls._open
+
+
+def test_after_an_error_of_the_recorder_no_call_is_kept(capsys: pytest.CaptureFixture[str]) -> None:
+    """Nobody takes calls then, and the training may go on for days."""
+    import torch
+
+    from assay.instruments._attached import Attached
+
+    probe, _ = recorder(FakeClock())
+    attached = Attached(torch, probe, probe._now)
+    reduce_by(attached)
+    assert len(attached.calls.taken(everything=True)) == 1
+    probe.fail(OSError("disk full"))
+    reduce_by(attached)
+    assert not attached.calls._open
+    assert "disk full" in capsys.readouterr().err
+
+
+def reduce_by(attached: Any) -> None:
+    """As a DistributedDataParallel asks the group that it was given."""
+    import torch
+
+    class Inner:
+        group_name = "default"
+
+        def rank(self) -> int:
+            return 0
+
+        def size(self) -> int:
+            return 2
+
+        def allreduce(self, *_: Any) -> None:
+            return None
+
+    group: Any = _groups.timed_group(torch, Inner(), attached.calls)
+    group.allreduce([torch.ones(1)])
+
+
 class Group:
     """Of two ranks."""
 

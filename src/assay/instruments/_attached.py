@@ -92,6 +92,7 @@ class Attached:
     def _hears(self, calls: Calls) -> None:
         """Of these calls from here on."""
         calls.waits, calls.failed = Waits(self._now, self._phase), self.failed
+        calls.recording = lambda: self._recorder.active
         calls.paused = lambda: bool(self._recorder._phases.paused)
 
     def failed(self, error: Exception) -> None:

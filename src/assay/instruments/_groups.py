@@ -72,7 +72,8 @@ class Calls:
         self.now = now
         self.step: int | None = None  # the one under way
         self.seen = False  # any
-        self.wanted = True  # by somebody who takes them
+        self.wanted = True  # by somebody who would take them
+        self.recording: Callable[[], bool] = _always  # whether anybody still takes them
         self.paused: Callable[[], bool] = _never  # whether no training goes on, though a step is under way
         self.failed: Callable[[Exception], None] = (
             self._unwanted
@@ -107,6 +108,11 @@ class Calls:
             waits.asked(asked)
             self.under_way.any = False
             self.own_ns += begin - entered + self.now() - asked
+
+    @property
+    def taking(self) -> bool:
+        """Whether a call is noted; those that nobody takes would pile up."""
+        return self.wanted and self.recording()
 
     def _unwanted(self, _: Exception) -> None:
         self.wanted = False
@@ -178,6 +184,10 @@ class Calls:
         return found
 
 
+def _always() -> bool:
+    return True
+
+
 def _never() -> bool:
     return False
 
@@ -235,7 +245,7 @@ def _timed_class(torch: Any) -> Any:
 
         def asked(self: Any, *arguments: Any, **words: Any) -> Any:
             calls, ask = self._calls, getattr(self._inner, method)
-            if calls.under_way.any or not calls.wanted:
+            if calls.under_way.any or not calls.taking:
                 return ask(*arguments, **words)
             tensors = arguments[min(largest, len(arguments) - 1)] if arguments else ()
             call, work = calls.made(self._name, self._size, op, tensors, ask, arguments, words)
@@ -322,7 +332,7 @@ def functions(torch: Any, calls: Calls) -> list[tuple[Any, str, Callable[[Any], 
                     torch.compiler.is_compiling()
                     or not distributed.is_initialized()
                     or calls.under_way.any
-                    or not calls.wanted
+                    or not calls.taking
                     or _is_outside(distributed, (*arguments, words.get("group")))
                 ):
                     return original(*arguments, **words)

@@ -78,10 +78,11 @@ def mark(recorder: Recorder) -> None:
         return
     before, _marked = _current, recorder
     detach()
-    if (
-        recorder.workers > 1 and os.environ.get("ASSAY_ATTACH") == "1"
-    ):  # `workload.attach = false`: nothing is put into torch
+    # `workload.attach = false`: nothing is put into torch
+    if recorder.workers > 1 and os.environ.get("ASSAY_ATTACH") == "1":
         _when_there(lambda torch: _see_communication(torch, recorder, before))
+    else:
+        _forget(before)
 
 
 def _see_communication(torch: Any, recorder: Recorder, before: Attached | None) -> None:
@@ -94,7 +95,14 @@ def _see_communication(torch: Any, recorder: Recorder, before: Attached | None) 
         recorder.sees(marked)
     except Exception as error:
         detach()
+        _forget(before)
         print(f"assay: this worker's communication is not seen: {type(error).__name__}: {error}", file=sys.stderr)
+
+
+def _forget(before: Attached | None) -> None:
+    """A group that was given to a DistributedDataParallel stays there: what it notes would pile up."""
+    if before is not None:
+        before.calls.wanted = False
 
 
 def detach() -> None:
