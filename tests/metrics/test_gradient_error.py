@@ -159,6 +159,46 @@ def test_a_sharded_model_that_began_otherwise_or_lacks_a_part_is_not_compared() 
     assert lacking.detail == "not all parts of w were kept"
 
 
+def idle(*, begun: int = -4, of_alone: float | None = None) -> Value:
+    """A sharded model of w and of u, which the first step does not use: of it each rank hashed its own part, and says that it is the whole."""
+    made = Handmade(levels=(1, 2), blocks=1)
+    number = add(made, [{}], start="")
+    sums = [] if of_alone is None else [of_alone]
+    made.rows["gradients"].append((number, 0, 0, 0, "w", 2, "float64", 5.0, [3.0, 4.0], 0, 1, -7))
+    made.rows["gradients"].append((number, 0, 0, 0, "u", len(sums), "float64", of_alone, sums, 0, 1, 11))
+    parts(made, [(0, [3.0, 0.0], -3), (1, [0.0, 4.0], begun)])
+    sharded_run = max(row[0] for row in made.rows["gradients"])
+    for rank, start in enumerate((5, 6)):
+        made.rows["gradients"].append((sharded_run, rank, 0, 0, "u", 0, "", None, [], 0, 1, start))
+    return value(made)
+
+
+def test_a_part_without_a_gradient_is_no_sign_of_other_parameters() -> None:
+    found = idle()
+    assert isinstance(found, Estimate)
+    assert found.value == 0.0
+    lost = idle(
+        of_alone=5.0
+    )  # one worker has a gradient there: that it is lost is found, and no reason to compare nothing
+    assert isinstance(lost, Estimate)
+    assert lost.value > 0.1
+    other = idle(begun=-5)
+    assert isinstance(other, Absent)
+    assert "other parameters" in other.detail
+
+
+def test_where_no_parameter_has_a_gradient_the_hashes_of_the_whole_are_asked() -> None:
+    for hashed, word in (("", "not hashed"), ("start", "")):
+        made = Handmade(levels=(1, 2), blocks=1)
+        for held in ([11], [5, 6]):
+            number = add(made, [{} for _ in held], start=hashed)
+            for rank, start in enumerate(held):
+                made.rows["gradients"].append((number, rank, 0, 0, "u", 0, "", None, [], 0, 1, start))
+        found = value(made)
+        assert not isinstance(found, Absent) or "began with other" not in found.detail, hashed
+        assert not word or (isinstance(found, Absent) and word in found.detail)
+
+
 def test_the_samples_of_all_steps_until_the_optimizers_first_count() -> None:
     """A script whose steps are the passes of an accumulation."""
     found = []

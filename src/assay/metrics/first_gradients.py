@@ -230,8 +230,10 @@ def _incomparable(
 def _other_start(first: First, alone: First, starts: Mapping[int, str]) -> str:
     """Whether both began with the same parameters: by their hashes, or where ranks hold parts by the sums of the parts' hashes."""
     other = "one worker began with other parameters; give all worker counts the same seed"
-    pairs = [(first.own[name].start, right.start) for name, right in alone.own.items()]
-    if all(one is not None and right is not None for one, right in pairs):
+    # a rank that holds a part knows the hash of the part alone, and without a gradient not that it is one: such a parameter says nothing
+    known = [(first.own[name], right) for name, right in alone.own.items() if first.own[name].norm is not None]
+    pairs = [(left.start, right.start) for left, right in known if right.norm is not None]
+    if pairs and all(one is not None and right is not None for one, right in pairs):
         return "" if all(one == right for one, right in pairs) else other
     if first.launch not in starts or alone.launch not in starts:
         return "the parameters at the start were not hashed, or are not the same on all ranks"
