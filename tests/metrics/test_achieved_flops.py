@@ -33,6 +33,22 @@ def test_steps_that_stall_count_as_in_the_throughput() -> None:
     assert (rate.value, found.value) == pytest.approx((4.0, 2e12))
 
 
+def test_only_the_items_of_the_steps_that_are_timed_count() -> None:
+    """6 items were counted as 3e12 operations in a warm-up of 600 s; a steady step has 8 items in 2 s: 4e12 in 2 s.  The 100 items of a step
+    that a restart made again count for nothing."""
+    record = made(part(3e12), items=(6.0, 8.0), workers=2)
+    record.rows["steps"] = []
+    for number in range(3):
+        for rank in (0, 1):
+            record.steps(number, rank=rank, seconds=[600.0], items=6.0)
+            record.steps(number, rank=rank, seconds=[2.0] * 2, first=1, start_s=600.0, items=8.0)
+            record.steps(number, rank=rank, seconds=[2.0], first=3, start_s=604.0, items=100.0)
+            record.steps(number, rank=rank, seconds=[2.0] * 3, first=3, start_s=610.0, items=8.0, incarnation=1)
+    found = METRIC.compute(record.measured(), {})["workers=2"]
+    assert isinstance(found, Estimate)
+    assert found.value == pytest.approx(2 * 4e12 / 2)
+
+
 def test_it_is_there_for_a_device_that_nobody_knows() -> None:
     found = METRIC.compute(made(part(4e9, name="Abacus 9", device="cpu")).measured(), {})["workers=1"]
     assert isinstance(found, Estimate)

@@ -87,6 +87,16 @@ def test_where_the_hooks_missed_calls_torch_is_believed_and_no_total_is_told() -
         assert "lists 3 collectives a step and the hooks saw 2" in absent(of(made, metric)).detail
 
 
+def test_where_the_hooks_missed_calls_of_a_type_without_a_size_that_is_said_and_not_that_nothing_was_seen() -> None:
+    made, number = launched()
+    listed(made, number, 2)
+    listed(made, number, 1, op="broadcast", nbytes=None)
+    found = absent(of(made))
+    assert found.reason == "not_measured"
+    assert "lists 3 collectives a step, of which the hooks saw 2" in found.detail
+    assert "no collective" not in found.detail
+
+
 def test_a_call_now_and_then_is_no_miss() -> None:
     """One in four steps has another all_reduce: the median step has none."""
     made, number = launched()
@@ -128,7 +138,8 @@ def test_ncclts_durations_make_a_total_that_says_that_it_is_a_sum() -> None:
 
 def test_nothing_seen_by_anybody_is_absent_with_each_reason() -> None:
     made, number = launched(hooks=False)
-    assert "workload.attach" in absent(of(made)).detail
+    assert "workload.attach = false" in absent(of(made)).detail
+    assert "marks its own steps" not in absent(of(made)).detail  # such scripts are hooked for their communication
     made.event(number, "flight_recorder", 9.0, rank=0, detail={"absent": "it lists no call"})
     assert absent(of(made)).detail.endswith("nor by torch itself: it lists no call")
     listed(made, number, 1, nbytes=None)

@@ -20,6 +20,11 @@ from assay.metrics.measured import Measured
 from assay.metrics.per_launch import average, no_launch
 from assay.units import BYTES
 
+UNSIZED = (
+    "torch's flight recorder lists {listed:.3g} collectives a step, of which the hooks saw {seen:.3g}: the bytes of the others are not known, "
+    "since it lists a type whose size is not known"
+)
+
 
 def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     """By the hooks, else by torch's own list."""
@@ -40,6 +45,8 @@ def _one(measured: Measured, joined: pl.DataFrame, configuration: str) -> Value:
             aggregate="median over steady steps of the mean over ranks of the bytes of the collectives that the hooks saw; "
             f"{_beside(measured, configuration, listed)}",
         )  # fmt: skip
+    if seen.height and listed is not None and listed.nbytes is None:
+        return Absent(reason="not_measured", detail=UNSIZED.format(listed=listed.calls, seen=listed.seen or 0.0))
     if listed is None or listed.nbytes is None:
         why = why_none(measured, configuration)
         return Absent(reason="not_measured", detail=f"{NOT_SEEN}{f'; nor by torch itself: {why}' if why else ''}")

@@ -19,7 +19,7 @@ from assay.metrics.measured import Measured
 from assay.metrics.per_launch import average, no_launch
 from assay.units import FRACTION, NS_PER_S, SECONDS
 
-NOT_SEEN: Final = "no collective of its steps was seen; a script that marks its own steps is not hooked: let assay see them itself (workload.attach)"
+NOT_SEEN: Final = "no collective of its steps was seen (with workload.attach = false none can be)"
 NO_END: Final = "its collectives were seen to begin but not to end, as on a GPU; profile some steps: assay profile"
 NO_PARTNER: Final = "its calls cannot be put together over the ranks: some are missing, or are point to point"
 UNSEEN: Final = (

@@ -1,7 +1,7 @@
 """How much work is a step, and what could the devices of a launch do?  Folds of the event `flops`, shared by three metrics.
 
-Operations of a launch's step: the sum over its ranks of what each counted in its first step, times its mean items over the items of
-that step (the same batch: times 1); or a formula's operations per token times the tokens of a step.
+Operations of a launch's step: the sum over its ranks of what each counted in its first step, times the mean items of its steady steps over
+the items of that step (the same batch: times 1); or a formula's operations per token times the tokens of a step.
 Peak of a launch: the sum over its devices.  A device that multiplies in several precisions has the peak at which all of them at
 their own peaks would take as long together: F / sum(F_p / P_p).  Two ranks on one GPU share one peak.
 """
@@ -16,7 +16,7 @@ from typing import Any, Final
 import polars as pl
 
 from assay.metrics.estimate import Absent, Reason
-from assay.metrics.measured import Measured
+from assay.metrics.measured import Measured, effective_steps
 from assay.spec.flops import Flops
 from assay.spec.peaks import QUANTISED, TERA, knows, peak_of
 from assay.stats.flops import megatron, megatron_2021, palm, torchtitan
@@ -115,8 +115,9 @@ def _sum(ranks: tuple[Told, ...], workers: int, items: Mapping[tuple[int, int], 
 
 
 def _items(measured: Measured) -> dict[tuple[int, int], float]:
-    """(launch, rank) -> mean items of its steps."""
-    steps = measured.table("steps").filter(pl.col("items").is_not_null())
+    """(launch, rank) -> mean items of its steady steps, whose time these operations are held against; of a step done again, the last time's."""
+    own = effective_steps(measured.table("steps")).filter(pl.col("items").is_not_null())
+    steps = own.join(measured.steady_steps.select("launch", "step"), on=["launch", "step"], how="semi")
     found = steps.group_by("launch", "rank").agg(pl.col("items").mean())
     return {(launch, rank): items for launch, rank, items in found.iter_rows()}
 
