@@ -144,6 +144,62 @@ def test_a_round_that_is_not_whole_or_of_another_script_is_made_again(
     assert asked == [2, 3, 3]
 
 
+def later(root: Path, pattern: str, *, session: str = "", stopped: bool = False) -> None:
+    """Copies of these records as a later session left them: whole, or stopped; `session` "": before anything was noted."""
+    for path in list(root.glob(pattern)):
+        name, _, own = path.name.rsplit("-", 2)
+        copy = root / f"{name}-29990101T000000Z-{own}"
+        shutil.copytree(path, copy)
+        if stopped:
+            manifest = json.loads((copy / "manifest.json").read_text())
+            manifest |= {"state": "interrupted", "session": {"id": session}}
+            if not session:
+                del manifest["session"]
+                manifest["environment"]["before"] = None
+            (copy / "manifest.json").write_text(json.dumps(manifest))
+        else:
+            shutil.rmtree(path)
+
+
+@pytest.mark.survival
+@pytest.mark.parametrize("session", ["a later one", ""])
+def test_an_earlier_tuning_is_not_taken_for_the_one_that_was_interrupted(
+    tuning: Tuning, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, session: str
+) -> None:
+    """Tuned to the end; begun anew, and stopped in the first round: that round is made again."""
+    asked: list[int] = []
+
+    def interrupted(arms: list[Any], **_: Any) -> None:
+        asked.append(len(arms))
+        raise Interrupted("stopped")
+
+    monkeypatch.setattr("assay.runners.session.run_together", interrupted)
+    copy = tmp_path / "records"
+    shutil.copytree(tuning.root, copy)
+    later(copy, "knobs-0-1-*", session=session, stopped=True)
+    assert main(["tune", str(tuning.file), "--root", str(copy), "--quiet", "--resume"]) == 130
+    assert asked == [3]
+
+
+@pytest.mark.survival
+def test_a_round_that_is_older_than_the_one_before_it_is_made_again(
+    tuning: Tuning, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tuned to the end; begun anew, and stopped between two rounds: the last round is of the earlier tuning."""
+    asked: list[int] = []
+
+    def interrupted(arms: list[Any], **_: Any) -> None:
+        asked.append(len(arms))
+        raise Interrupted("stopped")
+
+    monkeypatch.setattr("assay.runners.session.run_together", interrupted)
+    copy = tmp_path / "records"
+    shutil.copytree(tuning.root, copy)
+    later(copy, "knobs-0-*")
+    assert main(["tune", str(tuning.file), "--root", str(copy), "--quiet", "--resume"]) == 130
+    assert asked == [2]
+
+
 def test_an_arm_that_fails_goes_out_and_the_others_are_judged(
     tuning: Tuning, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -2,14 +2,15 @@
 
 Here measuring and judging meet: `assay.runners.session` makes all arms of a round in turn, `assay.verdict.tuning` says which go on.
 A round's records are the only state that there is: with `resume` a round whose records are all there, of one session, of the same
-experiments and the same script, is taken as it is; one that was not finished is made again.
+experiments and the same script, is taken as it is; one that was not finished is made again. Only the newest session counts, and none
+that is older than the round before it: an earlier tuning of the same file is not the result of the one that was interrupted.
 """
 
 from __future__ import annotations
 
 import hashlib
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -52,6 +53,7 @@ class _Rounds:
     show: Show
     resume: bool
     walls: list[float] = field(default_factory=list)  # seconds of the launches so far
+    since: str = ""  # when the round before was begun, as records' names say it
 
     def measure(self, arms: Sequence[Choice], blocks: int, place: int, last: bool) -> Sequence[Made]:
         """All arms in turn; their records, judged. An arm whose launches all failed is there, and says so."""
@@ -60,11 +62,12 @@ class _Rounds:
 
         made = [arm(self.experiment, choice, blocks, place, number) for number, choice in enumerate(arms)]
         told = f"tune: round {place + 1}: {len(arms)} arms, {blocks} launch{'es' if blocks != 1 else ''} of each configuration"
-        paths: Sequence[Path] | None = recorded(self.root, made, self._script()) if self.resume else None
+        paths: Sequence[Path] | None = recorded(self.root, made, self._script(), self.since) if self.resume else None
         self.resume = paths is not None  # what comes after a round that is made again is made again
         if self.show is not None:
             print(f"{told}{', measured before' if paths else ''}", file=sys.stderr, flush=True)
         paths = self._made(made, arms, place, last) if paths is None else paths
+        self.since = _begun(paths)
         return tuple(
             Made(side=judging.side(path, choice.label), record=str(path))
             for path, choice in zip(paths, arms, strict=True)
@@ -127,35 +130,54 @@ class _Left:
         self.show(replace(progress, seconds_left=left))
 
 
-def recorded(root: Path, made: Sequence[Experiment], script: str | None) -> list[Path] | None:
-    """The records of exactly these experiments, in their order, of the newest session that has them all and has ended."""
+def recorded(root: Path, made: Sequence[Experiment], script: str | None, since: str = "") -> list[Path] | None:
+    """The records of exactly these experiments, in their order, of their newest session, if it has them all and has ended.
+
+    Args:
+        since: a session that was begun before this is of an earlier tuning.
+    """
     from assay.record.reader import record_folders
 
     wanted = {one.name: number for number, one in enumerate(made)}
     sessions: dict[str, dict[int, Path]] = {}
+    unfinished: set[str] = set()
     for path in record_folders(root):
         number = wanted.get(path.name.rsplit("-", 2)[0])  # <name>-<time>-<id>
-        session = None if number is None else _session_of(path, made[number], script)
-        if number is not None and session is not None:
-            sessions.setdefault(session, {})[number] = path
-    whole = [found for found in sessions.values() if len(found) == len(made)]
-    newest = max(whole, key=lambda found: found[0].name.rsplit("-", 2)[1], default=None)
-    return None if newest is None else [newest[number] for number in range(len(made))]
+        found = None if number is None else _session_of(path, made[number], script)
+        if number is None or found is None:
+            continue
+        session, ended = found
+        sessions.setdefault(session, {})[number] = path
+        if not ended:
+            unfinished.add(session)
+    newest = max(sessions, key=lambda one: _begun(sessions[one].values()), default="")
+    paths = sessions.get(newest, {})
+    if newest in unfinished or len(paths) < len(made) or _begun(paths.values()) < since:
+        return None
+    return [paths[number] for number in range(len(made))]
 
 
-def _session_of(path: Path, experiment: Experiment, script: str | None) -> str | None:
-    """The session of a record, if it has ended and is one of this experiment with this script."""
+def _begun(paths: Iterable[Path]) -> str:
+    """When the last of a session's records was begun: all are, before the first launch."""
+    return max(path.name.rsplit("-", 2)[1] for path in paths)
+
+
+def _session_of(path: Path, experiment: Experiment, script: str | None) -> tuple[str, bool] | None:
+    """The session of a record and whether it has ended, if it is one of this experiment with this script."""
     from assay.record.reader import open_record
 
     try:
         record = open_record(path)
     except RecordError:
         return None
-    before = record.manifest.get("environment", {}).get("before", {}).get("script") or {}
-    same = script is None or before.get("sha256") in (None, script)
-    if record.state not in ENDED or not same or record.experiment != experiment:
+    before = record.manifest.get("environment", {}).get("before") or {}  # None where it was stopped at once
+    same = script is None or (before.get("script") or {}).get("sha256") in (None, script)
+    if not same or record.experiment != experiment:
         return None
-    return str(record.manifest.get("session", {}).get("id"))
+    session, ended = str((record.manifest.get("session") or {}).get("id", "")), record.state in ENDED
+    return (
+        None if ended and not session else (session, ended)
+    )  # stopped before its session was noted: newer than what is whole
 
 
 def _trained(path: Path) -> bool:
