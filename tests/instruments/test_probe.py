@@ -192,6 +192,59 @@ def test_a_step_cut_by_a_failure_is_not_counted_where_no_optimizer_is_marked(rig
     assert [step["step"] for step in rig.rows("steps")] == [0, 1]
 
 
+@pytest.mark.parametrize("caught", [False, True])
+def test_a_step_cut_by_an_exception_is_not_counted_where_no_optimizer_is_marked(rig: Rig, caught: bool) -> None:
+    """The loop drops its iterator before anybody hears of the exception. One that the script catches does not end it."""
+
+    def training() -> None:
+        for number in rig.p.steps(range(5)):
+            with rig.p.phase("forward"):
+                rig.spend(1)
+            if number == 2:
+                raise RuntimeError("out of memory")
+
+    def all_of_it() -> None:
+        with rig.p:
+            try:
+                training()
+            except RuntimeError:
+                if not caught:
+                    raise
+            rig.spend(1000)
+
+    if caught:
+        all_of_it()
+    else:
+        with pytest.raises(RuntimeError, match="out of memory"):
+            all_of_it()
+    steps = rig.rows("steps")
+    assert [step["step"] for step in steps] == ([0, 1, 2] if caught else [0, 1])
+    assert all(step["end_ns"] - step["begin_ns"] == MS for step in steps)
+    assert rig.sink.steps == len(steps)
+    end = rig.rows("events")[-1]
+    assert (end["kind"], end["step"]) == ("worker_end", len(steps))
+
+
+def test_what_is_marked_after_a_loop_that_was_left_is_no_part_of_its_step(rig: Rig) -> None:
+    """Steps are told in their order, before the checkpoint that holds them."""
+    for start in (0, 10):
+        for _ in rig.p.steps(range(5), start=start):
+            with rig.p.phase("forward"):
+                rig.spend(1)
+            break
+        rig.spend(50)
+        rig.p.example("a", 1.0)
+        with rig.p.phase("forward"):
+            rig.spend(50)
+        with rig.p.checkpoint_save():
+            rig.spend(50)
+    rig.p.close()
+    found = [(row["step"], row["forward_ns"], row["checkpoint_ns"]) for row in rig.rows("steps")]
+    assert found == [(0, MS, None), (10, MS, None)]
+    kinds = [(row["kind"], row["step"]) for row in rig.rows("events")]
+    assert kinds == [("first_step", 0), ("checkpoint_save", 1), ("checkpoint_save", 11), ("worker_end", 11)]
+
+
 def test_an_exception_of_the_loader_passes_through_untouched(rig: Rig) -> None:
     def broken() -> Iterator[int]:
         yield 1

@@ -7,7 +7,8 @@ Saving or loading a checkpoint and evaluating inside a step are pauses: their ti
 `checkpoint_ns`, which readers take off the step's time, and the events say which of them it was.  (Ending the step at
 the evaluation instead would lose the training of a script that evaluates first and marks no phases.)
 A loop left early (break, exception): its last step counts if its optimizer phase was seen, or, in a script that marks
-none, if anything was marked in it.
+none, if anything was marked in it and the script went on: while an exception unwinds, the loop cannot know of it, so that such a
+step's row is held back until a loop or a pause begins or the recording ends.
 
 Time: `time.monotonic_ns` is called directly, not through `assay.clock`, because this is the one place where a call more
 per reading would be part of what is measured.  It is the same clock.
@@ -111,6 +112,8 @@ class Recorder(Probe):
         self._loop = 0  # number of the `steps` loop under way
         self._epoch = 0
         self._in_step = False
+        self._held: tuple[int, int, int] | None = None  # a step that a failure may have cut short: number, begin, end
+        self._held_rows: list[tuple[Any, ...]] = []
         self._saved = False  # whether a checkpoint was saved since the last step ended
         self._touched = False  # whether samples or log were called in the step under way
         self._marks_optimizer = False  # whether any step so far marked its optimizer
@@ -130,6 +133,7 @@ class Recorder(Probe):
     @_shielded
     def _begin_loop(self, epoch: int, start: int) -> None:
         self.leave(self._loop)
+        self._release()
         self._choose_phases()
         self._loop += 1
         self._epoch = int(epoch)
@@ -255,12 +259,23 @@ class Recorder(Probe):
         """The loop was left before its loader ended: on purpose, after a step, or because something failed, in the middle of one."""
         if not self._in_step or loop != self._loop:
             return
-        counts = self._phases.seen[OPTIMIZER] or (
-            not failed and not self._marks_optimizer and (self._touched or any(self._phases.seen))
-        )
-        if counts:
+        if self._phases.seen[OPTIMIZER]:
             self._end_step(self._now())
+        elif not failed and not self._marks_optimizer and (self._touched or any(self._phases.seen)):
+            now = self._now()
+            self._held = (self._step, self._begin, now)
+            self._end_step(now)
         self._in_step = False
+
+    def _release(self) -> None:
+        """The script went on after the loop that it left: its last step was one."""
+        if self._held is None:
+            return
+        held, self._held = self._held, None
+        for row in self._held_rows:
+            self._append("steps", row)
+        self._held_rows.clear()
+        self._tell_step(*held)
 
     def _end_step(self, end: int) -> None:
         step = self._step
@@ -276,15 +291,23 @@ class Recorder(Probe):
             self._work.tell(step, self._items)
         if self._profiled is not None:
             self._profiled.over()
-        self._sink.step(step + 1, end)
+        if self._held is None:
+            self._tell_step(step, self._begin, end)
         if self._later is not None:
             self._later.poll()
+
+    def _tell_step(self, step: int, begin: int, end: int) -> None:
+        self._sink.step(step + 1, end)
         if not self._first_step_seen:
             self._first_step_seen = True
-            self._event("first_step", self._begin, end - self._begin, step=step)
+            self._event("first_step", begin, end - begin, step=step)
 
     def _step_row(self, fields: tuple[Any, ...], times: Times, method: str) -> None:
-        self._append("steps", (*self._key, *fields[:4], *times, *fields[4:], method))
+        row = (*self._key, *fields[:4], *times, *fields[4:], method)
+        if self._held is not None and self._held[0] == fields[0]:
+            self._held_rows.append(row)
+        else:
+            self._append("steps", row)
 
     def _choose_phases(self) -> bool:
         """Events instead of the host's clock from here on, if the training runs on a GPU; whether that is new."""
@@ -364,6 +387,7 @@ class Recorder(Probe):
     def pause(self, kind: str = "") -> int:
         """A pause begins; its time."""
         try:
+            self._release()
             self._phases.pause()
             if kind == "checkpoint_save":
                 self._sink.saving(True)
@@ -564,6 +588,10 @@ class Recorder(Probe):
     @_shielded
     def _end(self, error: str | None) -> None:
         self.leave(self._loop, failed=error is not None)
+        if error is None:
+            self._release()
+        elif self._held is not None:  # it cut that step short: the row is never told
+            self._step = self._held[0]
         if self._communication is not None:
             self._communication.close()
         if self._profiled is not None:
@@ -617,6 +645,7 @@ class Recorder(Probe):
         what = f"{where}{': ' if where else ''}{type(error).__name__}: {error}"
         _say(f"the probe of rank {self.rank} stopped recording at step {self._step}; the training goes on. {what}")
         try:
+            self._release()
             self._event("probe_error", self._now(), step=self._step, detail={"error": what})
             self._stop()
         except Exception as again:
