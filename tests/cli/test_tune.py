@@ -19,7 +19,7 @@ from assay.errors import Interrupted, SpecError, WorkloadError
 from assay.runners.base import LaunchProgress, RunProgress
 from assay.spec.knobs import check, rounds_at_most, varying
 from assay.spec.load import from_mapping
-from assay.spec.tune import Tune, choices, left_out
+from assay.spec.tune import Setting, Tune, choices, left_out, shown
 
 KNOBS = Path(__file__).with_name("knobs.py")
 
@@ -275,6 +275,17 @@ def test_rounds_halve_until_one_is_left_beside_todays() -> None:
 def test_knobs_that_turn_nothing_are_refused(tune: dict[str, Any] | None, words: str) -> None:
     with pytest.raises(SpecError, match=words):
         check(from_mapping(asked(tune=tune) if tune else {k: v for k, v in asked().items() if k != "tune"}))
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(1e-4, "0.0001"), (64.0, "64"), (0.1, "0.1"), (True, "true"), (7, "7"), ("Adam", "Adam"), (1e6, "1e+06"),
+     (0.00012345678, "0.00012345678"), (1234567.5, "1234567.5")],
+)  # fmt: skip
+def test_a_script_gets_the_very_value_that_was_asked_for(value: Setting, text: str) -> None:
+    assert shown(value) == text
+    near = from_mapping(asked(tune={"knobs": {"batch": [0.12345678, 0.12345679]}}))
+    assert [one.label for one in choices(check(near))] == ["today", "batch=0.12345679"]
 
 
 def test_another_verb_refuses_knobs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -86,8 +86,11 @@ def label(tune: Tune, settings: Mapping[str, Setting]) -> str:
 
 
 def shown(value: Setting) -> str:
-    """A value as it is written into an argument."""
-    return str(value).lower() if isinstance(value, bool) else f"{value:g}" if isinstance(value, float) else str(value)
+    """A value as it is written into an argument: short where six digits say it, else all of them."""
+    if not isinstance(value, float):
+        return str(value).lower() if isinstance(value, bool) else str(value)
+    short = f"{value:g}"
+    return short if float(short) == value else repr(value)
 
 
 def is_grid(tune: Tune) -> bool:
