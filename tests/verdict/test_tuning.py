@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from assay.cli.tune import exit_code
 from assay.metrics.measured import Measured
 from assay.metrics.per_launch import from_frame
 from assay.spec.experiment import Quality
@@ -26,6 +27,7 @@ from assay.verdict.tuning import (
     Made,
     Round,
     Standing,
+    Tuned,
     finalists,
     gain_of,
     survivors,
@@ -149,6 +151,15 @@ def test_what_is_fast_because_it_does_not_do_the_work_goes_out_with_the_reason(l
     assert alone.sentence.startswith("stay with today's settings: a=2")
 
 
+@pytest.mark.parametrize(("lacks", "code"), [("wrong", 1), ("less", 3), ("dead", 5)])
+def test_a_tuning_of_which_no_arm_was_held_against_todays_does_not_end_as_decided(lacks: str, code: int) -> None:
+    fast = Machine(1, lambda one: 100.0 if one.label == "today" else 300.0, **{lacks: {"a=2", "a=3"}})
+    assert exit_code(tuned(asked(knobs={"a": [1, 2, 3]}), fast)) == code  # none goes on
+    assert exit_code(tuned(asked(knobs={"a": [1, 2]}), fast)) == code  # in the last round
+    slow = Machine(1, lambda one: 100.0 if one.label == "today" else 30.0, **{lacks: {"a=2"}})
+    assert exit_code(tuned(asked(knobs={"a": [1, 2, 3]}, first_blocks=4), slow)) == 0  # a=3 is shown to be worse
+
+
 def test_one_that_fails_in_the_last_round_does_not_keep_the_other_from_being_decided() -> None:
     """Both values of a are 30 % faster; the two together break, which only the last round can see."""
 
@@ -216,17 +227,17 @@ def test_a_time_that_falls_is_a_gain_that_rises() -> None:
 
 
 @pytest.mark.parametrize(
-    ("outcome", "quality", "adopts", "words"),
+    ("outcome", "quality", "adopts", "words", "code"),
     [
-        ("improved", "HELD", True, "quality held"),
-        ("improved", "INCONCLUSIVE", False, "it is not shown that quality was held"),
-        ("improved", "NOT_MEASURED", False, "quality was not measured"),
-        ("improved", "DEGRADED", False, "stay with today's settings"),
-        ("inconclusive", "HELD", False, "b is not shown to be better (step_time 2 times"),
-        ("worse", "HELD", False, "b is worse (step_time 2 times"),
+        ("improved", "HELD", True, "quality held", 0),
+        ("improved", "INCONCLUSIVE", False, "it is not shown that quality was held", 4),
+        ("improved", "NOT_MEASURED", False, "quality was not measured", 4),
+        ("improved", "DEGRADED", False, "stay with today's settings", 1),
+        ("inconclusive", "HELD", False, "b is not shown to be better (step_time 2 times", 4),
+        ("worse", "HELD", False, "b is worse (step_time 2 times", 0),
     ],
 )  # fmt: skip
-def test_nothing_is_adopted_without_quality(outcome: str, quality: str, adopts: bool, words: str) -> None:
+def test_nothing_is_adopted_without_quality(outcome: str, quality: str, adopts: bool, words: str, code: int) -> None:
     from assay.verdict.compared import Side
     from assay.verdict.judge import judge
     from tests.handmade import Handmade
@@ -245,3 +256,7 @@ def test_nothing_is_adopted_without_quality(outcome: str, quality: str, adopts: 
     adopted, sentence = verdict(final, sides, {"today": {"x": 1}, "b": {"x": 2}})
     assert (adopted == {"x": 2}) is adopts
     assert words in sentence
+    found = Tuned(
+        rounds=(), final=final, sides=tuple(sides), records=("", ""), adopted=adopted, sentence=sentence, left_out=0
+    )
+    assert exit_code(found) == code

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from assay.cli.base import Verb
 
@@ -80,13 +80,21 @@ def _write(path: Path, found: Tuned, name: str) -> None:
         print(f"assay: cannot write {path}: {error.strerror}. The result follows.", file=sys.stderr)
 
 
+UNDECIDED: Final = {"": 0, "quality lost": 1, "not comparable": 3, "failed": 5}  # no arm came to a last comparison
+DECIDED_BY_QUALITY: Final = ("HELD", "DEGRADED")
+
+
 def exit_code(found: Tuned) -> int:
     """0 something better is shown, or that nothing is; 1 and 3 to 5 as `assay compare` where the last round does not decide."""
     from assay.cli import compare
 
-    if found.final is None or found.adopted is not None:
+    if found.adopted is not None:
         return 0
-    return compare.exit_code(found.final)
+    if found.final is None:
+        return UNDECIDED[found.undecided]
+    better = [one.side for one in found.final.decisive() if one.outcome == "improved"]
+    unknown = any(found.final.quality.get(side, "NOT_MEASURED") not in DECIDED_BY_QUALITY for side in better)
+    return compare.exit_code(found.final) or (4 if unknown else 0)
 
 
 def planned(tune: Tune, levels: int) -> str:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 from assay.spec.knobs import check, survivors_at_most, varying
 from assay.spec.tune import TODAY, Choice, Setting, Tune, choices, is_grid, label, left_out, today
@@ -38,6 +38,7 @@ class Made:
     record: str  # where its record is
 
 
+Undecided = Literal["", "failed", "quality lost", "not comparable"]
 Measure = Callable[
     [Sequence[Choice], int, int, bool], Sequence[Made]
 ]  # arms, launches of each, place of the round, whether it is the last
@@ -77,6 +78,9 @@ class Tuned:
     adopted: Mapping[str, Setting] | None  # what is shown to be better, with quality held; None: stay with today's
     sentence: str
     left_out: int
+    undecided: Undecided = (
+        ""  # where there is no last comparison: why no arm was held against today's; "": one is shown to be worse
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,13 +118,13 @@ def tuned(experiment: Experiment, measure: Measure) -> Tuned:
     if len(last) == 1:
         return Tuned(
             rounds=tuple(rounds), final=None, sides=(), records=(), adopted=None, sentence=_nothing_left(rounds[-1]),
-            left_out=left_out(tune),
+            left_out=left_out(tune), undecided=undecided([one.out for one in rounds[-1].standings[1:]]),
         )  # fmt: skip
     made = measure(last, tune.final_blocks, len(rounds), True)
-    final, adopted, sentence = _decided([one.side for one in made], last, studied)
+    final, adopted, sentence, unfit = _decided([one.side for one in made], last, studied)
     return Tuned(
         rounds=tuple(rounds), final=final, sides=tuple(one.side for one in made), records=tuple(one.record for one in made),
-        adopted=adopted, sentence=sentence, left_out=left_out(tune),
+        adopted=adopted, sentence=sentence, left_out=left_out(tune), undecided=undecided(unfit) if final is None else "",
     )  # fmt: skip
 
 
@@ -261,17 +265,26 @@ def gain_of(change: Change, higher: bool) -> tuple[float | None, float | None, f
 
 def _decided(
     sides: Sequence[Side], last: Sequence[Choice], studied: Sequence[str]
-) -> tuple[Comparison | None, Mapping[str, Setting] | None, str]:
-    """One that failed or is not comparable is told, and does not keep the others from being decided."""
+) -> tuple[Comparison | None, Mapping[str, Setting] | None, str, Sequence[str]]:
+    """One that failed or is not comparable is told (the reasons last), and does not keep the others from being decided."""
     base, *others = sides
     unfit = {one.label: _failed(one) or other_work(base, one) or _refused(base, one, studied) for one in others}
     fit = [base, *(one for one in others if not unfit[one.label])]
     why = [f"{name}: {reason}" for name, reason in unfit.items() if reason]
     if len(fit) == 1:
-        return None, None, f"stay with today's settings: {'; '.join(why)}"
+        return None, None, f"stay with today's settings: {'; '.join(why)}", list(unfit.values())
     final = compare(fit, varying=studied)
     adopted, sentence = verdict(final, fit, {one.label: one.settings for one in last})
-    return final, adopted, "; ".join([sentence, *why])
+    return final, adopted, "; ".join([sentence, *why]), []
+
+
+def undecided(out: Sequence[str]) -> Undecided:
+    """Why no arm was held against today's, from the reasons for which they went out; an arm without one is shown to be worse."""
+    if "" in out:
+        return ""
+    if all(one.startswith("failed: ") for one in out):
+        return "failed"
+    return "quality lost" if any(one.startswith("quality lost") for one in out) else "not comparable"
 
 
 def _refused(base: Side, side: Side, studied: Sequence[str]) -> str:
