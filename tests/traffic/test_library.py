@@ -53,6 +53,8 @@ def test_a_proxy_gets_the_request_and_the_record_says_that_httpx_sent_it(tmp_pat
 
 
 def replying(data: bytes) -> Any:
+    """A server that says this and closes. A whole answer must say `Connection: close`, or httpx may use it once more."""
+
     async def behave(heard: Heard, writer: asyncio.StreamWriter) -> bool:
         writer.write(data)
         await writer.drain()
@@ -65,8 +67,8 @@ def replying(data: bytes) -> Any:
     ("data", "status"),
     [
         (b"", "reset"), (HEAD + chunked(delta("begun")), "truncated"), (b"nonsense\r\n\r\n", "malformed"),
-        (b"HTTP/1.1 500 No\r\nContent-Length: 2\r\n\r\nno", "5xx"),
-        (b"HTTP/1.1 302 Found\r\nLocation: /\r\nContent-Length: 0\r\n\r\n", "malformed"),
+        (b"HTTP/1.1 500 No\r\nConnection: close\r\nContent-Length: 2\r\n\r\nno", "5xx"),
+        (b"HTTP/1.1 302 Found\r\nConnection: close\r\nLocation: /\r\nContent-Length: 0\r\n\r\n", "malformed"),
     ],
 )  # fmt: skip
 def test_failures_by_the_library_have_their_classes(tmp_path: Path, data: bytes, status: str) -> None:
