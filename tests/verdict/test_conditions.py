@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import pytest
-
 from assay.verdict.comparability import ALIASES, NOT_RECORDED, covers, declare, differences
-from assay.verdict.conditions import CONDITIONS, known_names, reference, text_of
+from assay.verdict.conditions import CONDITIONS, known_names, reference
 from tests.handmade import Handmade
 from tests.verdict.comparing import complete, side, with_manifest
 
@@ -40,14 +36,6 @@ def test_a_reading_that_could_not_be_read_is_not_recorded_rather_than_a_value() 
     broken = with_manifest(made, "b", "environment/before/cpu/model", {"absent": "no /proc/cpuinfo"})
     (found,) = differences([made, broken])
     assert (found.field, found.values, found.refuses) == ("cpu.model", ("EPYC 9654", NOT_RECORDED), False)
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [([], "(none)"), (["a", "b"], "a b"), ("", "(empty)"), (True, "yes"), (0.1 + 0.2, "0.3"), ({"b": 1, "a": 2}, '{"a": 2, "b": 1}')],
-)  # fmt: skip
-def test_a_value_is_written_for_people(value: object, text: str) -> None:
-    assert text_of(value) == text
 
 
 def test_the_reference_lists_every_field_and_every_alias() -> None:
@@ -94,9 +82,3 @@ def test_the_sentinel_is_the_median_of_its_readings_and_a_slower_one_is_told_wit
     (found,) = [one for one in differences([side("a", timed(0.05)), side("b", timed(0.06))]) if "sentinel" in one.field]
     assert (found.field, found.kind, found.refuses) == ("noise.sentinel_s", "condition", False)
     assert differences([side("a", timed(0.05)), side("b", timed(0.051))]) == ()
-
-
-@pytest.mark.parametrize("value", ["a\nPASS: fine", ["a\n::error::x", "b"], "a\u2028b\r\x85c"])
-def test_no_text_of_a_record_begins_a_line_of_its_own(value: Any) -> None:
-    assert len(text_of(value).splitlines()) == 1
-    assert text_of("a\nb") == r"a\nb"

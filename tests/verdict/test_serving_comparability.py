@@ -15,8 +15,9 @@ from assay.spec.serving import Objectives
 from assay.verdict.comparability import differences, refusing, unknown_on_all
 from assay.verdict.compare import compare
 from assay.verdict.compared import Side
-from assay.verdict.conditions import CONDITIONS, OURS
+from assay.verdict.conditions import CONDITIONS
 from assay.verdict.judge import judge
+from assay.verdict.readings.foreign import OURS
 from tests.serving_made import simulated
 from tests.verdict.comparing import BEFORE, relabelled, with_manifest, with_tables
 

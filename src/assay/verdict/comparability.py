@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from assay.errors import Problem, SpecError
 from assay.verdict.compared import ConditionClass, Mismatch, Side
-from assay.verdict.conditions import CONDITIONS, Condition, known_names, text_of
+from assay.verdict.condition import Condition
+from assay.verdict.condition_words import text_of
+from assay.verdict.conditions import CONDITIONS, known_names
 
 NOT_RECORDED: Final = "not recorded"
 REFUSING: Final[tuple[ConditionClass, ...]] = ("identity", "hardware")
@@ -127,8 +130,6 @@ def _shown(condition: Condition, field: str, values: Mapping[str, Any]) -> str:
 
 
 def _declared(mismatch: Mismatch, declared: bool) -> Mismatch:
-    from dataclasses import replace
-
     return replace(mismatch, declared=declared)
 
 

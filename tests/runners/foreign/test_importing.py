@@ -16,7 +16,8 @@ from assay.record.verify import verify
 from assay.runners.foreign import importing
 from assay.runners.foreign.base import Row, address, failure
 from assay.runners.foreign.importing import import_results
-from assay.verdict.conditions import CONDITIONS, OURS
+from assay.verdict.conditions import CONDITIONS
+from assay.verdict.readings.foreign import OURS
 from tests.runners.foreign.reading import foreign, imported, measured, one, requests
 from tests.runners.foreign.samples import (
     SUMMARY,

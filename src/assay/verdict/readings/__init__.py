@@ -1,0 +1,1 @@
+"""Where do the values of the conditions come from?  One file for each kind of source."""
