@@ -235,6 +235,21 @@ def test_a_wrapped_model_costs_what_it_costs_bare(alone: None, kind: str) -> Non
     assert same["backward"] == told["backward"] == 2 * told["forward"]
 
 
+def test_a_tensor_parallel_model_runs_and_costs_what_its_parts_cost(alone: None) -> None:
+    """DTensor asks by tensors without numbers how an operation is sharded: to refuse those ended the training."""
+    import torch
+    from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
+
+    model, x = (
+        torch.nn.Sequential(torch.nn.Linear(16, 64), torch.nn.ReLU(), torch.nn.Linear(64, 16)),
+        torch.randn(8, 16),
+    )
+    bare, _ = count(trains(model, x))
+    mesh = torch.distributed.device_mesh.init_device_mesh("cpu", (1,))
+    found, told = count(trains(parallelize_module(model, mesh, {"0": ColwiseParallel(), "2": RowwiseParallel()}), x))
+    assert (found, told["absent"]) == (bare, "")
+
+
 def test_an_operator_of_ones_own_is_named_and_no_number_is_given() -> None:
     import torch
 

@@ -211,6 +211,11 @@ def _mode(torch: Any, counter: StepCounter) -> Any:
 
     plain, tensors = torch.Tensor.__torch_dispatch__, torch.Tensor
 
+    def _is_fake(kind: Any) -> bool:
+        """Without numbers: DTensor asks so how an operation would be sharded. Nothing is computed, so nothing is counted."""
+        fakes = sys.modules.get("torch._subclasses.fake_tensor")
+        return fakes is not None and issubclass(kind, fakes.FakeTensor)
+
     def _is_made_of_others(kind: Any) -> bool:
         return issubclass(kind, tensors) and kind.__torch_dispatch__ is not plain
 
@@ -224,6 +229,10 @@ def _mode(torch: Any, counter: StepCounter) -> Any:
 
         def __torch_dispatch__(self, function: Any, types: Any, arguments: Any = (), words: Any = None) -> Any:
             words = words or {}
+            if types and any(_is_fake(one) for one in types):
+                return function(
+                    *arguments, **words
+                )  # its own mode comes next, and only there: the tensor itself refuses
             if isinstance(function, torch._ops.HigherOrderOperator):
                 counter.unknown.add(str(function))
                 return function(*arguments, **words)

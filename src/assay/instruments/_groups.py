@@ -261,6 +261,8 @@ def _timed_class(torch: Any) -> Any:
         self._name, self._size = _called(inner)
 
     members: dict[str, Any] = {name: make(name, op) for name, op in METHODS.items() if hasattr(base, name)}
+    for member in members.values():
+        _leave_uncompiled(torch, member)
     members |= {
         "__init__": __init__,
         "getBackendName": lambda _: "assay",  # by another name DDP's logger asks for what only the engine's own group has
@@ -268,6 +270,16 @@ def _timed_class(torch: Any) -> Any:
         "pg_name": property(lambda self: self._inner.group_name),
     }  # fmt: skip
     return type("TimedGroup", (base,), members)
+
+
+def _leave_uncompiled(torch: Any, function: Any) -> None:
+    """Let torch.compile run this function, and what it calls, as it is.  Where a script compiles a DistributedDataParallel from outside,
+    its reducer asks this group in the middle of a compiled call, and the compiler, which takes a group for opaque, ends the training
+    at the first attribute of ours.  `torch.compiler.disable` would say the same, and import the compiler, a second's work."""
+    with suppress(AttributeError):  # torch before 2.7 has no such call, and no opaque groups
+        frames = torch._C._dynamo.eval_frame
+        skip = frames._FrameAction.SKIP
+        frames.set_code_exec_strategy(function.__code__, frames._FrameExecStrategy(skip, skip))
 
 
 def _called(group: Any) -> tuple[str, int]:
