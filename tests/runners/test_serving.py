@@ -111,7 +111,8 @@ def test_a_killed_replica_is_seen_and_told(broken: Record) -> None:
         abs(down[0] - moments["fault"][0]) < 1_000_000_000
     )  # the noisy machine's bound; the prober's own test is sharper
     begin = moments["load_begin"][0]
-    assert moments["fault"][0] - begin == pytest.approx(600_000_000, abs=200_000_000)
+    # never before its moment; how late a busy machine is with it is bounded as above
+    assert 600_000_000 <= moments["fault"][0] - begin < 1_600_000_000
     failed = broken.table("requests").filter((pl.col("launch") == 1) & (pl.col("status") != "ok"))
     assert set(failed["replica"].unique().to_list()) == {1}
 
@@ -130,7 +131,7 @@ def test_the_record_is_judged_and_reported(broken: Record) -> None:
 
 @pytest.mark.slow
 def test_a_client_that_is_killed_loses_nothing_silently(tmp_path: Path) -> None:
-    """Its rows stay, what it had under way is lost by name, and the launch has failed."""
+    """Its rows stay, what it had under way is lost by name, and the launch has failed. Answers take long: some are under way."""
     killed: list[int] = []
 
     def kill(progress: RunProgress) -> None:
@@ -146,8 +147,12 @@ def test_a_client_that_is_killed_loses_nothing_silently(tmp_path: Path) -> None:
                     os.kill(process.pid, signal.SIGKILL)
 
     arrivals = {"process": "poisson", "duration_s": 30.0, "warm_up_s": 0.0, "drain_s": 1.0}
+    slow = [{"name": "reference", "command": [*SERVER, "--first-s", "0.3"]}]
     with pytest.raises(WorkloadError, match="client process 0"):
-        run(asked(serving={"arrivals": arrivals}), root=tmp_path / "records", folder=tmp_path, on_progress=kill)
+        run(
+            asked(serving={"arrivals": arrivals, "targets": slow}),
+            root=tmp_path / "records", folder=tmp_path, on_progress=kill,
+        )  # fmt: skip
     record = open_record(record_folders(tmp_path / "records")[0])
     rows = record.table("requests")
     assert killed

@@ -76,8 +76,8 @@ def test_an_absent_package_is_told_with_the_line_that_installs_it(tmp_path: Path
 
 def test_a_script_that_hangs_is_ended_at_the_limit(tmp_path: Path) -> None:
     hangs = "import time\nprint('waiting', flush=True)\ntime.sleep(600)"
-    record, said = attempt(tmp_path, hangs, **ONCE, limits={"launch_timeout_s": 1.0, "grace_s": 0.2})
-    assert "limits.launch_timeout_s = 1 s" in said
+    record, said = attempt(tmp_path, hangs, **ONCE, limits={"launch_timeout_s": 5.0, "grace_s": 0.2})
+    assert "limits.launch_timeout_s = 5 s" in said  # time enough to say something, on a busy machine too
     assert "its last output was: waiting" in said
     assert rows(record)[0]["status"] == "timeout"
 

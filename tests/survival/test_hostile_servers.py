@@ -70,19 +70,21 @@ def classes(record: Record) -> Counter[str]:
 @pytest.mark.survival
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("behave", "expected"),
+    ("behave", "limit", "expected"),
     [
-        (hang, {"timeout"}),
-        (hang_after_the_head, {"timeout"}),
-        (page, {"malformed"}),
-        (nonsense, {"reset"}),
-        (promise_more, {"closed", "truncated"}),
+        (hang, "400ms", {"timeout"}),
+        (hang_after_the_head, "400ms", {"timeout"}),
+        (page, "60s", {"malformed"}),  # who answers may be late on a busy machine
+        (nonsense, "60s", {"reset"}),
+        (promise_more, "60s", {"closed", "truncated"}),
     ],
 )
-def test_a_load_on_a_hostile_server_ends_and_says_why(tmp_path: Path, behave: Behave, expected: Sequence[str]) -> None:
+def test_a_load_on_a_hostile_server_ends_and_says_why(
+    tmp_path: Path, behave: Behave, limit: str, expected: Sequence[str]
+) -> None:
     with engine(behave) as server:
         done = subprocess.run(
-            load(tmp_path, server.url, "--request-timeout", "400ms"),
+            load(tmp_path, server.url, "--request-timeout", limit),
             capture_output=True, text=True, timeout=DEADLINE_S, check=False,
         )  # fmt: skip
     record = record_of(tmp_path)
