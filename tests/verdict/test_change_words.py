@@ -10,8 +10,8 @@ import pytest
 from assay import catalog
 from assay.metrics.base import Metric
 from assay.verdict.change_words import change_text, detectable_text, direction_word, needed_text, probability_text
-from assay.verdict.compare import shortened
 from assay.verdict.compared import Change
+from assay.verdict.comparison_words import shortened
 from tests.verdict.comparing import complete, side
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from assay.errors import SpecError
-from assay.verdict.compare import AUTO, compare, compare_engines
+from assay.verdict.compare import compare, compare_engines
 from assay.verdict.compared import Comparison, Side
+from assay.verdict.comparison_rules import AUTO
 from assay.verdict.judge import Judgement, about, compute, judge
 from assay.verdict.types import Verdict
 from tests.serving_made import ServingMade, simulated

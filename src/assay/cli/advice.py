@@ -73,7 +73,7 @@ def look(path: Path, blocks: int) -> Look:
 def primary_intervals(measured: Measured) -> dict[str, Estimate]:
     """ "metric at configuration" -> its estimate, of the metric that decides and of the speedups; absent ones are left out."""
     from assay.metrics.estimate import Estimate
-    from assay.verdict.compare import AUTO
+    from assay.verdict.comparison_rules import AUTO
 
     asked = measured.experiment.comparison.primary
     names = AUTO[measured.subject] if asked == "auto" else (asked,)

@@ -14,8 +14,8 @@ from assay.metrics.estimate import Absent, Estimate, Value
 from assay.metrics.format import Shown, given, reading, scale_for, show
 from assay.units import FRACTION
 from assay.verdict.change_words import EXPLORATORY, change_text, detectable_text, needed_text, probability_text
-from assay.verdict.compare import shortened
 from assay.verdict.compared import Change, Comparison, Mismatch, State
+from assay.verdict.comparison_words import shortened
 
 STATE_WORDS: Final[Mapping[State, str]] = {
     "compared": "compared",
