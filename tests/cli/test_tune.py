@@ -75,6 +75,18 @@ def tuning(tmp_path_factory: pytest.TempPathFactory) -> Tuning:
     return Tuning(folder / "tune.toml", folder / "records", code, json.loads(out.getvalue()))
 
 
+def stopped_at_once(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Every session is interrupted as it begins; the list tells of how many arms each was."""
+    asked: list[int] = []
+
+    def interrupted(arms: list[Any], **_: Any) -> None:
+        asked.append(len(arms))
+        raise Interrupted("stopped")
+
+    monkeypatch.setattr("assay.runners.session.run_together", interrupted)
+    return asked
+
+
 @pytest.mark.survival
 def test_the_faster_setting_is_found_and_nothing_is_traded_for_it(tuning: Tuning) -> None:
     found = tuning.found
@@ -120,13 +132,7 @@ def test_a_round_that_is_not_whole_or_of_another_script_is_made_again(
     tuning: Tuning, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Without one record of the last round, that round alone is; with another script, all of them."""
-    asked: list[int] = []
-
-    def interrupted(arms: list[Any], **_: Any) -> None:
-        asked.append(len(arms))
-        raise Interrupted("stopped")
-
-    monkeypatch.setattr("assay.runners.session.run_together", interrupted)
+    asked = stopped_at_once(monkeypatch)
     copy = tmp_path / "records"
     shutil.copytree(tuning.root, copy)
     shutil.rmtree(next(copy.glob("knobs-1-1-*")))
@@ -167,13 +173,7 @@ def test_an_earlier_tuning_is_not_taken_for_the_one_that_was_interrupted(
     tuning: Tuning, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, session: str
 ) -> None:
     """Tuned to the end; begun anew, and stopped in the first round: that round is made again."""
-    asked: list[int] = []
-
-    def interrupted(arms: list[Any], **_: Any) -> None:
-        asked.append(len(arms))
-        raise Interrupted("stopped")
-
-    monkeypatch.setattr("assay.runners.session.run_together", interrupted)
+    asked = stopped_at_once(monkeypatch)
     copy = tmp_path / "records"
     shutil.copytree(tuning.root, copy)
     later(copy, "knobs-0-1-*", session=session, stopped=True)
@@ -186,13 +186,7 @@ def test_a_round_that_is_older_than_the_one_before_it_is_made_again(
     tuning: Tuning, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Tuned to the end; begun anew, and stopped between two rounds: the last round is of the earlier tuning."""
-    asked: list[int] = []
-
-    def interrupted(arms: list[Any], **_: Any) -> None:
-        asked.append(len(arms))
-        raise Interrupted("stopped")
-
-    monkeypatch.setattr("assay.runners.session.run_together", interrupted)
+    asked = stopped_at_once(monkeypatch)
     copy = tmp_path / "records"
     shutil.copytree(tuning.root, copy)
     later(copy, "knobs-0-*")

@@ -2,27 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
-
-from assay.metrics.estimate import Absent, Estimate
 from assay.metrics.memory_peak import METRIC
-from tests.handmade import Handmade
+from tests.metrics.peaks import check_that_the_rank_that_needed_most_counts, check_that_what_nobody_told_is_absent
 
 
 def test_the_rank_that_needed_most_counts() -> None:
-    made = Handmade(levels=(2,), blocks=2)
-    for most in (3e9, 4e9):
-        number = made.launch(workers=2)
-        for rank, peak in enumerate((1e9, most)):
-            made.reading(number, f"rank-{rank}", "memory_allocated_peak", peak, unit="B", method="self")
-    value = METRIC.compute(made.measured(), {})["workers=2"]
-    assert isinstance(value, Estimate)
-    assert value.launch_values == (3e9, 4e9)
-    assert value.value == pytest.approx((3e9 * 4e9) ** 0.5)
-    assert value.unit == "B"
+    check_that_the_rank_that_needed_most_counts(METRIC, "memory_allocated_peak")
 
 
 def test_what_nobody_told_is_absent() -> None:
-    made = Handmade(levels=(1,), blocks=1)
-    made.launch(workers=1)
-    assert isinstance(METRIC.compute(made.measured(), {})["workers=1"], Absent)
+    check_that_what_nobody_told_is_absent(METRIC)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from assay.metrics import memory_peak
-from assay.metrics.estimate import Absent, Estimate
+from assay.metrics.estimate import Estimate
 from assay.metrics.memory_reserved_peak import METRIC
 from tests.handmade import Handmade
+from tests.metrics.peaks import check_that_what_nobody_told_is_absent
 
 
 def test_it_is_told_beside_what_was_in_use() -> None:
@@ -22,6 +23,4 @@ def test_it_is_told_beside_what_was_in_use() -> None:
 
 
 def test_what_nobody_told_is_absent() -> None:
-    made = Handmade(levels=(1,), blocks=1)
-    made.launch(workers=1)
-    assert isinstance(METRIC.compute(made.measured(), {})["workers=1"], Absent)
+    check_that_what_nobody_told_is_absent(METRIC)
