@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from assay.record.tables import TABLES
 from tests.handmade import Handmade
 from tests.struck import struck
 
@@ -96,4 +97,21 @@ def on_two_hosts(there_s: float, *, looks: int) -> Handmade:
         made.rows["clocks"].append(
             (0, 1, 0, "there", "host", at + ahead, at + 100_000, at + 100_000, at + 200_000 + ahead, 100_000)
         )
+    return made
+
+
+def run_from_there(made: Handmade, there_s: float, *, host: str = "there") -> Handmade:
+    """The same (`on_two_hosts`), but that assay ran beside rank 1: what it and its meter wrote down is by that host's clock."""
+    ahead, columns = round(there_s * 1e9), [column.name for column in TABLES["launches"].columns]
+    begin, end = columns.index("begin_ns"), columns.index("end_ns")
+    made.rows["events"] = [
+        row if row[6] == "worker_start" else (row[0], row[1] + ahead, row[2], host, *row[4:])
+        for row in made.rows["events"]
+    ]
+    made.rows["events"].append((0, made.begin[0] + ahead, None, host, None, None, "launch_begin", None, None, "{}"))
+    made.rows["launches"] = [
+        tuple(value + ahead if place in (begin, end) else value for place, value in enumerate(row))
+        for row in made.rows["launches"]
+    ]
+    made.rows["telemetry"] = [(row[0], row[1] + ahead, host, *row[3:]) for row in made.rows["telemetry"]]
     return made

@@ -11,7 +11,7 @@ from assay.metrics.clock_offsets import HostClock, aligned, between, clock_offse
 from assay.metrics.estimate import Absent
 from assay.metrics.partition import CATEGORIES, partition
 from tests.handmade import Handmade
-from tests.metrics.clocks_made import BOOTS, S, clock, collect, common, look, on_two_hosts, two_hosts
+from tests.metrics.clocks_made import BOOTS, S, clock, collect, common, look, on_two_hosts, run_from_there, two_hosts
 
 OFFSETS_S = (0.0005, -0.0005, 0.02, -1.0, 5.0, -5.0)
 DRIFT = 50e-6
@@ -177,6 +177,14 @@ def test_the_partition_of_two_hosts_is_that_of_one() -> None:
     for row, other, third in zip(one, ahead, behind, strict=True):
         assert other == pytest.approx(row, abs=3e-4)
         assert third == pytest.approx(row, abs=3e-4)
+
+
+def test_a_launch_begins_and_ends_by_the_clock_of_the_host_that_assay_runs_on() -> None:
+    """assay beside rank 1, whose clock is 5 s ahead or 300 s behind: the times of ranks were held against another clock's."""
+    one = seconds(on_two_hosts(0.0, looks=40))
+    for there_s in (5.0, -300.0):
+        for row, other in zip(one, seconds(run_from_there(on_two_hosts(there_s, looks=40), there_s)), strict=True):
+            assert other == pytest.approx(row, abs=3e-4)
 
 
 def test_of_a_launch_whose_clocks_are_not_known_everything_is_unknown() -> None:

@@ -10,6 +10,7 @@ from assay.metrics.cost_lost import METRIC
 from assay.metrics.estimate import Absent, Estimate
 from assay.spec.experiment import Prices
 from tests.handmade import Handmade
+from tests.metrics.clocks_made import on_two_hosts
 from tests.struck import struck
 
 
@@ -43,3 +44,16 @@ def test_without_prices_or_without_a_fault_it_is_absent() -> None:
     made = priced(Handmade(levels=(2,), blocks=1))
     made.launch(workers=2)
     assert isinstance(METRIC.compute(made.measured(), {})["workers=2"], Absent)
+
+
+def test_what_nobody_knows_costs_no_zero_dollars() -> None:
+    """Hosts whose clocks nobody compared, and a script of which no step was seen: where the rank-seconds went is not known."""
+    apart = METRIC.compute(priced(on_two_hosts(-300.0, looks=0)).measured(), {})["workers=2"]
+    assert isinstance(apart, Absent)
+    assert apart.reason == "refused"
+    assert "clock of there" in apart.detail
+    unmarked = priced(struck())
+    unmarked.rows["steps"].clear()
+    value = METRIC.compute(unmarked.measured(), {})["workers=2"]
+    assert isinstance(value, Absent)
+    assert "did not mark its steps" in value.detail

@@ -7,6 +7,7 @@ import pytest
 from assay.metrics.estimate import Absent, Estimate
 from assay.metrics.training_goodput_fault import METRIC
 from tests.handmade import Handmade
+from tests.metrics.clocks_made import on_two_hosts
 from tests.struck import struck
 
 
@@ -31,3 +32,9 @@ def test_a_fault_launch_in_which_no_fault_struck_does_not_enter() -> None:
     assert isinstance(value, Estimate)
     assert value.value == pytest.approx(0.4)
     assert value.n_launches == 1
+
+
+def test_hosts_whose_clocks_nobody_compared_have_no_goodput_of_zero() -> None:
+    value = METRIC.compute(on_two_hosts(-300.0, looks=0).measured(), {})["workers=2"]
+    assert isinstance(value, Absent)
+    assert "clock of there" in value.detail

@@ -7,7 +7,7 @@ import pytest
 from assay.reports.series import FaultTimeline, build
 from assay.verdict.judge import judge
 from tests.handmade import Handmade
-from tests.metrics.clocks_made import on_two_hosts
+from tests.metrics.clocks_made import on_two_hosts, run_from_there
 from tests.metrics.test_recovery_time import twice
 from tests.struck import struck
 
@@ -26,6 +26,14 @@ def test_steps_of_a_host_with_another_clock_stand_where_they_were(there_s: float
     assert [at for _, at, _ in two.progress] == pytest.approx([at for _, at, _ in one.progress], abs=2e-4)
     assert [phase.name for phase in two.phases] == ["detect", "restart", "reload", "recompute"]
     assert two.phases[-1].end_s == pytest.approx(18.0, abs=2e-4)
+
+
+def test_seconds_since_the_launch_began_are_told_where_assay_ran_beside_rank_1() -> None:
+    """Its launch began by that host's clock, which is 5 s ahead; the steps and the fault are drawn by rank 0's."""
+    found = fault(run_from_there(on_two_hosts(5.0, looks=40), 5.0))
+    assert found.fault_s == pytest.approx(10.0, abs=2e-4)
+    assert found.progress[0][1] == pytest.approx(4.0, abs=2e-4)
+    assert found.phases[-1].end_s == pytest.approx(18.0, abs=2e-4)
 
 
 def test_steps_on_a_clock_that_nobody_compared_are_not_drawn_beside_the_fault() -> None:

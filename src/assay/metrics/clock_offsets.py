@@ -32,7 +32,13 @@ Way = Literal["same", "pings", "collectives", "none"]
 # nobody is done with them before everybody has begun
 JOINT: Final = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "barrier")
 NOUNS: Final = {"pings": "looks at rank 0's clock", "collectives": "collectives with rank 0's host"}
-MOVED: Final = ("events", "steps", "collectives")  # tables with times of workers
+MOVED: Final = (
+    "events",
+    "steps",
+    "collectives",
+    "launches",
+    "telemetry",
+)  # tables with times that are held against each other
 GRID: Final = 257
 CALL: Final = ["incarnation", "group", "call"]
 STRETCHES, LOOKS = 10, 50  # of a launch, and collectives of each that are looked at: the shortest ones bound best
@@ -118,19 +124,21 @@ def between(first: HostClock, first_ns: int, second: HostClock, second_ns: int) 
 
 @dataclass(frozen=True, kw_only=True)
 class Aligned:
-    """The events, steps and collectives of a launch with all their times on one clock, and by how much two of them can be wrong against each other."""
+    """What a launch recorded with all its times on one clock, and by how much two of them can be wrong against each other."""
 
     events: pl.DataFrame = field(repr=False)
     steps: pl.DataFrame = field(repr=False)
     collectives: pl.DataFrame = field(repr=False)
+    launches: pl.DataFrame = field(repr=False)  # the one row: its begin and end are the coordinator's times
+    telemetry: pl.DataFrame = field(repr=False)  # the counters are those of the coordinator's host
     bound_ns: float = 0.0
     trouble: str = ""  # why times of its hosts cannot be compared; empty: they can
 
 
 def aligned(measured: Measured, launch: int) -> Aligned:
     """Times of workers and of the coordinator on one clock. Where all ran on one host, or on one kernel, they are as they were."""
-    events, steps, calls = (measured.table(name).filter(pl.col("launch") == launch) for name in MOVED)
-    whole = Aligned(events=events, steps=steps, collectives=calls)
+    events, steps, calls, row, read = (measured.table(name).filter(pl.col("launch") == launch) for name in MOVED)
+    whole = Aligned(events=events, steps=steps, collectives=calls, launches=row, telemetry=read)
     if events["host"].n_unique() <= 1:
         return whole
     placed = hosts_of(measured).filter(pl.col("launch") == launch)
@@ -151,12 +159,28 @@ def aligned(measured: Measured, launch: int) -> Aligned:
     moved_events = _with_starts(_moved(events, clocks, ("ns",), bounds), events)
     moved_steps = _moved(stepped, clocks, ("begin_ns", "end_ns"), bounds).select(steps.columns)
     moved_calls = _moved(called, clocks, ("begin_ns", "end_ns"), bounds).select(calls.columns)
-    return Aligned(events=moved_events, steps=moved_steps, collectives=moved_calls, bound_ns=2.0 * max(bounds))
+    read = read.filter(pl.col("host").is_in(list(clocks)))  # of another host nobody knows the clock
+    return Aligned(
+        events=moved_events, steps=moved_steps, collectives=moved_calls,
+        launches=_launch_moved(row, events, clocks, bounds), telemetry=_moved(read, clocks, ("ns",), bounds),
+        bound_ns=2.0 * max(bounds),
+    )  # fmt: skip
+
+
+def _launch_moved(
+    launch: pl.DataFrame, events: pl.DataFrame, clocks: Mapping[str, HostClock], bounds: list[float]
+) -> pl.DataFrame:
+    """Begin and end of the launch, by the clock of the host that says that it began: the coordinator's."""
+    told = events.filter(pl.col("kind") == "launch_begin")["host"]
+    if len(told) == 0:
+        return launch
+    placed = launch.with_columns(host=pl.lit(str(told[0])))
+    return _moved(placed, clocks, ("begin_ns", "end_ns"), bounds).select(launch.columns)
 
 
 @dataclass(frozen=True, kw_only=True)
 class OneClock:
-    """A record whose steps, events and collectives are on one clock in every launch where that can be."""
+    """A record whose launches, steps, events, collectives and telemetry are on one clock in every launch where that can be."""
 
     measured: Measured = field(repr=False)
     troubles: Mapping[int, str]  # launch -> why its hosts' times cannot be compared; they are as they were
@@ -176,10 +200,7 @@ def _on_one_clock(measured: Measured) -> OneClock:
     if not moved:
         return OneClock(measured=measured, troubles=troubles)
     rest = ~pl.col("launch").is_in(list(moved))
-    own = {
-        "events": [one.events for one in moved.values()], "steps": [one.steps for one in moved.values()],
-        "collectives": [one.collectives for one in moved.values()],
-    }  # fmt: skip
+    own = {name: [getattr(one, name) for one in moved.values()] for name in MOVED}
     tables = {**measured.tables, **{name: pl.concat([measured.table(name).filter(rest), *own[name]]) for name in MOVED}}
     return OneClock(measured=replace(measured, tables=tables), troubles=troubles)
 

@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 
 from assay.metrics.base import Metric, Results
+from assay.metrics.clock_offsets import on_one_clock
 from assay.metrics.estimate import Absent, Value
 from assay.metrics.joules import energy_method, no_energy
 from assay.metrics.lost_time import lost_seconds, per_configuration, windows
@@ -51,9 +52,8 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
 
 def _watts(measured: Measured, method: str, launch: int, spans: tuple[tuple[int, int], ...]) -> float | None:
     """Mean power of all devices in spans of monotonic ns; None where they hold too few readings of one of them."""
-    own = measured.table("telemetry").filter(
-        (pl.col("counter") == "energy") & (pl.col("method") == method) & (pl.col("launch") == launch)
-    )
+    told = on_one_clock(measured).measured.table("telemetry")  # as the windows are
+    own = told.filter((pl.col("counter") == "energy") & (pl.col("method") == method) & (pl.col("launch") == launch))
     total = 0.0
     for device in own.partition_by("host", "device"):
         rows = device.sort("ns")

@@ -12,22 +12,40 @@ from collections.abc import Callable, Mapping
 import polars as pl
 
 from assay.metrics.clock_offsets import on_one_clock
-from assay.metrics.estimate import Value
+from assay.metrics.estimate import Absent, Value
 from assay.metrics.measured import Measured
 from assay.metrics.partition import HELD_UP, partition
 from assay.metrics.per_launch import average, exact, positive
 from assay.metrics.recovery import NO_FAULT, NOT_RECOVERED, recoveries, strikes, struck_launches
+from assay.metrics.step_time import MARK_STEPS
 from assay.units import NS_PER_S
 
+NO_STEPS = Absent(reason="not_measured", detail=MARK_STEPS)
 LOST = ("detect", "restart", "reload", "recompute", HELD_UP)
 
 
 def lost_seconds(measured: Measured) -> pl.DataFrame:
-    """(launch, configuration, workers, value): rank-seconds that the fault of each struck launch cost."""
-    launches = struck_launches(measured).filter(pl.col("status") == "ok")
+    """(launch, configuration, workers, value): rank-seconds that the fault of each struck launch cost, where that is known."""
+    ended = struck_launches(measured).filter(pl.col("status") == "ok")
+    launches = ended.filter(~pl.col("launch").is_in(list(_untold(measured))))
     lost = pl.sum_horizontal(*(pl.col(name) for name in LOST)).sum() / NS_PER_S
     own = partition(measured, launches).group_by("launch").agg(lost.alias("value"))
     return launches.select("launch", "configuration", "workers").join(own, on="launch").sort("launch")
+
+
+def _untold(measured: Measured) -> Mapping[int, Absent]:
+    """launch -> why nobody knows where its rank-seconds went, of those of which all is unknown."""
+    stepped = set(measured.table("steps")["launch"].unique().to_list())
+    unmarked = {launch: NO_STEPS for launch in struck_launches(measured)["launch"].to_list() if launch not in stepped}
+    troubles = on_one_clock(measured).troubles
+    return unmarked | {launch: Absent(reason="refused", detail=why) for launch, why in troubles.items()}
+
+
+def _unknown(measured: Measured, configuration: str) -> Absent:
+    """Why no struck launch of the configuration says what the fault cost."""
+    own = struck_launches(measured).filter((pl.col("configuration") == configuration) & (pl.col("status") == "ok"))
+    untold = _untold(measured)
+    return next((untold[launch] for launch in own["launch"].to_list() if launch in untold), NOT_RECOVERED)
 
 
 def windows(measured: Measured) -> Mapping[int, tuple[tuple[int, int], ...]]:
@@ -71,7 +89,7 @@ def per_configuration(
         if configuration not in struck:
             found[configuration] = NO_FAULT
         elif not numbers:
-            found[configuration] = NOT_RECOVERED
+            found[configuration] = _unknown(measured, configuration)
         elif max(numbers) == 0.0:
             found[configuration] = exact(
                 0.0, unit=unit, name=name, n_launches=len(numbers), n_trials=len(numbers), how=how

@@ -71,11 +71,11 @@ def partition(measured: Measured, launches: pl.DataFrame) -> pl.DataFrame:
 
 
 def _partition(measured: Measured, launches: pl.DataFrame) -> pl.DataFrame:
-    ranks = launches.select(
-        "launch", "status", "begin_ns", "end_ns", pl.int_ranges(0, pl.col("workers"), dtype=pl.Int32).alias("rank")
-    ).explode("rank")
     clock = on_one_clock(measured)  # a rank's times are held against the launch's, which are the coordinator's
     measured = clock.measured
+    spans = measured.table("launches").select("launch", "begin_ns", "end_ns")
+    rank = pl.int_ranges(0, pl.col("workers"), dtype=pl.Int32).alias("rank")
+    ranks = launches.select("launch", "status", rank).join(spans, on="launch").explode("rank")
     mine = launches.select("launch").filter(
         ~pl.col("launch").is_in(list(clock.troubles))
     )  # of the others all is unknown

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import polars as pl
 
+from assay.metrics.clock_offsets import on_one_clock
 from assay.metrics.estimate import Absent, Value
 from assay.metrics.measured import Measured
 from assay.metrics.partition import CATEGORIES
@@ -50,6 +51,10 @@ def _one(measured: Measured, parts: pl.DataFrame, marked: set[int], role: str, n
     own = own.filter(pl.col("launch").is_in(list(marked)) & (pl.col("wall_s") > 0.0))  # a skipped launch took no time
     if own.height == 0:
         return Absent(reason="not_measured", detail=MARK_STEPS)
+    troubles = on_one_clock(measured).troubles  # all of such a launch is unknown, which is not a goodput of 0
+    own, apart = own.filter(~pl.col("launch").is_in(list(troubles))), own
+    if own.height == 0:
+        return Absent(reason="refused", detail=troubles[apart["launch"][0]])
     whole = own["workers"] * own["wall_s"]
     shares = (own["productive"] / whole).to_list()
     return of_interval(

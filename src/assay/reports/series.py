@@ -336,7 +336,7 @@ def _fault(
     measured: Measured, results: Mapping[str, Mapping[str, Value]], launch: Mapping[str, object]
 ) -> FaultTimeline:
     """One fault launch."""
-    number, begin = int(str(launch["launch"])), int(str(launch["begin_ns"]))
+    number, begin = int(str(launch["launch"])), _began(measured, launch)
     clock = on_one_clock(measured)  # the fault is the coordinator's event, the progress is the workers'
     trouble, one = clock.troubles.get(number, ""), clock.measured
     struck = strikes(one).filter(pl.col("launch") == number).sort("ns").to_dicts()
@@ -353,6 +353,12 @@ def _fault(
         again_s=tuple((row["ns"] - begin) / NS_PER_S for row in struck[1:]),
         absent=(*absent, f"the steps are not on the fault's clock ({trouble})") if trouble else absent,
     )  # fmt: skip
+
+
+def _began(measured: Measured, launch: Mapping[str, object]) -> int:
+    """When the launch began, on the clock on which its events and steps are."""
+    own = on_one_clock(measured).measured.table("launches").filter(pl.col("launch") == launch["launch"])
+    return int(own["begin_ns"][0])
 
 
 def _signal(detail: str) -> str:
@@ -389,7 +395,7 @@ def _recovery(
     A fault that passed has one phase: while it lasted."""
     if fault_s is None:
         return (), ("no fault struck in this launch",)
-    number, begin = int(str(launch["launch"])), int(str(launch["begin_ns"]))
+    number, begin = int(str(launch["launch"])), _began(measured, launch)
     found = [one for one in recoveries(measured) if one.launch == number]
     if not found:
         events = on_one_clock(measured).measured.table("events")
