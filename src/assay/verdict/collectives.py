@@ -20,8 +20,9 @@ from assay.spec.collectives import Cell, asked_of
 from assay.spec.plan import configuration_name
 from assay.verdict.foreign import origin
 from assay.verdict.gates.base import FEWEST_LAUNCHES, too_few
+from assay.verdict.overall import forced, without_choice
 from assay.verdict.sentence import launch_words, machine_words
-from assay.verdict.types import DimensionResult, Finding, GateResult, Recommendation, Status, Verdict
+from assay.verdict.types import DimensionResult, Finding, GateResult, Status, Verdict
 
 GIGABYTES: Final = Scale(factor=1e-9, after=" GB/s")
 NOTHING_TO_PICK: Final = "a record of collectives compares no configurations of a workload"
@@ -31,25 +32,16 @@ SIZES: Final = ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"))
 def verdict(measured: Measured, results: Results, findings: Sequence[Finding], gates: Sequence[GateResult]) -> Verdict:
     """The whole judgement."""
     status = overall(measured, results, findings)
-    return Verdict(
-        status=status, findings=tuple(findings), gates=tuple(gates), dimensions=_dimensions(measured, results, findings),
-        recommendations=(Recommendation(goal="recommended", configuration=None, sentence=NOTHING_TO_PICK),),
+    return without_choice(
+        status, findings, gates, why=NOTHING_TO_PICK, dimensions=_dimensions(measured, results, findings),
         sentence=_sentence(measured, results, status, findings),
     )  # fmt: skip
 
 
 def overall(measured: Measured, results: Results, findings: Sequence[Finding]) -> Status:
     """One status for the record."""
-    severities = {finding.severity for finding in findings}
-    if "invalid" in severities:
-        return "INVALID"
-    if "fail" in severities:
-        return "FAIL"
-    return (
-        "INCONCLUSIVE"
-        if _open(results, asked_cells(measured)) or not _known(results, asked_cells(measured))
-        else "PASS"
-    )
+    cells = asked_cells(measured)
+    return forced(findings) or ("INCONCLUSIVE" if _open(results, cells) or not _known(results, cells) else "PASS")
 
 
 def size_words(size: int) -> str:

@@ -22,6 +22,7 @@ from assay.verdict.dimensions import dimensions
 from assay.verdict.foreign import unexamined
 from assay.verdict.gates.base import Gate
 from assay.verdict.layers import layers
+from assay.verdict.overall import forced
 from assay.verdict.recommend import admissible, recommend, standing
 from assay.verdict.sentence import sentence
 from assay.verdict.types import Finding, GateResult, Recommendation, Status, Verdict
@@ -113,13 +114,10 @@ def overall(
     recommendations: tuple[Recommendation, ...],
 ) -> Status:
     """One status for the record."""
-    severities = {finding.severity for finding in findings}
     if timing.is_timing(measured):
-        return timing.status(results, severities)
-    if "invalid" in severities:
-        return "INVALID"
-    if "fail" in severities or any(gate.gate == "recovery" and gate.status == "FAIL" for gate in gates):
-        return "FAIL"
+        return timing.status(results, findings)
+    if (already := forced(findings, gates)) is not None:
+        return already
     required = measured.experiment.gates.required_workers
     if required is not None:
         return standing(measured, configuration_name(required), findings, gates)

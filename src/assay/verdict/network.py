@@ -16,8 +16,9 @@ from assay.metrics.format import count, show
 from assay.metrics.hosts import BACK, hosts
 from assay.metrics.measured import Measured
 from assay.verdict.gates.base import FEWEST_LAUNCHES, too_few
+from assay.verdict.overall import forced, without_choice
 from assay.verdict.sentence import launch_words, machine_words
-from assay.verdict.types import DimensionResult, Finding, GateResult, Recommendation, Status, Verdict
+from assay.verdict.types import DimensionResult, Finding, GateResult, Status, Verdict
 
 NOTHING_TO_PICK: Final = "a look at the network compares no configurations of a workload"
 
@@ -25,21 +26,15 @@ NOTHING_TO_PICK: Final = "a look at the network compares no configurations of a 
 def verdict(measured: Measured, results: Results, findings: Sequence[Finding], gates: Sequence[GateResult]) -> Verdict:
     """The whole judgement."""
     status = overall(measured, results, findings)
-    return Verdict(
-        status=status, findings=tuple(findings), gates=tuple(gates), dimensions=_dimensions(measured, results, findings),
-        recommendations=(Recommendation(goal="recommended", configuration=None, sentence=NOTHING_TO_PICK),),
+    return without_choice(
+        status, findings, gates, why=NOTHING_TO_PICK, dimensions=_dimensions(measured, results, findings),
         sentence=_sentence(measured, results, status, findings),
     )  # fmt: skip
 
 
 def overall(measured: Measured, results: Results, findings: Sequence[Finding]) -> Status:
     """One status for the record."""
-    severities = {finding.severity for finding in findings}
-    if "invalid" in severities:
-        return "INVALID"
-    if "fail" in severities:
-        return "FAIL"
-    return "INCONCLUSIVE" if gaps(measured, results) else "PASS"
+    return forced(findings) or ("INCONCLUSIVE" if gaps(measured, results) else "PASS")
 
 
 def gaps(measured: Measured, results: Results) -> list[str]:

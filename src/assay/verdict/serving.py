@@ -20,6 +20,7 @@ from assay.spec.plan import Configuration
 from assay.verdict.agreement import Agreement, agreements, graded
 from assay.verdict.foreign import origin
 from assay.verdict.gates.base import FEWEST_LAUNCHES, too_few
+from assay.verdict.overall import forced
 from assay.verdict.recommend import RESULT_GATES, admissible
 from assay.verdict.saturation import Saturation, saturations
 from assay.verdict.sentence import launch_words, machine_words
@@ -50,11 +51,8 @@ def verdict(measured: Measured, results: Results, findings: Sequence[Finding], g
 
 def overall(measured: Measured, results: Results, findings: Sequence[Finding], gates: Sequence[GateResult]) -> Status:
     """One status for the record."""
-    severities = {finding.severity for finding in findings}
-    if "invalid" in severities:
-        return "INVALID"
-    if "fail" in severities or any(gate.gate == "recovery" and gate.status == "FAIL" for gate in gates):
-        return "FAIL"
+    if (already := forced(findings, gates)) is not None:
+        return already
     if not _asked(gates):
         return "PASS" if not _unmeasured(measured, results) else "INCONCLUSIVE"
     standings = [admissible(name, findings, gates) for name in measured.configurations]

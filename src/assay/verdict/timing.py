@@ -6,7 +6,7 @@ nothing.  PASS: there is an interval over launches.  INCONCLUSIVE: fewer than 3 
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Sequence
 from typing import Final
 
 from assay.metrics.base import Results
@@ -15,7 +15,8 @@ from assay.metrics.format import count, percent, show
 from assay.metrics.measured import Measured
 from assay.metrics.trials import is_timing as is_timing
 from assay.verdict.gates.base import FEWEST_LAUNCHES, too_few
-from assay.verdict.types import Finding, Severity, Status
+from assay.verdict.overall import forced
+from assay.verdict.types import Finding, Status
 
 METRICS: Final = (
     "trial_time",
@@ -34,9 +35,9 @@ def the_time(results: Results) -> Value:
     return next(iter(results["trial_time"].values()))
 
 
-def status(results: Results, severities: Set[Severity]) -> Status:
+def status(results: Results, findings: Sequence[Finding]) -> Status:
     """One status for a record that only times."""
-    if "invalid" in severities:
+    if forced(findings) == "INVALID":
         return "INVALID"
     value = the_time(results)
     if isinstance(value, Absent) or value.n_launches < FEWEST_LAUNCHES:
