@@ -102,3 +102,59 @@ def test_a_model_that_is_trained_in_evaluation_mode_is_trained() -> None:
     ] * 2
     assert script.evaluations() == []
     assert "parameter_hash" in {row["what"] for row in script.of("fingerprints")}
+
+
+def phases(script: Script) -> list[tuple[int, int, int]]:
+    """(forward, set aside, whole) of each step in ms; together phases are never longer than the step."""
+    rows = script.of("steps")
+    for row in rows:
+        parts = ("forward_ns", "backward_ns", "optimizer_ns", "checkpoint_ns")
+        assert sum(row[part] or 0 for part in parts) <= row["end_ns"] - row["begin_ns"]
+    return [
+        (row["forward_ns"] // MS, (row["checkpoint_ns"] or 0) // MS, (row["end_ns"] - row["begin_ns"]) // MS)
+        for row in rows
+    ]
+
+
+def test_an_evaluation_of_batches_made_by_hand_is_none_of_the_forward_pass() -> None:
+    """As nanoGPT does: before the first step and before the third, two batches that take 5 ms to make and 3 ms to look at.
+
+    It was counted as forward time of a step that began after it, whose phases were longer than the step.
+    """
+    script = Script()
+    script.attached.made(script.optimizer)
+    for step in range(4):
+        for _ in range(2 if step in (0, 2) else 0):
+            script.clock.sleep(0.005)
+            script.look(training=False)
+        script.look(gradients=True)
+        script.learn()
+    script.look(gradients=True)
+    assert script.evaluations() == [11 * MS], "from the first look to the end of the last"
+    assert phases(script) == [(3, 0, 6), (3, 0, 11), (3, 11, 17), (3, 0, 6)]
+
+
+def test_what_a_teacher_or_a_rollout_takes_is_in_the_step_that_its_forward_time_is_in() -> None:
+    """A model in training mode looks three times without gradients before every second update; no loader is asked."""
+    script = Script()
+    script.attached.made(script.optimizer)
+    for step in range(4):
+        for _ in range(3 if step % 2 == 0 else 0):
+            script.look()
+        script.look(gradients=True)
+        script.learn()
+    script.look(gradients=True)
+    assert script.evaluations() == []
+    assert phases(script) == [(3, 0, 6), (3, 0, 6), (12, 0, 15), (3, 0, 6)]
+
+
+def test_a_model_in_evaluation_mode_whose_gradients_are_asked_for_begins_its_step_with_its_pass() -> None:
+    """Fine-tuning with frozen statistics, by batches made by hand."""
+    script = Script()
+    script.attached.made(script.optimizer)
+    for _ in range(3):
+        script.look(training=False, gradients=True)
+        script.learn()
+    script.look(training=False, gradients=True)
+    assert script.evaluations() == []
+    assert phases(script) == [(3, 0, 6)] * 3

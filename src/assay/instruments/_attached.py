@@ -8,8 +8,11 @@ A step is one update: it begins before waiting for its first batch and ends wher
 A batch that is only looked at, without gradients or by a module in evaluation mode, is an evaluation, from the moment it was asked for
 until the next batch is that is trained on: it is taken off the step, as an evaluation that a script marks is.  A batch that is looked at
 and trained on, in whichever order (a teacher, a target network), is training, and the look is part of the forward pass.
+Where no batch is asked for, a look begins the next step as a forward pass does; those before the first step are no part of it.  Looks
+by what is trained, in evaluation mode, are an evaluation there too, from the first of them to the last.
 
-Cannot tell: the data time of an iterator that is no DataLoader (absent, never 0); work between the phases (unknown time); units of
+Cannot tell: where no batch is asked for, an evaluation from a rollout in evaluation mode that is learned from afterwards; the data time
+of an iterator that is no DataLoader (absent, never 0); work between the phases (unknown time); units of
 work other than the first dimension of the batch.
 """
 
@@ -66,6 +69,12 @@ class Attached:
         self._fresh: list[int] = []  # iterators that were asked since the last forward pass
         self._looked: list[Fetched] = []  # worked on without gradients since the last was asked for
         self._looked_ns = 0
+        self._lookers: set[int] = (
+            set()
+        )  # the modules that did, without gradients and in evaluation mode; 0 for any other
+        self._look_begin = self._look_end = 0  # of the first of them and of the last
+        self._trains: set[int] = set()  # modules that are trained by batches that nobody asks for
+        self._asks = False  # whether batches are asked for
         self._looker: Any = None  # the module in evaluation mode that looked last, if its gradients may be asked for
         self._looking: int | None = None  # since when a pass without gradients is under way
         self._asked: int | None = None  # when the batch under way was asked for
@@ -140,6 +149,7 @@ class Attached:
         if not self._begun:
             self._open(0)
         now = self._now()  # after the recording has begun: what that takes is no waiting
+        self._asks = True
         self._stepping.clear()  # one that failed has not told its end
         if self._looked_ns:
             self._evaluated(now)
@@ -192,7 +202,11 @@ class Attached:
                     one.counted = False
                     self._recorder.waited(-one.ns)
         self._asked_since_look = now
+        self._forget_looks()
+
+    def _forget_looks(self) -> None:
         self._looked, self._looked_ns, self._looker = [], 0, None
+        self._lookers.clear()
 
     def _refresh(self, iterator: int) -> None:
         if iterator not in self._fresh:
@@ -218,8 +232,19 @@ class Attached:
             self._recorder._named["forward"].__enter__()
             return
         self._looker = module if gradients else None
-        self._looked.extend(self._take())
+        if self._asks:
+            self._looked.extend(self._take())
+        else:
+            self._looks(module, gradients)
         self._looking = self._now()
+
+    def _looks(self, module: Any, gradients: bool) -> None:
+        """A look where no batch is asked for: it begins a step, but for the first, which begins where something is trained."""
+        if not self._begun and gradients:
+            self._open(0)
+        elif not self._stepping and self._cycled():
+            self._turn()
+        self._lookers.add(0 if gradients or module.training else id(module))
 
     def forwarded(self) -> None:
         """It has answered."""
@@ -227,36 +252,58 @@ class Attached:
         if self._looking is None:
             self._recorder._named["forward"].__exit__(None, None, None)
         else:
-            self._looked_ns += self._now() - self._looking
+            begin, end = self._looking, self._now()
             self._looking = None
+            if self._begun:
+                self._look_begin = self._look_begin if self._looked_ns else begin
+                self._look_end = end
+                self._looked_ns += end - begin
 
     def _settle(self, module: Any = None) -> None:
         """Training goes on: what was asked for is worked on, what was evaluated is set aside."""
         recorder = self._recorder
-        if self._stepped and self._cycle is not None and self._cycle <= self._stepped.keys():
+        if self._cycled():
+            self._looked_at()  # in the step that ends
             self._turn()
         elif not self._begun:
             self._open(0)
         end = self._asked_since_look or 0
         if self._evaluating is not None:
-            told = covered(
-                (max(one, self._evaluating), min(other, end)) for one, other in self._pauses if other > self._evaluating
-            )
-            recorder.set_aside("evaluation", self._evaluating, max(0, end - self._evaluating - told))
+            self._set_aside(self._evaluating, end)
         self._evaluating = self._asked_since_look = None
-        if self._looked_ns and isinstance(recorder._phases, HostPhases):
-            recorder._phases.add(FORWARD, self._looked_ns)
+        if not self._asks and module is not None:
+            self._trains.add(id(module))
+            if self._looked_ns and self._lookers <= self._trains | _inside(module):
+                self._set_aside(self._look_begin, self._look_end)
+                self._looked_ns = 0
+        self._looked_at()
         for one in (*self._looked, *self._take()):
             if not one.counted and one.begin >= end:
                 recorder.waited(one.ns)
             epoch = None if one.source is None or one.ids is None else self.sources.used(one.source)
             recorder.fed(one.items, epoch, one.ids)
-        self._looked, self._looked_ns, self._looker, self._passed = [], 0, None, True
+        self._forget_looks()
+        self._passed = True
         if not self._watched and module is not None and any(True for _ in module.parameters()):
             self._watched = True
             self.outermost.look()  # what came before may have been an evaluation
             self._meet()
             recorder.watched(module)
+
+    def _set_aside(self, begin: int, end: int) -> None:
+        """An evaluation, less what somebody told of it."""
+        told = covered((max(one, begin), min(other, end)) for one, other in self._pauses if other > begin)
+        self._recorder.set_aside("evaluation", begin, max(0, end - begin - told))
+
+    def _cycled(self) -> bool:
+        """Whether every optimizer of the cycle has stepped."""
+        return bool(self._stepped) and self._cycle is not None and self._cycle <= self._stepped.keys()
+
+    def _looked_at(self) -> None:
+        """What was looked at so far is part of the forward pass of the step under way."""
+        if self._looked_ns and isinstance(self._recorder._phases, HostPhases):
+            self._recorder._phases.add(FORWARD, self._looked_ns)
+        self._looked_ns = 0
 
     def backward(self, roots: Any, accumulates: bool) -> None:
         """Gradients are asked for; maybe inside of another pass."""
@@ -481,3 +528,8 @@ class Attached:
             self._recorder.costs(median(self._own), len(self._own))
         if self.reducers:
             self._recorder.logs_every(LOGGED_EVERY)
+
+
+def _inside(module: Any) -> set[int]:
+    """The module that DistributedDataParallel or torch.compile was given, for a script that evaluates that one."""
+    return {id(getattr(module, name, None)) for name in ("module", "_orig_mod")}
