@@ -20,6 +20,7 @@ from tests.builders import measured
 from tests.launched import Launched, environment
 from tests.launchers.namespaces import PAYLOAD, two_hosts, why_not
 
+pytestmark = pytest.mark.timeout(300)  # the rounds take 20 s, on a busy machine a minute or two
 ROUNDS = 4  # each with connections of its own; they stand for launches here, whose start takes seconds
 DELAY_S = 0.010
 THERE, BACK = 100.0, 200.0  # Mbit/s
@@ -90,7 +91,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ]  # fmt: skip
         try:
             for process in processes:
-                _, said = process.communicate(timeout=120)
+                _, said = process.communicate(timeout=250)
                 assert process.returncode == 0, said
         finally:
             for process in processes:
