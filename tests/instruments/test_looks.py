@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Any
 
 import pytest
@@ -26,7 +27,8 @@ class Script:
 
         self.clock, self.sink, self.torch = FakeClock(), MemorySink(), torch
         identity = Identity(launch=0, rank=0, workers=1, incarnation=0, seed=0, host="here")
-        self.attached = Attached(torch, Recorder(identity, self.sink, now=self.clock.now_ns), self.clock.now_ns)
+        self.recorder = Recorder(identity, self.sink, now=self.clock.now_ns)
+        self.attached = Attached(torch, self.recorder, self.clock.now_ns)
         self.optimizer, self.model = object(), torch.nn.Linear(1, 1)
 
     def batch(self, iterator: object) -> None:
@@ -158,3 +160,37 @@ def test_a_model_in_evaluation_mode_whose_gradients_are_asked_for_begins_its_ste
     script.look(training=False, gradients=True)
     assert script.evaluations() == []
     assert phases(script) == [(3, 0, 6)] * 3
+
+
+@pytest.mark.parametrize("optimizers", [0, 1])
+def test_updates_without_an_optimizer_are_not_told_as_one_long_step(optimizers: int) -> None:
+    """Parameters changed by hand: nothing says where a step ends. One optimizer that stepped once says it of one."""
+    script, loader = Script(), object()
+    for _ in range(3):
+        script.batch(loader)
+        script.look(gradients=True)
+        script.attached.backward(((script.model.weight * 2).sum(),), False)
+        script.attached.backwarded()
+    if optimizers:
+        script.learn()
+    script.attached.close()
+    script.recorder.close()
+    assert len(script.of("steps")) == optimizers
+
+
+def test_a_batch_of_the_scripts_own_shape_is_as_much_work_as_it_has_samples() -> None:
+    """A collate function whose mapping begins with the names of the files."""
+    from assay.instruments._sources import Source
+
+    class Iterator:
+        _assay_source = Source(key=(0, 3), epoch=0, tells=True, left=2, ids=deque([[2, 0], [1]]))
+
+    script = Script()
+    for rows in (["a", "b"], ["c"]):
+        script.attached.ask()
+        script.attached.got(Iterator, {"names": rows, "x": script.torch.ones(len(rows), 1)})
+        script.look(gradients=True)
+        script.learn()
+    script.attached.close()
+    script.recorder.close()
+    assert [row["items"] for row in script.of("steps")] == [2.0, 1.0]

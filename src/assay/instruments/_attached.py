@@ -12,8 +12,9 @@ Where no batch is asked for, a look begins the next step as a forward pass does;
 by what is trained, in evaluation mode, are an evaluation there too, from the first of them to the last.
 
 Cannot tell: where no batch is asked for, an evaluation from a rollout in evaluation mode that is learned from afterwards; the data time
-of an iterator that is no DataLoader (absent, never 0); work between the phases (unknown time); units of
-work other than the first dimension of the batch.
+of an iterator that is no DataLoader (absent, never 0); work between the phases (unknown time); units of work other than the first
+dimension of the batch, or its samples where it has none; steps where no optimizer of torch's steps (an update written by hand): none is
+told, for all of them would look like one.
 """
 
 from __future__ import annotations
@@ -171,7 +172,10 @@ class Attached:
             source.left -= 1
             if source.left == 0:
                 self.sources.ended(source, self._recorder)
-        one = Fetched(begin, ns, _values.batch_items(batch), ids, source, self._evaluating is None)
+        items = _values.batch_items(batch)
+        if items is None and ids is not None:  # whatever a script's own collate function makes of them
+            items = float(len(ids))
+        one = Fetched(begin, ns, items, ids, source, self._evaluating is None)
         if one.counted:
             self._recorder.waited(ns)
         self._waiting.setdefault(id(iterator), deque()).append(one)
@@ -521,6 +525,8 @@ class Attached:
         if self._stepped:
             self._tell_loss()
             self._tell_communication()
+        elif self._begun and not self._recorder._marks_optimizer:
+            self._recorder.withdraw()
         self.calls.wanted = False
         for call in self.calls.taken(everything=True):
             self._recorder.collective(call, "", "host")

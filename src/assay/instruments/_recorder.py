@@ -192,6 +192,10 @@ class Recorder(Probe):
         self._phases.clear()
         self._in_step = True
 
+    def withdraw(self) -> None:
+        """The step under way is none: nobody can tell where steps begin and end."""
+        self._in_step = False
+
     def waited(self, ns: int) -> None:
         """So much longer for data."""
         self._data = (self._data or 0) + ns

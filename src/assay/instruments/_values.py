@@ -67,7 +67,7 @@ def as_text(value: Any) -> str | None:
 
 
 def batch_items(batch: Any) -> float | None:
-    """The first dimension of the batch: of the tensor, or of the first tensor in a sequence or mapping; else None."""
+    """The first dimension of the batch: of the tensor, or of the tensor that a sequence or mapping begins with; else None."""
     first = batch
     if isinstance(batch, Mapping):
         first = next(iter(batch.values()), None)
