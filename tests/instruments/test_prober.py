@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import pytest
@@ -84,37 +85,51 @@ def first_good(heard: Heard, prober: Prober) -> None:
 
 
 def test_a_killed_server_is_down_and_its_successor_up_within_a_quarter_of_a_second() -> None:
+    """In the median of four times and of three, as below."""
     port, heard = free_port(), Heard()
+    downs: list[int] = []
+    ups: list[int] = []
     with noise(), Prober((f"http://127.0.0.1:{port}",), Target(), heard) as prober:
-        with serving(port) as process:
-            until(lambda: prober._replicas and prober._replicas[0].fold.good_ns, "an answer")
-            heard.rows.clear()  # the server was not there when the probing began
-            killed_ns = time.monotonic_ns()
-            process.kill()
-            until(lambda: "replica_down" in heard.kinds(), "the outage")
-        assert abs(heard.ns("replica_down") - killed_ns) < WITHIN_NS
-        down = next(row[3] for row in heard.rows if row[0] == "replica_down")
-        assert down["why"] in ("ECONNREFUSED", "ECONNRESET", "closed without an answer")
-        assert down["last_good_ns"] <= heard.ns("replica_down") <= down["known_ns"]
-        with serving(port):
-            back_ns = time.monotonic_ns()  # `serving` has seen it listen just before
-            until(lambda: "replica_up" in heard.kinds(), "the recovery")
-        assert abs(heard.ns("replica_up") - back_ns) < WITHIN_NS
+        for _ in range(4):
+            heard.rows.clear()  # the server is not there
+            with serving(port) as process:
+                back_ns = time.monotonic_ns()  # `serving` has seen it listen just before
+                until(lambda: prober._replicas and prober._replicas[0].fold.good_ns, "an answer")
+                if downs:
+                    until(lambda: "replica_up" in heard.kinds(), "the recovery")
+                    ups.append(abs(heard.ns("replica_up") - back_ns))
+                heard.rows.clear()
+                killed_ns = time.monotonic_ns()
+                process.kill()
+                until(lambda: "replica_down" in heard.kinds(), "the outage")
+            downs.append(abs(heard.ns("replica_down") - killed_ns))
+            down = next(row[3] for row in heard.rows if row[0] == "replica_down")
+            assert down["why"] in ("ECONNREFUSED", "ECONNRESET", "closed without an answer")
+            assert down["last_good_ns"] <= heard.ns("replica_down") <= down["known_ns"]
+    assert median(downs) < WITHIN_NS
+    assert median(ups) < WITHIN_NS
 
 
 def test_a_server_that_hangs_is_down_from_the_moment_it_hung() -> None:
+    """In the median of three times: a busy machine may leave the prober, or the server, without a processor once."""
     port, heard = free_port(), Heard()
+    downs: list[int] = []
+    ups: list[int] = []
     with serving(port) as process, Prober((f"http://127.0.0.1:{port}",), Target(), heard, timeout_s=0.5) as prober:
         first_good(heard, prober)
-        stopped_ns = time.monotonic_ns()
-        process.send_signal(signal.SIGSTOP)
-        until(lambda: "replica_down" in heard.kinds(), "the outage")
-        assert "replica_up" not in heard.kinds()
-        continued_ns = time.monotonic_ns()
-        process.send_signal(signal.SIGCONT)
-        until(lambda: "replica_up" in heard.kinds(), "the recovery")
-    assert abs(heard.ns("replica_down") - stopped_ns) < WITHIN_NS
-    assert abs(heard.ns("replica_up") - continued_ns) < WITHIN_NS
+        for _ in range(3):
+            heard.rows.clear()
+            stopped_ns = time.monotonic_ns()
+            process.send_signal(signal.SIGSTOP)
+            until(lambda: "replica_down" in heard.kinds(), "the outage")
+            assert "replica_up" not in heard.kinds()
+            continued_ns = time.monotonic_ns()
+            process.send_signal(signal.SIGCONT)
+            until(lambda: "replica_up" in heard.kinds(), "the recovery")
+            downs.append(abs(heard.ns("replica_down") - stopped_ns))
+            ups.append(abs(heard.ns("replica_up") - continued_ns))
+    assert median(downs) < WITHIN_NS
+    assert median(ups) < WITHIN_NS
 
 
 def test_a_healthy_server_under_noise_has_no_outage() -> None:
@@ -157,8 +172,9 @@ def scripted(*answers: bytes) -> Iterator[int]:
 
 
 def probed(port: int, heard: Heard, probes: int = 12, scheme: str = "http") -> None:
-    with Prober((f"{scheme}://127.0.0.1:{port}",), Target(), heard, every_s=0.01) as prober:
-        until(lambda: prober.probes >= probes and not prober._open, "the probes")
+    """So many probes ended; a busy machine may take its time for each."""
+    with Prober((f"{scheme}://127.0.0.1:{port}",), Target(), heard, every_s=0.01, timeout_s=60.0) as prober:
+        until(lambda: prober.probes - len(prober._open) >= probes, "the probes")
 
 
 def status(code: int) -> bytes:
