@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from assay.cli import main
+from assay.cli import main, profile, running
+from assay.errors import WorkloadError
 from assay.record.reader import open_record
 from assay.record.verify import verify
+from assay.runners.base import RunProgress
+from assay.spec.experiment import Experiment
 
 WORDS = ["profile", "--launcher", "plain", "--quiet", "--wait", "1", "--warm-up", "1", "--active", "2"]
 TRAIN = """
@@ -66,6 +70,27 @@ def test_a_script_of_too_few_steps_is_told_and_what_was_got_is_kept(capsys: pyte
     (window,) = launch["windows"]
     assert (window["seen"], window["kept"]) == (3, 1)
     assert launch["ranks"][0]["file"] == "rank=0.pt.trace.json.gz"
+
+
+def test_what_was_profiled_before_the_script_failed_is_told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def failing(experiment: Experiment, *, on_progress: Callable[[RunProgress], None], **_: object) -> Path:
+        on_progress(RunProgress(record=Path("records/x"), plan=(), rows=(), running=None, seconds_left=None))
+        raise WorkloadError("the script failed")
+
+    asked = {"wait": 1, "warm_up": 1, "active": 2, "tool": "torch"}
+    window = {"rank": 0, "kept": 2, "seen": 8, "asked": asked, "trouble": "", "file": "rank=0.pt.trace.json.gz"}
+    launch = {"configuration": "workers=1", "launch": 0, "status": "failed", "reason": "exit code 3", "folder": "f"}
+    monkeypatch.setattr(running, "run", failing)
+    told = {"record": "records/x", "launches": [{**launch, "ranks": [], "nsys": [], "windows": [window]}]}
+    monkeypatch.setattr(profile, "profile_of", lambda path: told if path == Path("records/x") else {})
+    Path("train.py").write_text("pass")
+    assert main([*WORDS, "--", "train.py"]) == 5
+    said = capsys.readouterr()
+    assert "failed: exit code 3" in said.out
+    assert "record: records/x" in said.out
+    assert "the script failed" in said.err
 
 
 def test_a_script_without_torch_is_told(capsys: pytest.CaptureFixture[str]) -> None:

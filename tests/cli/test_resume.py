@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from assay.cli import main
+from assay.cli.profile import NOTHING_KEPT
 from assay.cli.report import EXIT_OF_STATUS, judged
 from assay.record.reader import open_record
 from tests.runners.making import experiment
@@ -30,6 +31,18 @@ def test_an_interrupted_record_is_completed_judged_and_reported(
     assert "4 launches, 3 of them done before\n" in told
     assert told.count(" started\n") == 1
     assert "report: " in told
+
+
+def test_an_interrupted_profile_ends_as_a_profile_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nothing was to be timed, so that a verdict on timings would say nothing: what was profiled is told. `train.py` makes no step."""
+    monkeypatch.chdir(tmp_path)
+    interrupted(tmp_path, experiment(factor={"levels": [1]}, profile={"only": True}))
+    assert main(["resume", "latest", "--quiet"]) == NOTHING_KEPT
+    told = capsys.readouterr().out
+    assert "no step was seen: the script does not use torch" in told
+    assert "INCONCLUSIVE" not in told
 
 
 def test_a_complete_record_is_refused_with_what_can_be_done_with_it(

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from assay.cli.base import Verb
 
 if TYPE_CHECKING:
+    from assay.runners.base import RunProgress
     from assay.spec.experiment import Experiment
 
 NOTHING_KEPT = 4  # exit code: no step was kept
@@ -44,17 +45,40 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def _run(arguments: argparse.Namespace) -> int:
     from assay.cli.live import display
     from assay.cli.running import run
+    from assay.errors import WorkloadError
     from assay.record.arrow_alone import without_pandas
     from assay.runners.arguments import refuse_secrets
 
     without_pandas()
     experiment, folder = _asked(arguments)
     refuse_secrets(experiment)
-    with display(sys.stderr if arguments.json else sys.stdout, quiet=arguments.quiet) as show:
-        path = run(experiment, folder=folder, root=arguments.root, on_progress=show)
+    made: list[Path] = []
+
+    def note(progress: RunProgress) -> None:
+        made[:] = [progress.record]
+        if show is not None:
+            show(progress)
+
+    try:
+        with display(sys.stderr if arguments.json else sys.stdout, quiet=arguments.quiet) as show:
+            path = run(experiment, folder=folder, root=arguments.root, on_progress=note)
+    except WorkloadError:  # the script failed, perhaps long after its window
+        if made and kept(told := profile_of(made[0])):
+            tell(told, as_json=arguments.json)
+        raise
+    return shown(path, as_json=arguments.json)
+
+
+def shown(path: Path, *, as_json: bool) -> int:
+    """Print what a record's profiled launches left; the exit code."""
     told = profile_of(path)
-    print(json.dumps(told, indent=2) if arguments.json else "\n".join(lines(told)))
+    tell(told, as_json=as_json)
     return 0 if kept(told) else NOTHING_KEPT
+
+
+def tell(told: dict[str, Any], *, as_json: bool) -> None:
+    """Print it."""
+    print(json.dumps(told, indent=2) if as_json else "\n".join(lines(told)))
 
 
 def _asked(arguments: argparse.Namespace) -> tuple[Experiment, Path]:

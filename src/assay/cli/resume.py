@@ -39,7 +39,19 @@ def _run(arguments: argparse.Namespace) -> int:
     path = resolve(arguments.record, arguments.root)
     with display(sys.stderr if arguments.json else sys.stdout, quiet=arguments.quiet) as show:
         resume(path, force=arguments.force, on_progress=show)
+    if only_profiled(path):
+        from assay.cli.profile import shown
+
+        return shown(path, as_json=arguments.json)
     return judge_and_show(path, json=arguments.json, html=True)
+
+
+def only_profiled(path: Path) -> bool:
+    """Whether the record is one of `assay profile`: nothing was to be timed, so that there is nothing to judge."""
+    from assay.record.reader import open_record
+
+    asked = open_record(path).experiment.profile
+    return asked is not None and asked.only
 
 
 VERB = Verb(
