@@ -55,6 +55,12 @@ def test_the_last_exception_explains_a_failure_better_than_the_last_line() -> No
     assert "exited with code 1: ValueError: batch size 0 makes no sense (" in failed(TRACEBACK + "cleaning up\n")
 
 
+def test_what_a_profiler_prints_is_not_the_scripts_last_output() -> None:
+    """Kineto's lines, as torch 2.13 prints them in a profiled launch."""
+    kineto = "USDT:2026-11-22 16:42:29 5291:5291 SyncActivityProfilerHandler.cpp:59] profiler_stop\n"
+    assert script_lines(f"{kineto}bye\n{kineto}") == ["bye"]
+
+
 def test_torchruns_own_page_is_left_out_and_its_rank_and_code_are_taken() -> None:
     output = "hello\n" + TRACEBACK + TORCHRUN.format(code=1, rank=1)
     assert failed(output).startswith(

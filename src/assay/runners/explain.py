@@ -27,8 +27,10 @@ _EXCEPTION = re.compile(
 _CONTROL = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b.|[^\n\r\t\x20-\x7e\xa0-\U0010ffff]"
 )
-# Lines of torchrun itself: its log records, its summary, its own traceback.
-_ENGINE_LINE = re.compile(r"^(?:\[?[EWI]\d{4} |={10,}|-{10,}|\*{10,})")
+# Lines of torchrun itself: its log records, its summary, its own traceback; and of the profiler (Kineto: where from, when, process).
+_ENGINE_LINE = re.compile(
+    r"^(?:\[?[EWI]\d{4} |={10,}|-{10,}|\*{10,}|[A-Z]+:\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \d+:\d+ \w+\.cpp:\d+\] )"
+)
 _ENGINE_BEGINS = re.compile(r"torch[./]distributed[./](?:run|launcher|elastic)|ChildFailedError|<frozen runpy>")
 
 

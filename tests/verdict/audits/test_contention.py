@@ -154,5 +154,12 @@ def test_without_counters_it_says_that_nothing_would_be_seen() -> None:
     assert judgement.verdict.findings[0].severity == "note"
 
 
+def test_where_nothing_was_timed_nothing_is_said_about_counters() -> None:
+    """Of a profile alone, and where every launch failed, the counters were read: there only is no timing to disturb."""
+    made = good()
+    made.rows["launches"] = [(*row[:12], "failed", "exit 1", *row[14:]) for row in made.rows["launches"]]
+    assert "contention_not_measured" not in rules(judged(made))
+
+
 def test_a_disturbed_launch_does_not_change_the_status() -> None:
     assert judged(loaded(busy=19.0, idle=1.0)).verdict.status == "PASS"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from assay.spec.profile import Profile
 from tests.verdict.claiming import NOTHING, claim, found, the_finding
 from tests.verdict.making import good, judged, rules
 
@@ -17,6 +18,13 @@ def test_fewer_than_five_launches_are_a_warning_for_each_configuration() -> None
     assert rules(judgement) == {"few_launches": ["workers=1", "workers=2"]}
     assert {finding.severity for finding in judgement.verdict.findings} == {"warning"}
     assert judgement.verdict.status == "PASS"
+
+
+def test_a_record_that_only_profiles_has_no_launches_too_few() -> None:
+    made = good(blocks=1)
+    made.experiment = made.experiment.model_copy(update={"profile": Profile(only=True)})
+    made.rows["launches"] = [(*row[:7], "profile", *row[8:]) for row in made.rows["launches"]]
+    assert "few_launches" not in rules(judged(made))
 
 
 def test_a_failed_launch_is_named_with_its_reason_and_does_not_count() -> None:

@@ -39,6 +39,8 @@ SEEN: Final = {  # what a reader may expect to be watched -> the key under which
 
 def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
     """One warning per kind of disturbance, with the launches it hit; drift; what was made again; what was not watched."""
+    if measured.timed.height == 0:  # nothing was timed that could have been disturbed
+        return tuple(_made_again(measured))
     noise = fold(measured).join(measured.timed.select("launch"), on="launch")
     if (
         noise.select(pl.any_horizontal(pl.col(name).is_not_null() for name in ("foreign", "steal")).any()).item()

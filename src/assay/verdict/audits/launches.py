@@ -27,7 +27,9 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
 
 
 def _few(measured: Measured) -> list[Finding]:
-    found = []
+    found: list[Finding] = []
+    if measured.experiment.profile is not None and measured.experiment.profile.only:
+        return found  # no launch was to be timed: `assay profile`
     for name in measured.configurations:
         done = measured.timed.filter(pl.col("configuration") == name).height
         if done < ENOUGH:
