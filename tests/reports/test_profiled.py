@@ -9,7 +9,7 @@ from typing import Any
 from assay import catalog
 from assay.metrics.measured import Measured
 from assay.reports.pictures import profile
-from assay.reports.profiled import launch_lines, of_record, rank_lines
+from assay.reports.profiled import ENGINE, launch_lines, of_record, rank_lines
 from assay.reports.view import View, build
 from assay.verdict.judge import judge
 from tests.verdict.making import good
@@ -58,6 +58,16 @@ def test_a_step_divides_and_a_long_name_is_cut() -> None:
     assert lines[1] == "  kernels by kind: matmul 75 %, communication 25 %"
     assert lines[3].endswith(f"3 ×  {'x' * 59}…")
     assert lines[-1] == "  allocator at the end: 2 MB reserved, 1 MB in use, largest free block 500 kB"
+
+
+def test_a_node_of_the_backward_pass_and_the_engines_call_of_it_are_one_row() -> None:
+    """Two rows of one name, with 12 and 1 ms, looked like a mistake: what of the node lies in no operator of its own is the sum."""
+    node = {"name": "torch::autograd::AccumulateGrad", "class": "other", "calls": 12, "ns": 1000 * US, "total_ns": 0}
+    called = {**node, "name": f"{ENGINE}{node['name']}", "ns": 12_000 * US}
+    between = {**node, "name": "aten::mm", "ns": 5000 * US, "calls": 9}
+    lines = list(rank_lines(rank(operators=[called, between, node]), most=5))
+    rows = lines[lines.index("  operators by their own time on the processor:") + 1 :][:2]
+    assert rows == [f"    {'13 ms':>10}  {12:>6} ×  {node['name']}", f"    {'5 ms':>10}  {9:>6} ×  aten::mm"]
 
 
 def test_what_a_trace_cannot_tell_is_not_told_as_nothing() -> None:

@@ -67,8 +67,12 @@ def _window(window: Mapping[str, Any]) -> Iterator[str]:
     elif window["seen"] < wanted:
         yield (
             f"rank {window['rank']}: the script made {window['seen']} steps and {wanted} are needed (wait {asked['wait']}, warm-up "
-            f"{asked['warm_up']}, active {asked['active']}); {window['kept']} are kept. Train longer, or: --wait 0 --warm-up 1"
+            f"{asked['warm_up']}, active {asked['active']}); {_kept(window['kept'])}. Train longer, or: --wait 0 --warm-up 1"
         )
+
+
+def _kept(steps: int) -> str:
+    return f"{steps} {'is' if steps == 1 else 'are'} kept"
 
 
 def rank_lines(rank: Mapping[str, Any], most: int) -> Iterator[str]:
@@ -123,10 +127,14 @@ def _rows(title: str, rows: list[Mapping[str, Any]], most: int) -> Iterator[str]
     if not rows:
         return
     yield f"  {title}:"
-    for row in rows[:most]:
+    nodes: dict[str, tuple[float, int]] = {}  # a node of the backward pass, and the engine's call of it, are one row
+    for row in rows:
         name = row["name"].removeprefix(ENGINE)
-        name = name if len(name) <= WIDEST else f"{name[: WIDEST - 1]}…"
-        yield f"    {_time(row['ns']):>10}  {row['calls']:>6} ×  {name}"
+        ns, calls = nodes.get(name, (0, 0))
+        nodes[name] = (ns + row["ns"], max(calls, row["calls"]))
+    for name, (ns, calls) in sorted(nodes.items(), key=lambda one: -one[1][0])[:most]:
+        shown = name if len(name) <= WIDEST else f"{name[: WIDEST - 1]}…"
+        yield f"    {_time(ns):>10}  {calls:>6} ×  {shown}"
 
 
 def _capture(capture: Mapping[str, Any], most: int) -> Iterator[str]:

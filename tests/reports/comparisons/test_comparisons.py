@@ -159,6 +159,22 @@ def test_the_forest_shows_the_band_of_equivalence_and_every_ratio_in_words(
     assert any(key.text == "struck out" for key in marked.key)
 
 
+def test_an_interval_that_goes_on_beyond_the_picture_has_no_cap_there(decided: ComparisonView) -> None:
+    """An interval to +140 % was drawn as one that ends at the edge, at 108 %."""
+
+    def ends(high: float) -> tuple[list[bool], bool]:
+        (row,) = [one for one in decided.rows if one.primary]
+        wide = replace(row, change=replace(row.change, high=high))
+        shown = replace(decided, rows=tuple(wide if one is row else one for one in decided.rows))
+        drawn = forest.draw(shown)
+        assert isinstance(drawn, Drawing)
+        low, top = forest._reach([wide], 3.0)
+        return [bool(one["cut"]) for one in forest._rows([wide], shown, low, top)], "goes on" in drawn.key[0].text
+
+    assert ends(1.9) == ([False], False)
+    assert ends(2.4) == ([True], True)
+
+
 def test_without_a_ratio_there_is_a_sentence_in_place_of_the_picture(refused: ComparisonView) -> None:
     assert isinstance(forest.draw(refused), Missing)
 

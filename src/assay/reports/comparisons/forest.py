@@ -20,7 +20,7 @@ from assay.reports.pictures.base import (
 )  # fmt: skip
 
 TITLE = "Changes against the first side"
-MOST = 100.0  # per cent: beyond that an end is drawn at the edge
+MOST = 100.0  # per cent: beyond that an end is drawn at the edge, without a cap
 ROW_HEIGHT = 34
 
 
@@ -48,7 +48,8 @@ def draw(view: ComparisonView) -> Drawing | Missing:
         if group:
             base = vega.chart(group)
             layers += [*level(base, x, y, role), *markers(base, x("value"), y, role)]
-    keys = [Key(mark="point", role="main", text=f"change, bar: {view.confidence} interval")]
+    further = "; without a cap it goes on" if any(row["cut"] for group in groups for row in group) else ""
+    keys = [Key(mark="point", role="main", text=f"change, bar: {view.confidence} interval{further}")]
     keys += [Key(mark="point", role="rest", text="struck out")] if groups[1] else []
     keys.append(Key(mark="band", role="band", text=f"equivalent: within {given(band)} %"))
     caption = "An interval that leaves the band and excludes 0 is a change. " + (view.word if view.exploratory else "")
@@ -81,8 +82,11 @@ def _rows(rows: list[ChangeRow], view: ComparisonView, low: float, high: float) 
         value = 100.0 * ((change.ratio or 1.0) - 1.0)
         shown = (max(ends[0], low), min(ends[1], high)) if bounded else (value, value)
         found.append(
-            {"label": _label(row, view), "value": value, "low": shown[0], "high": shown[1], "hollow": not bounded}
-        )
+            {
+                "label": _label(row, view), "value": value, "low": shown[0], "high": shown[1], "hollow": not bounded,
+                "cut": bounded and ends[1] > high,
+            }
+        )  # fmt: skip
     return found
 
 
