@@ -82,3 +82,16 @@ def test_the_sentinel_is_the_median_of_its_readings_and_a_slower_one_is_told_wit
     (found,) = [one for one in differences([side("a", timed(0.05)), side("b", timed(0.06))]) if "sentinel" in one.field]
     assert (found.field, found.kind, found.refuses) == ("noise.sentinel_s", "condition", False)
     assert differences([side("a", timed(0.05)), side("b", timed(0.051))]) == ()
+
+
+def test_what_was_done_in_each_configuration_is_told_in_their_order() -> None:
+    """The order of the launches, or of a table's groups, is not the same in two judgements of one record."""
+    levels = tuple(range(1, 13))
+    made = Handmade(levels=levels, blocks=1)
+    for workers in reversed(levels):
+        made.steps(made.launch(workers=workers), seconds=(0.1, 0.1), items=4.0)
+    judged = side("a", made)
+    for name in ("batch.items_per_step.*", "work.steps.*"):
+        (one,) = [condition for condition in CONDITIONS if condition.name == name]
+        fields = one.fields(judged.measured, judged.judgement.results)
+        assert list(fields) == [f"{name[:-1]}workers={level}" for level in levels]

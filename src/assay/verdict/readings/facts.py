@@ -27,9 +27,10 @@ def fingerprint(what: str) -> Read:
 
 
 def _per_configuration(measured: Measured, frame: pl.DataFrame) -> dict[str, Any]:
-    """configuration -> median over its timed launches of a frame (launch, value)."""
+    """configuration -> median over its timed launches of a frame (launch, value), in the order of configurations."""
     joined = measured.timed.join(frame, on="launch").group_by("configuration").agg(pl.col("value").median())
-    return dict(zip(joined["configuration"].to_list(), joined["value"].to_list(), strict=True))
+    found = dict(zip(joined["configuration"].to_list(), joined["value"].to_list(), strict=True))
+    return {name: found[name] for name in measured.configurations if name in found}
 
 
 def items_per_step(measured: Measured, _: Results) -> Any:
