@@ -8,9 +8,11 @@ from typing import Any
 
 from assay import catalog
 from assay.metrics.measured import Measured
+from assay.reports import charts
 from assay.reports.pictures import profile
 from assay.reports.profiled import ENGINE, launch_lines, of_record, rank_lines
 from assay.reports.view import View, build
+from assay.spec.profile import Profile
 from assay.verdict.judge import judge
 from tests.verdict.making import good
 
@@ -105,6 +107,22 @@ def test_every_report_shows_it() -> None:
     (told,) = json.loads(catalog.load("reports", "json").render(shown))["profiles"]
     assert (told["launch"], told["configuration"], told["windows"][0]["kept"]) == (5, "workers=1", 3)
     assert told["ranks"][0]["classes"]["matmul"] == 6000 * US
+
+
+def test_a_record_that_only_profiles_misses_no_timings() -> None:
+    """Its report said that no timed launch succeeded, that no step was recorded, and that a processor in no operator idles."""
+    made = good(levels=(1,), blocks=1)
+    made.experiment = made.experiment.model_copy(update={"profile": Profile(only=True)})
+    made.rows["launches"] = [(*row[:7], "profile", *row[8:]) for row in made.rows["launches"]]
+    step = {"step": 5, "window_ns": 100 * US, "compute_ns": 40 * US, "exposed_ns": 0, "copy_ns": 0, "idle_ns": 60 * US}
+    ranks = [rank(steps=[step], on_device=False, kernels=[], workers=1)]
+    shown = view(replace(made.measured(), profiles=({"launch": 0, "ranks": ranks, "nsys": []},)))
+    (picture,) = charts.draw(shown)
+    assert picture.description == "rank 0: 100 µs: computing 40 %, in no operator 60 %."
+    assert [key.text for key in picture.key] == ["computing", "in no operator"]
+    text = " ".join(catalog.load("reports", "terminal").render(shown).split())
+    assert "this record only profiles, and no launch was timed; `assay run` times them" in text
+    assert "no timed launch of" not in text
 
 
 def test_a_record_without_profiled_launches_says_nothing_of_them() -> None:

@@ -16,6 +16,7 @@ from assay.metrics.estimate import Absent, Estimate, Value
 from assay.metrics.inside import BEHIND_A_SERVER
 from assay.metrics.measured import Measured
 from assay.metrics.peer_numbers import NAMES
+from assay.metrics.per_launch import no_launch
 from assay.metrics.requests import WINDOW
 
 PEERS: Final = tuple(name for name in NAMES if not name.startswith("gaps_"))
@@ -25,6 +26,9 @@ WINDOWED: Final = (
     "energy_per_token", "energy_per_good_token",
 )  # fmt: skip
 WHOLE: Final = "all requests of the imported file, for it has no measured window"
+PROFILED: Final = Absent(
+    reason="not_measured", detail="this record only profiles, and no launch was timed; `assay run` times them"
+)
 OF_THE_CLIENT: Final = ("send_lag_p99", "offered_rate")  # need the time at which a request was due
 
 
@@ -56,7 +60,11 @@ def unknowable(measured: Measured, metrics: Collection[str]) -> Mapping[str, Abs
 
 
 def reworded(measured: Measured, values: Mapping[str, Value]) -> Mapping[str, Value]:
-    """The values with what their methods say of a measured window put right, where the record has none."""
+    """The values with what their methods say of a measured window put right, where the record has none; of a profile alone,
+    with why no launch was timed."""
+    if measured.experiment.profile is not None and measured.experiment.profile.only:
+        untimed = [no_launch(name) for name in measured.configurations]
+        return {name: PROFILED if value in untimed else value for name, value in values.items()}
     if not measured.timeless:
         return values
     return {

@@ -123,6 +123,8 @@ def _pictures(view: View) -> tuple[tuple[str, Draw], ...]:
         return COLLECTIVE_PICTURES
     if view.serving is not None:
         return LOAD_PICTURES
+    if view.launches and all(launch.role == "profile" for launch in view.launches):
+        return (("profile", profile.draw),)  # the others are of timed launches, of which there was to be none
     return (("profile", profile.draw), *PICTURES) if view.profiles else PICTURES
 
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 from assay.metrics.format import percent, reading, scale_for
 from assay.reports import vega
 from assay.reports.pictures.base import Drawing, Key, Rows, above, colour, number_axis, sized
+from assay.reports.profiled import NO_OPERATOR
 from assay.reports.view import View
 
 TITLE: Final = "Inside of profiled steps"
@@ -47,8 +48,8 @@ def draw(view: View) -> list[Drawing]:
     return [Drawing(
         title=TITLE, chart=sized(chart.properties(title=above("means of the profiled steps")), 70 + 30 * len(names)),
         caption="Computing hides whatever communication runs beside it. Profiled steps are slower than timed ones: read the shares, not the times.",
-        description=" ".join(_words(name, parts, wholes[name]) for name, parts in bars.items()),
-        key=tuple(Key(mark="bar", role=role, text=text) for key, text, role in PARTS if any(parts[key] for parts in bars.values())),
+        description=" ".join(_words(view, name, parts, wholes[name]) for name, parts in bars.items()),
+        key=tuple(Key(mark="bar", role=role, text=_named(view, text)) for key, text, role in PARTS if any(parts[key] for parts in bars.values())),
     )]  # fmt: skip
 
 
@@ -67,6 +68,14 @@ def _mean(steps: list[Mapping[str, Any]]) -> dict[str, float]:
     return {key: sum(step[key] for step in steps) / len(steps) / 1e9 for key, _, _ in PARTS}
 
 
-def _words(name: str, parts: Mapping[str, float], whole: float) -> str:
-    told = ", ".join(f"{text} {percent(parts[key] / whole)}" for key, text, _ in PARTS if whole and parts[key])
+def _named(view: View, text: str) -> str:
+    """What is idle of a device may be Python, of a processor."""
+    on_device = any(rank.get("on_device") for one in view.profiles for rank in one["ranks"])
+    return NO_OPERATOR if text == "idle" and not on_device else text
+
+
+def _words(view: View, name: str, parts: Mapping[str, float], whole: float) -> str:
+    told = ", ".join(
+        f"{_named(view, text)} {percent(parts[key] / whole)}" for key, text, _ in PARTS if whole and parts[key]
+    )
     return f"{name}: {reading(whole, 's')}: {told}."
