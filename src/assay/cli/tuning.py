@@ -175,9 +175,8 @@ def _session_of(path: Path, experiment: Experiment, script: str | None) -> tuple
     if not same or record.experiment != experiment:
         return None
     session, ended = str((record.manifest.get("session") or {}).get("id", "")), record.state in ENDED
-    return (
-        None if ended and not session else (session, ended)
-    )  # stopped before its session was noted: newer than what is whole
+    # stopped before its session was noted: newer than what is whole
+    return None if ended and not session else (session, ended)
 
 
 def _trained(path: Path) -> bool:

@@ -320,9 +320,8 @@ class Replicas:
             if server.state != "starting" or self._ending.is_set():
                 return
             start = server.starts
-        why = ready.trouble(
-            server.url, self.target.ready, headers=self._headers()
-        )  # may take seconds: without the lock
+        # may take seconds: without the lock
+        why = ready.trouble(server.url, self.target.ready, headers=self._headers())
         now = time.monotonic_ns()
         with self._lock:
             server.trouble = why

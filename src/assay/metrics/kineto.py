@@ -35,9 +35,8 @@ _COLLECTIVE_KERNEL: Final = re.compile(
     r"^(void\s+)?(nccl|rccl|msccl)|(multimem|one_shot|two_shot)_all_reduce|cross_device_reduce|deep_ep::", re.IGNORECASE
 )
 _COLLECTIVE_RANGE: Final = re.compile(r"^(gloo|mpi|ucc):")  # calls of engines whose work is done by the processor
-_ASKING: Final = re.compile(
-    r"^(c10d::|_?c10d_functional|record_param_comms|(gloo|mpi|ucc|nccl|xccl):)"
-)  # asking or waiting, no work
+# asking or waiting, no work
+_ASKING: Final = re.compile(r"^(c10d::|_?c10d_functional|record_param_comms|(gloo|mpi|ucc|nccl|xccl):)")
 _SYNC: Final = re.compile(r"^(stream wait event|(context|device|stream|event) sync)", re.IGNORECASE)
 _STEP: Final = re.compile(r"^ProfilerStep\s*#?\s*(\d+)$")
 _DEVICE: Final = {
@@ -231,9 +230,8 @@ class _Seen:
             self.operators.append(Operator(name, begin, end, f"{event.get('pid')}/{event.get('tid')}"))
 
     def _ns(self, ts: Any) -> int:
-        return round(
-            (float(ts) - self.base) * 1000
-        )  # the difference first: microseconds since 1970 leave no room for digits
+        # the difference first: microseconds since 1970 leave no room for digits
+        return round((float(ts) - self.base) * 1000)
 
 
 def _kind(category: str, name: str, told: Mapping[str, Any]) -> Kind:

@@ -76,9 +76,8 @@ def _partition(measured: Measured, launches: pl.DataFrame) -> pl.DataFrame:
     spans = measured.table("launches").select("launch", "begin_ns", "end_ns")
     rank = pl.int_ranges(0, pl.col("workers"), dtype=pl.Int32).alias("rank")
     ranks = launches.select("launch", "status", rank).join(spans, on="launch").explode("rank")
-    mine = launches.select("launch").filter(
-        ~pl.col("launch").is_in(list(clock.troubles))
-    )  # of the others all is unknown
+    # of the others all is unknown
+    mine = launches.select("launch").filter(~pl.col("launch").is_in(list(clock.troubles)))
     names = ("steps", "events", "collectives", "communication")
     tables = {name: measured.table(name).join(mine, on="launch", how="semi") for name in names}
     failures = _failures(tables["events"], strikes(measured).join(mine, on="launch", how="semi"))

@@ -199,9 +199,8 @@ def _wall(measured: Measured, results: Mapping[str, Mapping[str, Value]]) -> Wal
     held = held_out(measured)
     best, serial = found.fitted.middle.fastest(), results["serial_fraction"]["all"]
     end = max(FARTHEST * found.largest, min(2.0 * (best or math.inf), WALL_REACH * found.largest))
-    end = (
-        float(found.largest) if refusal(measured) is not None else end
-    )  # what misses what was measured says nothing beyond
+    # what misses what was measured says nothing beyond
+    end = float(found.largest) if refusal(measured) is not None else end
     least = max(1, found.levels[0])
     curve = found.fitted.middle
     points = []

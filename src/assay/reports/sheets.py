@@ -37,6 +37,5 @@ class Sheet:
     name: str
     head: tuple[str, ...]
     rows: tuple[tuple[Content, ...], ...]
-    frame: pl.DataFrame | None = field(
-        default=None, repr=False
-    )  # of texts and numbers, its columns in the order of the heads
+    # of texts and numbers, its columns in the order of the heads
+    frame: pl.DataFrame | None = field(default=None, repr=False)

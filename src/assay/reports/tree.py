@@ -219,9 +219,8 @@ class View:
     environment: tuple[EnvironmentGroup, ...]
     conditions: tuple[Fact, ...]
     overhead: tuple[tuple[str, Shown], ...]  # the instrument's own cost, per configuration or for the whole experiment
-    answers: Callable[[], tuple[Rule, ...]] = field(
-        repr=False, compare=False
-    )  # `rules`, worked out by whoever shows them
+    # `rules`, worked out by whoever shows them
+    answers: Callable[[], tuple[Rule, ...]] = field(repr=False, compare=False)
     artifact: tuple[ArtifactField, ...]  # what a paper's checklist asks for
     series: series.Series
     efficiency_gate: float | None

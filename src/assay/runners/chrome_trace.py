@@ -117,9 +117,8 @@ class _Text:
     def _more(self) -> bool:
         if self._over:
             return False
-        size = max(
-            CHUNK, len(self._text) - self._at
-        )  # a value longer than the window is not scanned again for every piece of it
+        # a value longer than the window is not scanned again for every piece of it
+        size = max(CHUNK, len(self._text) - self._at)
         read = self._stream.read(size)
         self._left -= len(read)
         if self._left < 0:

@@ -111,9 +111,8 @@ class Looks:
         writer = self.context.record.writer(job.number)
         begin = self.context.clock.now_ns()
         write_event(writer, job.number, "launch_begin", begin, {"slot": job.planned.slot, "begin_utc": begin_utc})
-        self.meter.start(
-            job.number, lambda: guard.family(os.getpid()), workers=job.planned.workers
-        )  # the tools are ours
+        # the tools are ours
+        self.meter.start(job.number, lambda: guard.family(os.getpid()), workers=job.planned.workers)
         try:
             answered = [target.name for target in self.targets if not self.stopped() and Look(self, job, target).make()]
         finally:

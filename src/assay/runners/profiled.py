@@ -30,9 +30,8 @@ from assay.spec.experiment import Experiment
 from assay.spec.profile import Profile
 from assay.units import MIB
 
-LARGEST: Final = (
-    4096 * MIB
-)  # of a trace, uncompressed, that is summarised here: minutes, and memory for what of it is needed
+# of a trace, uncompressed, that is summarised here: minutes, and memory for what of it is needed
+LARGEST: Final = 4096 * MIB
 _UNNEEDED: Final = (
     "python_function",
     "ac2g",
@@ -46,9 +45,8 @@ _PLAIN: Final = ("ph", "cat", "name", "pid", "tid", "ts", "dur")
 _MEMORY: Final = ("Device Type", "Device Id", "Total Allocated", "Bytes")
 A_STEP: Final = 1_000_000  # numbers of calls for a step, so that the same call has the same number on every rank
 REPORTS: Final = ("cuda_gpu_kern_sum", "cuda_gpu_mem_time_sum", "cuda_api_sum", "nvtx_sum")
-_LIST: Final = re.compile(
-    r"^\s*(\[)\s*(?:[{\]]|$)", re.MULTILINE
-)  # where a report begins, after what nsys says that it does
+# where a report begins, after what nsys says that it does
+_LIST: Final = re.compile(r"^\s*(\[)\s*(?:[{\]]|$)", re.MULTILINE)
 NSYS_S: Final = 300.0  # for one report of `nsys stats`
 GET_NSYS: Final = (
     "Nsight Systems (`nsys`) is not installed, or not on the PATH. It comes with the CUDA toolkit, or by itself: "
@@ -227,9 +225,8 @@ def _of_nsys(folder: Path) -> Iterator[dict[str, Any]]:
             except (OSError, subprocess.SubprocessError, ValueError) as error:
                 told["absent"] = f"nsys stats {report}: {error}"
         yield told
-        capture.with_suffix(".sqlite").unlink(
-            missing_ok=True
-        )  # made by the asking, several times as large, and made again at will
+        # made by the asking, several times as large, and made again at will
+        capture.with_suffix(".sqlite").unlink(missing_ok=True)
 
 
 def _stats(capture: Path, report: str) -> str:

@@ -102,9 +102,8 @@ class Decision:
     smallest_effect: float
     floor: float
     minimum_detectable_effect: float  # with this smallest effect and floor
-    launches_needed: (
-        int | None
-    )  # on each side, to decide with 80 % power if the effect seen is the true one; None: cannot help
+    # on each side, to decide with 80 % power if the effect seen is the true one; None: cannot help
+    launches_needed: int | None
 
 
 def compare_paired(

@@ -29,9 +29,8 @@ Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 LEAST_LAUNCHES: Final = 3  # fewer say nothing of use about launch-to-launch variation
-MEMORY: Final = (
-    2**16
-)  # trials of a launch from which the autocorrelation time is estimated; more of them say nothing new
+# trials of a launch from which the autocorrelation time is estimated; more of them say nothing new
+MEMORY: Final = 2**16
 BEYOND: Final = 10  # independent trials that must lie beyond a percentile
 
 
@@ -157,9 +156,8 @@ def _bounds(pool: Array, p: float, half: float) -> tuple[float, float]:
         return -math.inf, math.inf
     low, high = math.floor((p - half) * n), math.ceil((p + half) * n)
     ranks = [rank for rank in (low, high) if 0 <= rank < n]
-    placed = (
-        np.partition(pool, ranks) if ranks else pool
-    )  # a few ranks of millions of values: sorting takes six times as long
+    # a few ranks of millions of values: sorting takes six times as long
+    placed = np.partition(pool, ranks) if ranks else pool
     return (float(placed[low]) if low >= 0 else -math.inf), (float(placed[high]) if high < n else math.inf)
 
 

@@ -69,9 +69,8 @@ def _normal(parameters: tuple[int, ...], numbers: np.random.Generator, n: int) -
 
 
 def _uniform(parameters: tuple[int, ...], numbers: np.random.Generator, n: int) -> tuple[Counts, Counts]:
-    low_in, high_in, low_out, high_out = (
-        parameters if len(parameters) == 4 else (1, parameters[0], 1, parameters[1])
-    )  # genai-bench: alone, both count from 1
+    # genai-bench: alone, both count from 1
+    low_in, high_in, low_out, high_out = parameters if len(parameters) == 4 else (1, parameters[0], 1, parameters[1])
     # From one uniform each: rejection sampling would take a varying amount from the generator.
     share = numbers.random((n, 2))
     least = np.array([low_in, low_out])

@@ -74,9 +74,8 @@ def in_turn(a: Arm, b: Arm) -> bool:
     ours, theirs = a.measured.session, b.measured.session
     if ours is None or theirs is None or ours.get("id") is None or ours.get("id") != theirs.get("id"):
         return False
-    apart = _made_alone(a) | _made_alone(
-        b
-    )  # after an interruption: what then is left in common must carry a comparison
+    # after an interruption: what then is left in common must carry a comparison
+    apart = _made_alone(a) | _made_alone(b)
     return not apart or len((set(a.blocks()) & set(b.blocks())) - apart) > 1
 
 

@@ -37,9 +37,8 @@ class Mismatch:
     values: tuple[str, ...]  # one per side, as shown to people
     why: str  # why it matters
     declared: bool  # it is what is studied (--varying), or follows from it
-    override: (
-        str  # the flag that lets the comparison go on all the same: "--varying script" or "--force"; empty: none does
-    )
+    # the flag that lets the comparison go on all the same: "--varying script" or "--force"; empty: none does
+    override: str
     refuses: bool = False  # it forbids the comparison (by its kind), unless it is declared
 
 

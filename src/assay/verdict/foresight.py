@@ -179,9 +179,8 @@ def _length(earlier: Measured | None) -> Iterator[Expectation]:
         return
     steps, seconds = pilot.shape[2], float(pilot.sum(axis=(1, 2)).mean())
     found = components(np.log(pilot.mean(axis=2)))
-    apart = max(
-        _wall_seconds(earlier) - seconds, seconds / pilot.shape[1]
-    )  # what one more launch costs besides its steps
+    # what one more launch costs besides its steps
+    apart = max(_wall_seconds(earlier) - seconds, seconds / pilot.shape[1])
     (best,) = optimal_counts(found, (seconds / pilot.shape[1], apart))
     inside = min(1.0, found.within[0] / WINDOWS / found.within[1]) if found.within[1] > 0.0 else 1.0
     told = f"{percent(inside)} of the variance between launches comes from the steps inside them"

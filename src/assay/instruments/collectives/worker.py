@@ -116,9 +116,8 @@ class Worker:
         self._lead_in(asked, memory, begin, number)
         met = self._meet()
         stamps = timing.on_gpu(self.torch, calls) if self.device.type == "cuda" else timing.on_host(calls)
-        parted = (
-            self._meet()
-        )  # a rank that is done must not check its data on the processor that another one still needs
+        # a rank that is done must not check its data on the processor that another one still needs
+        parted = self._meet()
         checked = [_checked(one, slot) for one, slot in zip(each, slots, strict=True)]
         self._row(cell, before, "barrier", 0, phase, met, Checked(wrong=None))
         for place, found in enumerate(checked):

@@ -108,9 +108,8 @@ class Foreign:
     missing: tuple[str, ...]  # sentences: what its files never say
     recognises: Callable[[str, str], bool]  # (a file's name, its beginning) -> whether the tool wrote it
     read: Callable[[Path, ExitStack], Sequence[Load]]  # raises SpecError; the stack closes what the rows need
-    beside: Callable[[Path], tuple[Path, ...]] = (
-        lambda path: ()
-    )  # further files that `read` looks at, if they are there
+    # further files that `read` looks at, if they are there
+    beside: Callable[[Path], tuple[Path, ...]] = lambda path: ()
     chosen: Callable[[Sequence[Path]], Sequence[Path]] = lambda paths: paths  # of a folder's files those to be read
 
 

@@ -19,9 +19,8 @@ from typing import Any, Final, NoReturn, TextIO
 from assay.errors import Problem, SpecError
 
 CHUNK: Final = 1 << 20  # characters read at a time
-MOST: Final = (
-    64 << 20
-)  # characters of one value that stands outside of the long lists, or of one element of such a list
+# characters of one value that stands outside of the long lists, or of one element of such a list
+MOST: Final = 64 << 20
 SHOWN: Final = 60  # characters of a wrong value that are repeated
 SLACK: Final = 16  # characters before the end of what was read in which a mistake, or a number's end, may only be a cut
 EVERY: Final = "*"  # in a path: any element of a list
