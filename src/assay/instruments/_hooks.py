@@ -17,7 +17,8 @@ from __future__ import annotations
 import functools
 import importlib
 import threading
-from collections.abc import Callable
+import weakref
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from assay.instruments import _groups
@@ -214,8 +215,17 @@ def _collectives(torch: Any, attached: Attached) -> list[Undo]:
     if not distributed.is_available():
         return []
 
+    timed: weakref.WeakKeyDictionary[Any, Any] = (
+        weakref.WeakKeyDictionary()
+    )  # of each model, the group that its reducer asks
+
     def given(words: dict[str, Any]) -> None:
         words["process_group"] = _groups.timed_group(torch, distributed.group.WORLD, attached.calls)
+
+    def kept(model: Any, group: Any) -> None:
+        """Its reducer has the group.  Whoever else asks the model for its own (copies, pickles, `Join`) knows only those that were made
+        by torch, and ends the training with any other."""
+        timed[model], model.process_group = group, distributed.group.WORLD
 
     def init(original: Any) -> Any:
         def __init__(self: Any, module: Any, *arguments: Any, **words: Any) -> None:
@@ -223,6 +233,8 @@ def _collectives(torch: Any, attached: Attached) -> list[Undo]:
             if asked and distributed.is_initialized():  # without, DDP's own error is the right one
                 attached.shielded(given, words)
             original(self, module, *arguments, **words)
+            if asked and words.get("process_group") is not None:
+                attached.shielded(kept, self, words["process_group"])
             attached.shielded(attached.reduces, self)
 
         return __init__
@@ -239,12 +251,14 @@ def _collectives(torch: Any, attached: Attached) -> list[Undo]:
 
     replaced = [_replace(module, name, make) for module, name, make in _groups.functions(torch, attached.calls)]
     return [
-        *replaced, *_waiting(torch, attached), _replace(torch.nn.parallel.DistributedDataParallel, "__init__", init), _replace(distributed.Work, "wait", wait),
+        *replaced, *_waiting(torch, attached, timed), _replace(torch.nn.parallel.DistributedDataParallel, "__init__", init),
+        _replace(distributed.Work, "wait", wait),
     ]  # fmt: skip
 
 
-def _waiting(torch: Any, attached: Attached) -> list[Undo]:
-    """Where DistributedDataParallel asks and waits by other ways: the comm hook of a script, and the buffers of the model."""
+def _waiting(torch: Any, attached: Attached, timed: Mapping[Any, Any]) -> list[Undo]:
+    """Where DistributedDataParallel asks and waits by other ways: the comm hook of a script, and the buffers of the model, which it sends
+    by the group that it says is its own."""
     calls, parallel = attached.calls, torch.nn.parallel.DistributedDataParallel
 
     def registering(original: Any) -> Any:
@@ -263,8 +277,15 @@ def _waiting(torch: Any, attached: Attached) -> list[Undo]:
 
     def broadcasting(original: Any) -> Any:
         def _distributed_broadcast_coalesced(self: Any, *arguments: Any, **words: Any) -> None:
-            begin = attached.calls.now()
-            original(self, *arguments, **words)
+            if torch.compiler.is_compiling():
+                original(self, *arguments, **words)
+                return
+            begin, own = attached.calls.now(), self.process_group
+            self.process_group = timed.get(self, own)
+            try:
+                original(self, *arguments, **words)
+            finally:
+                self.process_group = own
             if threading.current_thread() is threading.main_thread():
                 calls.waits.waited(attached.calls.now() - begin)
 
