@@ -25,7 +25,7 @@ def test_waiting_inside_of_the_tail_is_not_counted_again() -> None:
         Identity(launch=0, rank=0, workers=2, incarnation=0, seed=0, host="here"), sink, now=clock.now_ns
     )
     attached = Attached(torch, recorder, clock.now_ns)
-    attached._others = True
+    attached._others = attached.calls.seen = True
     engine = torch.autograd.Variable._execution_engine  # type: ignore[attr-defined]
     weight = torch.ones(1, requires_grad=True)
 
@@ -45,3 +45,26 @@ def test_waiting_inside_of_the_tail_is_not_counted_again() -> None:
     attached.ask()
     rows = [dict(zip(COMMUNICATION.column_names, row, strict=True)) for row in sink.of("communication")]
     assert {row["method"]: row["exposed_ns"] for row in rows} == {"engine": 5 * MS, "group": 7 * MS}
+
+
+def test_a_script_whose_collectives_are_not_seen_is_not_told_to_expose_none() -> None:
+    """As DTensor's, which no Python function of torch.distributed asks for: the microseconds at the end of the engine are not all of it."""
+    import torch
+
+    from assay.instruments._attached import Attached
+
+    clock, sink = FakeClock(), MemorySink()
+    identity = Identity(launch=0, rank=0, workers=2, incarnation=0, seed=0, host="here")
+    attached = Attached(torch, Recorder(identity, sink, now=clock.now_ns), clock.now_ns)
+    attached._others = True
+    weight, optimizer = torch.ones(1, requires_grad=True), object()
+    attached.ask()
+    loss = (weight * 2).sum()
+    attached.backward((loss,), True)
+    loss.backward()
+    attached.backwarded()
+    attached.step(optimizer)
+    attached.stepped(optimizer)
+    attached.ask()
+    assert sink.of("communication") == []
+    assert len(sink.of("steps")) == 1

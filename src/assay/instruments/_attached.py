@@ -482,6 +482,8 @@ class Attached:
         for call in calls:
             recorder.collective(call, "", "host")
         tail, blocked = self._tail_ns, self.calls.blocked_ns
+        if not self.calls.seen and not self.reducers:
+            tail = None  # it communicates by other ways (DTensor's): what was not seen is not 0
         self._tail_ns, self.calls.blocked_ns = None, 0
         if tail is not None:
             recorder.communicated("engine", exposed=tail)

@@ -14,12 +14,12 @@ from assay.metrics.measured import Measured
 from assay.metrics.phases import phase_time
 from assay.units import SECONDS
 
+NOT_SEEN = "no DataLoader was seen to be waited for, and the script did not mark its steps; iterate over probe.steps(loader) to have it"
+
 
 def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     """Median of the phase per launch, then over launches."""
-    return phase_time(
-        measured, "data", missing="the script did not mark its steps; iterate over probe.steps(loader) to have them"
-    )
+    return phase_time(measured, "data", missing=NOT_SEEN)
 
 
 METRIC = Metric(

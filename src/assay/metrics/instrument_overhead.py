@@ -28,7 +28,7 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     share = cost.join(steps, on="launch").select("launch", (pl.col("cost_s") / pl.col("median_s")).alias("value"))
     return from_frame(
         measured, share.filter(pl.col("value") > 0), unit=FRACTION, name="instrument_overhead", trials="",
-        missing="the script does not use the probe, so nothing of assay runs inside it",
+        missing="no steps were seen, so that there is nothing of which it could be a share",
         aggregate="slowest rank's self-measured cost per step / median step time",
     )  # fmt: skip
 

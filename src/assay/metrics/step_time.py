@@ -17,7 +17,10 @@ from assay.metrics.measured import Measured
 from assay.metrics.per_launch import from_frame
 from assay.units import SECONDS
 
-MARK_STEPS = "the script did not mark its steps; iterate over probe.steps(loader) to have them"
+MARK_STEPS = (
+    "the script did not mark its steps, and no optimizer of torch's was seen to step in the process that was started; "
+    "iterate over probe.steps(loader) to have them"
+)
 
 
 def compute(measured: Measured, _: Results) -> Mapping[str, Value]:

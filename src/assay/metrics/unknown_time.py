@@ -12,14 +12,13 @@ from assay.metrics.base import Metric, Results
 from assay.metrics.estimate import Value
 from assay.metrics.measured import Measured
 from assay.metrics.phases import phase_time
+from assay.metrics.step_time import MARK_STEPS
 from assay.units import SECONDS
 
 
 def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     """Median of the phase per launch, then over launches."""
-    return phase_time(
-        measured, "unknown", missing="the script did not mark its steps; iterate over probe.steps(loader) to have them"
-    )
+    return phase_time(measured, "unknown", missing=MARK_STEPS)
 
 
 METRIC = Metric(
