@@ -77,16 +77,13 @@ def _outcome(pair: Pair, decision: Decision) -> tuple[Outcome, str, str]:
 
 def _without(pair: Pair, rules: Rules) -> Change:
     """No test: a side has no number, or none for each launch."""
-    listed = pair.reason.startswith("it has")
     change = Change(
         metric=pair.metric.name, configuration=_place(pair), side=pair.b.label,
-        outcome="inconclusive" if listed else "not_measured", word="not tested" if listed else "not measured",
+        outcome="inconclusive" if pair.untested == "not tested" else "not_measured", word=pair.untested or "",
         baseline=pair.a.value(pair.metric.name), value=pair.b.value(pair.metric.name), ratio=None, low=None, high=None,
         p_value=None, p_adjusted=None, minimum_detectable_effect=None, launches_needed=None, primary=pair.primary,
         method="none", sentence="",
     )  # fmt: skip
-    if pair.reason.startswith("defined"):
-        change = replace(change, word="not compared")
     return replace(
         change,
         sentence=sentence(change, pair.metric.title, pair.a.label, exploratory=rules.exploratory, why=pair.reason),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 from assay.metrics.base import ALL, Metric
 from assay.metrics.estimate import Absent, Value
@@ -18,6 +18,7 @@ from assay.verdict.comparison_rules import TESTED, Rules
 from assay.verdict.judge import Judgement
 
 NOT_THE_WORKLOADS: Final = frozenset({"instrument_overhead"})
+Untested = Literal["not measured", "not compared", "not tested"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +31,10 @@ class Pair:
     held: Quality
     difference: Difference | None
     primary: bool
-    reason: str = ""  # why there is no difference
+    untested: Untested | None = (
+        None  # there is no difference: a side has no number, two definitions, or none for each launch
+    )
+    reason: str = ""  # why
 
     @property
     def p_value(self) -> float:
@@ -64,24 +68,25 @@ def _tested(judgement: Judgement, primary: str) -> dict[str, Metric]:
 
 def _pair(metric: Metric, a: Arm, b: Arm, held: Quality, rules: Rules, *, primary: bool) -> Pair:
     ours, theirs = a.value(metric.name), b.value(metric.name)
-    reason = _incomparable_values(a, b, ours, theirs)
-    found = None if reason else difference(a, b, metric.name, rules.confidence, rules.smallest_effect)
-    if found is None and not reason:
-        reason = "it has no value for each launch, so it is listed and not tested"
-    return Pair(metric=metric, a=a, b=b, held=held, difference=found, primary=primary, reason=reason)
+    untested, reason = _incomparable_values(a, b, ours, theirs)
+    found = None if untested else difference(a, b, metric.name, rules.confidence, rules.smallest_effect)
+    if found is None and not untested:
+        untested, reason = "not tested", "it has no value for each launch, so it is listed and not tested"
+    return Pair(metric=metric, a=a, b=b, held=held, difference=found, primary=primary, untested=untested, reason=reason)
 
 
-def _incomparable_values(a: Arm, b: Arm, ours: Value, theirs: Value) -> str:
+def _incomparable_values(a: Arm, b: Arm, ours: Value, theirs: Value) -> tuple[Untested | None, str]:
+    """What forbids a test, and why."""
     for arm, value in ((a, ours), (b, theirs)):
         if isinstance(value, Absent):
-            return f"not measured on {arm.label}: {value.detail}"
+            return "not measured", f"not measured on {arm.label}: {value.detail}"
     if a.side is b.side:
-        return ""
+        return None, ""
     first, second = definition(ours), definition(theirs)
-    unlike = [key for key in first.keys() & second.keys() if first[key] != second[key]]
-    return (
-        f"defined differently ({', '.join(f'{k}: {first[k]} / {second[k]}' for k in sorted(unlike))})" if unlike else ""
-    )
+    unlike = sorted(key for key in first.keys() & second.keys() if first[key] != second[key])
+    if not unlike:
+        return None, ""
+    return "not compared", f"defined differently ({', '.join(f'{k}: {first[k]} / {second[k]}' for k in unlike)})"
 
 
 def _worth_showing(pair: Pair) -> bool:
@@ -89,7 +94,7 @@ def _worth_showing(pair: Pair) -> bool:
     if all(_exact(arm.value(pair.metric.name)) for arm in (pair.a, pair.b)) and nothing_varies(pair):
         return False
     one_side = isinstance(pair.a.value(pair.metric.name), Absent) != isinstance(pair.b.value(pair.metric.name), Absent)
-    return pair.difference is not None or (one_side and pair.metric.primary) or pair.reason.startswith("defined")
+    return pair.difference is not None or (one_side and pair.metric.primary) or pair.untested == "not compared"
 
 
 def _exact(value: Value) -> bool:
