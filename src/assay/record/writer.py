@@ -115,27 +115,27 @@ class StreamWriter:
 
     def _relieve(self, rows: list[Row]) -> None:
         """Too many rows wait: write them now; if the disk is stalled, wait once for it, then drop."""
-        if self._locked(self._write_rows, wait_s=0 if self._stalled else PATIENCE_S):
-            self._stalled = False
+        if not self._stalls():
             return
-        if self._holder == threading.get_ident():
-            return
-        self._stalled = True
         with suppress(IndexError):  # another thread may have written them all by now
             rows.pop()
         self._drop(1, f"the disk does not keep up ({ROWS_KEPT} rows wait)")
 
     def _relieve_batches(self) -> None:
         """The same for batches that wait."""
-        if self._locked(self._write_rows, wait_s=0 if self._stalled else PATIENCE_S):
-            self._stalled = False
-            return
-        if self._holder == threading.get_ident():
-            return
-        self._stalled = True
-        if len(self._batches) > 1:  # the first one may be under way to the disk
+        if self._stalls() and len(self._batches) > 1:  # the first one may be under way to the disk
             _, batch = self._batches.pop()
             self._drop(batch.num_rows, f"the disk does not keep up ({ROWS_KEPT} rows wait)")
+
+    def _stalls(self) -> bool:
+        """Write what waits, waiting once for a disk that is stalled. Whether it could not be written."""
+        if self._locked(self._write_rows, wait_s=0 if self._stalled else PATIENCE_S):
+            self._stalled = False
+            return False
+        if self._holder == threading.get_ident():
+            return False
+        self._stalled = True
+        return True
 
     def _locked(self, action: Callable[[], None], *, wait_s: float) -> bool:
         """Run the action alone and keep its error. False if another holds the lock for longer than `wait_s`."""
