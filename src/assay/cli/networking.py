@@ -9,6 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from assay.errors import Problem
+    from assay.spec.comm_flags import Flag
     from assay.spec.experiment import Experiment
 
 ROUNDS: Final = 5
@@ -37,21 +41,14 @@ def experiment_from(arguments: argparse.Namespace) -> Experiment:
     }
     if arguments.interface is not None:
         given["--interface"] = arguments.interface
+    launches, unread = _launches(given, flags)
     problems = [
-        Problem(where=name, found=f"{text} together with --net", allowed="not with --net, which times no collectives", mend="Leave it out.")
-        for name, text in given.items() if name not in OTHERS
+        *(
+            Problem(where=name, found=f"{text} together with --net", allowed="not with --net, which times no collectives", mend="Leave it out.")
+            for name, text in given.items() if name not in OTHERS
+        ),
+        *unread,
     ]  # fmt: skip
-    launches: dict[str, Any] = {"per_configuration": ROUNDS, "confidence": 0.95}
-    for name in OTHERS:
-        flag = flags[name]
-        section, _, key = flag.path.partition(".")
-        try:
-            value = flag.read(given[name]) if name in given else None
-        except ValueError:
-            problems.append(Problem(where=name, found=repr(given[name]), allowed=flag.allowed))
-            continue
-        if section == "launches" and value is not None:
-            launches[key] = value
     if problems:
         raise SpecError(tuple(problems), "the flags")
     words = [*arguments.net, *([f"seconds={given['--seconds']}"] if "--seconds" in given else [])]
@@ -63,6 +60,25 @@ def experiment_from(arguments: argparse.Namespace) -> Experiment:
         return checked(data, Path(), "the flags", {})
     except SpecError as error:
         raise SpecError(tuple(as_flag(problem) for problem in error.problems), "the flags") from None
+
+
+def _launches(given: Mapping[str, str], flags: Mapping[str, Flag]) -> tuple[dict[str, Any], list[Problem]]:
+    """The section [launches] from what was given, and the flags that cannot be read."""
+    from assay.errors import Problem
+
+    launches: dict[str, Any] = {"per_configuration": ROUNDS, "confidence": 0.95}
+    problems = []
+    for name in OTHERS:
+        flag = flags[name]
+        section, _, key = flag.path.partition(".")
+        try:
+            value = flag.read(given[name]) if name in given else None
+        except ValueError:
+            problems.append(Problem(where=name, found=repr(given[name]), allowed=flag.allowed))
+            continue
+        if section == "launches" and value is not None:
+            launches[key] = value
+    return launches, problems
 
 
 def look(arguments: argparse.Namespace) -> int:

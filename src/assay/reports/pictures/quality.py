@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from assay.metrics.estimate import Estimate
 from assay.metrics.format import given
 from assay.reports import vega
 from assay.reports.pictures.base import (
@@ -34,6 +37,17 @@ def draw(view: View) -> Drawing | Missing:
     if row is None or not found:
         return Missing(title=TITLE, reason=absence(view, row, "The difference of quality to the base"))
     margin = view.quality_margin or 0.0
+    keys = [*interval_key(found.values(), view, "difference"), *dot_key(found.values(), "one launch")]
+    keys.append(Key(mark="dash", role="bad", text=f"margin: −{given(margin)}; shaded: worse than allowed"))
+    return Drawing(
+        title=TITLE, chart=sized(_chart(view, found, margin).properties(title=above("right is better")), 110 + 52 * len(found)),
+        caption="Held where the whole interval lies right of the margin.",
+        description=f"{in_words(view, row)} The margin is {given(margin)}.", key=tuple(keys),
+    )  # fmt: skip
+
+
+def _chart(view: View, found: Mapping[str, Estimate], margin: float) -> vega.Chart:
+    """Intervals, launches and the margin, on one axis that has room for all of them."""
     ends = [e for v in found.values() for e in (v.value, v.low, v.high, *v.launch_values) if abs(e) != float("inf")]
     room = max(max(abs(e) for e in (*ends, margin)) * 0.12, 1e-9)
     low, high = min(-margin * 1.5, *ends) - room, max(margin * 0.5, 0.0, *ends) + room
@@ -62,14 +76,7 @@ def draw(view: View) -> Drawing | Missing:
     zero = vega.chart([{"at": 0}]).mark("rule", strokeWidth=1, color=colour("muted"))
     base = vega.chart(rows)
     small = vega.chart(launches).mark("circle", size=22, opacity=0.55, color=colour("main"), yOffset=15)
-    chart = vega.layer(
+    return vega.layer(
         lost.encode(x=x("from"), x2="to:Q"), limit.encode(x=x("at")), zero.encode(x=x("at")),
         small.encode(x=x("x"), y=y), *level(base, x, y), *markers(base, x("value"), y),
-    )  # fmt: skip
-    keys = [*interval_key(found.values(), view, "difference"), *dot_key(found.values(), "one launch")]
-    keys.append(Key(mark="dash", role="bad", text=f"margin: −{given(margin)}; shaded: worse than allowed"))
-    return Drawing(
-        title=TITLE, chart=sized(chart.properties(title=above("right is better")), 110 + 52 * len(found)),
-        caption="Held where the whole interval lies right of the margin.",
-        description=f"{in_words(view, row)} The margin is {given(margin)}.", key=tuple(keys),
     )  # fmt: skip
