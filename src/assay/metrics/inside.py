@@ -1,4 +1,4 @@
-"""What a model in this process spends before its first token (backend `process`); servers do not tell it."""
+"""What does a model in this process spend before its first token (backend `process`)?  Servers do not tell it."""
 
 from __future__ import annotations
 

@@ -6,15 +6,13 @@ configurations: Student t on the log ratios inside each block, so that a drift o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 import polars as pl
 
 from assay.metrics.estimate import Absent, Estimate, Value
 from assay.metrics.measured import Measured
 from assay.stats.intervals import Interval, log_t, mean_t
-
-PerLaunch = Mapping[str, Sequence[float]]  # configuration -> one value per launch, in block order
 
 
 def no_launch(configuration: str) -> Absent:

@@ -35,7 +35,7 @@ def numbers(view: View) -> tuple[LoadTable, ...]:
         return network_tables.tables(view.network, values)
     operations = tuple(dict.fromkeys(cell.op for cell in view.collectives))
     made = [_of_operation(view, op, place) for place, op in enumerate(operations, 1)]
-    return (*(table for table in made if table is not None), *_links(view, operations), *pair_tables.tables(view.pairs))
+    return (*(table for table in made if table is not None), *_links(view), *pair_tables.tables(view.pairs))
 
 
 def _of_operation(view: View, op: str, place: int) -> LoadTable | None:
@@ -86,7 +86,7 @@ def _notes(view: View, missing: Sequence[Cell]) -> Iterator[str]:
         yield f"Not measured ({'; '.join(where)}; {count(len(cells), 'sizes')}): {why}."
 
 
-def _links(view: View, operations: Sequence[str]) -> tuple[LoadTable, ...]:
+def _links(view: View) -> tuple[LoadTable, ...]:
     """alpha, 1/beta and the crossover size of each operation, or why there are none."""
     groups = {cell.group: cell for cell in view.collectives}
     fitted = ("alpha", "beta", "crossover_size")

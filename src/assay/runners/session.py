@@ -20,7 +20,7 @@ from assay.errors import Interrupted, Problem, RecordError, SpecError, WorkloadE
 from assay.runners import base
 from assay.runners.base import Advice, Outcome, RunContext, Runner, RunProgress
 from assay.runners.course import Course
-from assay.runners.signals import StopRequest, listening
+from assay.runners.signals import listening
 from assay.spec.experiment import Experiment
 
 
@@ -67,7 +67,7 @@ def run_together(
                     advice=advice, label=arm.label,
                 ))  # fmt: skip
             _note_session(contexts, seed)
-            outcomes = _carry_out(runners, contexts, stop, seed)
+            outcomes = _carry_out(runners, contexts, seed)
         except BaseException as error:
             for context in contexts:
                 base.give_up(context, error)
@@ -108,9 +108,7 @@ def _note_session(contexts: Sequence[RunContext], seed: int) -> None:
         })  # fmt: skip
 
 
-def _carry_out(
-    runners: Sequence[Runner], contexts: Sequence[RunContext], stop: StopRequest, seed: int
-) -> list[Outcome]:
+def _carry_out(runners: Sequence[Runner], contexts: Sequence[RunContext], seed: int) -> list[Outcome]:
     courses: list[Course] = []
     rounds: dict[float, int] = {}  # the sentinels' work: the same for all arms
     for runner, context in zip(runners, contexts, strict=True):

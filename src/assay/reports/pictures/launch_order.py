@@ -33,7 +33,7 @@ def draw(view: View) -> Drawing | Missing:
     room = max(0.15 * (max(values) - min(values)), 1.0)
     low, high = min(values) - room, max(values) + room
     what = "median step time" if by_step else "wall time"
-    chart = vega.layer(*_layers(view, rows, low, high))
+    chart = vega.layer(*_layers(rows, low, high))
     return Drawing(
         title=TITLE, chart=sized(chart.properties(title=above(f"{what}, % of its configuration’s median"))),
         caption="A slope is a drift of the machine; the blocks spread it over all configurations alike."
@@ -82,7 +82,7 @@ def _rows(view: View, by_step: bool) -> Rows:
     return rows
 
 
-def _layers(view: View, rows: Rows, low: float, high: float) -> list[vega.Chart]:
+def _layers(rows: Rows, low: float, high: float) -> list[vega.Chart]:
     last = max(row["x"] for row in rows)
     x_axis = vega.axis(
         title="launch, in order of starting", tickMinStep=1, tickCount=min(last, 8), format="d", grid=False

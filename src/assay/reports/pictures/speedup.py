@@ -37,6 +37,7 @@ from assay.reports.pictures.base import (
 )  # fmt: skip
 from assay.reports.series import CurvePoint, ScalingCurve
 from assay.reports.view import View
+from assay.stats.scaling import amdahl_speedup
 
 TITLE = "Speedup against the ideal"
 CURVE_POINTS = 60
@@ -135,8 +136,7 @@ def _fraction(view: View) -> Estimate | None:
 
 def amdahl(serial: float, workers: float) -> float:
     """Amdahl's law, S(p) = 1 / (s + (1 - s) / p), with s held to 0..1."""
-    held = min(max(serial, 0.0), 1.0)
-    return 1.0 / (held + (1.0 - held) / workers)
+    return amdahl_speedup(min(serial, 1.0), workers)
 
 
 def _amdahl(view: View, axis: WorkerAxis, x: vega.Spec, y: vega.Channel) -> list[vega.Chart]:

@@ -66,13 +66,13 @@ def read(path: Path, stack: ExitStack) -> Sequence[Load]:
     """The run of a file."""
     is_lines = '"request_start_ns"' in _first_line(path)
     totals_file = path.with_name(TOTALS) if is_lines else path
-    totals, place = _totals(totals_file, stack)
+    totals = _totals(totals_file, stack)
     asked = _Asked(inner(totals, "input_config"))
     first_ns = seen = duration = None
     if is_lines:
         first_ns, duration, seen = _span(path)
     else:
-        duration = _duration(totals, place)
+        duration = _duration(totals)
     rows = partial(_rows, path) if is_lines else None
     return [_load(path.name, rows, first_ns, duration, totals, asked, beside=is_lines and bool(totals), seen=seen)]
 
@@ -92,10 +92,10 @@ def _first_line(path: Path) -> str:
     return next((line for _, line in lines(path)), "") if path.suffix != ".json" else ""
 
 
-def _totals(path: Path, stack: ExitStack) -> tuple[Mapping[str, Any], Place]:
+def _totals(path: Path, stack: ExitStack) -> Mapping[str, Any]:
     if not path.is_file():
-        return {}, Place(path.name)
-    return next(((mapping(found, place), place) for place, found in documents(path, (), stack)), ({}, Place(path.name)))
+        return {}
+    return next((mapping(found, place) for place, found in documents(path, (), stack)), {})
 
 
 def _load(
@@ -348,7 +348,7 @@ def _count(metrics: Mapping[str, Any], names: Sequence[str], place: Place) -> in
 # ---- what it reported, and lacks -------------------------------------------------------------------------------------
 
 
-def _duration(totals: Mapping[str, Any], place: Place) -> float | None:
+def _duration(totals: Mapping[str, Any]) -> float | None:
     value, unit = (
         _plain(inner(totals, "benchmark_duration").get("avg")),
         str(inner(totals, "benchmark_duration").get("unit", "sec")),
