@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from assay.cli.base import Verb
+from assay.cli.base import Verb, add_root
 
 if TYPE_CHECKING:
     from assay.reports.pitfalls import Sheet
@@ -34,13 +34,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", dest="form", action="store_const", const="json", help="print JSON")
     parser.add_argument("--markdown", dest="form", action="store_const", const="markdown", help="print Markdown")
     parser.add_argument("--output", type=Path, metavar="FILE", help="write to this file instead of printing")
-    parser.add_argument(
-        "--root",
-        type=Path,
-        default=Path("records"),
-        metavar="DIR",
-        help="where records are looked up by name (default: records)",
-    )
+    add_root(parser)
 
 
 def _run(arguments: argparse.Namespace) -> int:

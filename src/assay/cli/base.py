@@ -14,6 +14,7 @@ import re
 import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal, NoReturn
 
 Group = Literal["measure", "judge", "records", "instrument"]
@@ -29,6 +30,13 @@ class Verb:
     description: str  # shown by `assay VERB --help`: what it does, with an example
     add_arguments: Callable[[argparse.ArgumentParser], None]
     run: Callable[[argparse.Namespace], int]  # returns the exit code; raises AssayError for known errors
+
+
+def add_root(
+    parser: argparse.ArgumentParser, where: str = "where records are looked up by name (default: records)"
+) -> None:
+    """The flag of all verbs that make records or take their names."""
+    parser.add_argument("--root", type=Path, default=Path("records"), metavar="DIR", help=where)
 
 
 class Parser(argparse.ArgumentParser):

@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from assay.cli.base import Verb
+from assay.cli.base import Verb, add_root
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,13 +26,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add("--against", metavar="BASELINE", help="the record to compare with: path, name, or address in a store")
     add("--history", metavar="PLACE", help="a folder or address of records: all comparable ones say how days differ")
-    add(
-        "--root",
-        type=Path,
-        default=Path("records"),
-        metavar="DIR",
-        help="where records are looked up and made (records)",
-    )
+    add_root(parser, "where records are looked up and made (records)")
     add("--varying", action="append", metavar="NAME", help="what is studied and may differ (default: code)")
     add("--force", action="store_true", help="check although other conditions differ; marked exploratory")
     add("--primary", metavar="METRIC", help="the metric that decides (default: comparison.primary of the experiment)")

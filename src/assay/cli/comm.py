@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from assay.cli.base import Verb
+from assay.cli.base import Verb, add_root
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -21,9 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="HOST",
         help="look at the network instead: echoes, transfers there and back, interfaces; HOST or HOST:PORT of iperf3",
     )
-    parser.add_argument(
-        "--root", type=Path, default=Path("records"), metavar="DIR", help="where the record is made (default: records)"
-    )
+    add_root(parser, "where the record is made (default: records)")
     parser.add_argument("--dry-run", action="store_true", help="show the plan and its time; start nothing")
     parser.add_argument(
         "--toml", action="store_true", help="print the experiment as a file for `assay run`; start nothing"

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from assay.cli.base import Verb
+from assay.cli.base import Verb, add_root
 
 if TYPE_CHECKING:
     from assay.reports.comparisons.view import ComparisonView
@@ -54,13 +54,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="PATH",
         help="write to this file, - for stdout (default: HTML to comparison.html, else stdout)",
     )
-    parser.add_argument(
-        "--root",
-        type=Path,
-        default=Path("records"),
-        metavar="DIR",
-        help="where records are looked up by name (default: records)",
-    )
+    add_root(parser)
 
 
 def _run(arguments: argparse.Namespace) -> int:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from assay import catalog
-from assay.cli.base import Verb
+from assay.cli.base import Verb, add_root
 
 if TYPE_CHECKING:
     from assay.runners.foreign.base import Imported
@@ -39,9 +39,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--name", metavar="NAME", default="", help="the record's name (default: the tool's and the file's)"
     )
-    parser.add_argument(
-        "--root", type=Path, default=Path("records"), metavar="DIR", help="where the record is made (default: records)"
-    )
+    add_root(parser, "where the record is made (default: records)")
     parser.add_argument("--json", action="store_true", help="print JSON instead of sentences")
 
 

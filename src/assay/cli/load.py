@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from assay.cli.base import Verb
+from assay.cli.base import Verb, add_root
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -15,9 +15,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     from assay.spec.load_flags import add_flags
 
     add_flags(parser)
-    parser.add_argument(
-        "--root", type=Path, default=Path("records"), metavar="DIR", help="where the record is made (default: records)"
-    )
+    add_root(parser, "where the record is made (default: records)")
     parser.add_argument("--dry-run", action="store_true", help="show the plan and its time; send nothing")
     parser.add_argument(
         "--toml", action="store_true", help="print the experiment as a file for `assay run`; send nothing"

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from assay.cli.base import Verb
+from assay.cli.base import Verb, add_root
 
 if TYPE_CHECKING:
     from assay.runners.base import RunProgress
@@ -36,9 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--tool", default="torch", metavar="NAME", help="torch (torch.profiler) or nsys (Nsight Systems)"
     )
-    parser.add_argument(
-        "--root", type=Path, default=Path("records"), metavar="DIR", help="where the record is made (default: records)"
-    )
+    add_root(parser, "where the record is made (default: records)")
     add_display_flags(parser)
 
 

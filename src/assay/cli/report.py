@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from assay import catalog
 from assay.cli import threads
-from assay.cli.base import Verb
+from assay.cli.base import Verb, add_root
 
 if TYPE_CHECKING:
     from assay.reports.base import Report
@@ -43,13 +43,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="PATH",
         help="write to this file or folder, - for stdout (default: terminal, Markdown and JSON to stdout, others into RECORD/reports)",
     )
-    parser.add_argument(
-        "--root",
-        type=Path,
-        default=Path("records"),
-        metavar="DIR",
-        help="where records are looked up by name (default: records)",
-    )
+    add_root(parser)
 
 
 def _run(arguments: argparse.Namespace) -> int:

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from assay.cli.base import Verb
+from assay.cli.base import Verb, add_root
 
 if TYPE_CHECKING:
     from assay.metrics.measured import Measured
@@ -21,13 +21,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add("record", metavar="RECORD", help="path, name, address in a store, or latest")
     add("--against", metavar="OTHER", help="compare with this existing record instead of running anything")
     add("--folder", type=Path, metavar="DIR", help="where the script is looked for (default: as recorded)")
-    add(
-        "--root",
-        type=Path,
-        default=Path("records"),
-        metavar="DIR",
-        help="where records are looked up and made (records)",
-    )
+    add_root(parser, "where records are looked up and made (records)")
     add("--force", action="store_true", help="also if the script or another condition of identity has changed")
     add("--dry-run", action="store_true", help="say what would be run and how long it took then; run nothing")
     add("--json", action="store_true", help="print JSON on stdout; progress goes to stderr")

@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from assay.cli.base import Verb
+from assay.cli.base import Verb, add_root
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -15,13 +15,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "record", metavar="RECORD", help="a record's folder, the unique beginning of its name, or `latest`"
     )
-    parser.add_argument(
-        "--root",
-        type=Path,
-        default=Path("records"),
-        metavar="DIR",
-        help="where records are looked up by name (default: records)",
-    )
+    add_root(parser)
     parser.add_argument(
         "--force", action="store_true", help="go on even if the script or the experiment has changed since"
     )

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from assay.cli.base import Verb
+from assay.cli.base import Verb, add_root
 from assay.units import NS_PER_S
 
 if TYPE_CHECKING:
@@ -23,9 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     from assay.spec.flags import add_flags
 
     add_flags(parser)
-    parser.add_argument(
-        "--root", type=Path, default=Path("records"), metavar="DIR", help="where the record is made (default: records)"
-    )
+    add_root(parser, "where the record is made (default: records)")
     parser.add_argument(
         "--dry-run", action="store_true", help="show the plan, its time and what it will be able to show; run nothing"
     )

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from assay.cli.base import Verb
+from assay.cli.base import Verb, add_root
 
 if TYPE_CHECKING:
     from assay.errors import Problem
@@ -73,7 +72,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--launches", type=int, default=5, metavar="N", help="launches of each worker count (5)")
     add("--seed", type=int, default=20260101, metavar="N", help="the same seed gives the same times")
     add("--name", default="simulated", metavar="NAME", help="names the record (simulated)")
-    add("--root", type=Path, default=Path("records"), metavar="DIR", help="where the record is made (default: records)")
+    add_root(parser, "where the record is made (default: records)")
     add("--json", action="store_true", help="print the record's report as JSON on stdout")
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from assay.cli.base import Verb
+from assay.cli.base import Verb, add_root
 
 if TYPE_CHECKING:
     from assay.spec.experiment import Experiment
@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--ignore-failure", action="store_true", help="accept exit codes other than 0")
     add("--show-output", action="store_true", help="keep what the commands print in the record, and show its end")
     add("--name", metavar="NAME", help="names the record (the command's name)")
-    add("--root", type=Path, default=Path("records"), metavar="DIR", help="where the record is made (default: records)")
+    add_root(parser, "where the record is made (default: records)")
     add("--quiet", action="store_true", help="show no progress")
     add("--json", action="store_true", help="print the result as JSON on stdout; progress goes to stderr")
 

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from assay.cli.base import Verb
+from assay.cli.base import Verb, add_root
 
 if TYPE_CHECKING:
     from assay.spec.tune import Tune
@@ -16,13 +16,7 @@ if TYPE_CHECKING:
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", type=Path, metavar="FILE", help="an experiment with a table [tune]")
-    parser.add_argument(
-        "--root",
-        type=Path,
-        default=Path("records"),
-        metavar="DIR",
-        help="where the records are made (default: records)",
-    )
+    add_root(parser, "where the records are made (default: records)")
     parser.add_argument(
         "--resume",
         action="store_true",

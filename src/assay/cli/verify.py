@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
-from assay.cli.base import Verb
+from assay.cli.base import Verb, add_root
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "record", nargs="?", default="latest", help="a record folder, the beginning of its name, or latest (default)"
     )
-    parser.add_argument(
-        "--root",
-        type=Path,
-        default=Path("records"),
-        metavar="DIR",
-        help="where records are looked up by name (default: records)",
-    )
+    add_root(parser)
 
 
 def _run(arguments: argparse.Namespace) -> int:
