@@ -30,6 +30,7 @@ from assay.verdict.tuning import (
     Tuned,
     finalists,
     gain_of,
+    other_work,
     survivors,
     tuned,
     verdict,
@@ -149,6 +150,25 @@ def test_what_is_fast_because_it_does_not_do_the_work_goes_out_with_the_reason(l
     alone = tuned(asked(knobs={"a": [1, 2]}), Machine(1, truth, **{lacks: {"a=2"}}))
     assert alone.adopted is None
     assert alone.sentence.startswith("stay with today's settings: a=2")
+
+
+def test_work_that_is_only_declared_is_held_against_todays_too() -> None:
+    """No step says how many items it was; what the script declares with probe.useful_work is all that tells half a training."""
+
+    def side(label: str, work: float, items: float | None) -> Side:
+        made = Handmade(levels=(1,), blocks=3)
+        for block in range(3):
+            launch = made.launch(workers=1, block=block)
+            made.steps(launch, seconds=[0.1] * 12, items=items)
+            made.event(launch, "useful_work", 2.0, rank=0, value=work)
+        measured = made.measured()
+        return Side(label=label, measured=measured, judgement=Judgement(results={}, verdict=None, metrics={}))  # type: ignore[arg-type]
+
+    whole = side("today", 240.0, None)
+    half = other_work(whole, side("steps=15", 120.0, None))
+    assert half == "other work: 120 items in a launch with workers=1 instead of 240"
+    assert other_work(whole, side("b", 240.0, None)) == ""
+    assert other_work(side("today", 240.0, 4), side("b", 120.0, 4)) == ""  # the steps were counted, and are alike
 
 
 @pytest.mark.parametrize(("lacks", "code"), [("wrong", 1), ("less", 3), ("dead", 5)])
