@@ -194,3 +194,34 @@ def test_a_batch_of_the_scripts_own_shape_is_as_much_work_as_it_has_samples() ->
     script.attached.close()
     script.recorder.close()
     assert [row["items"] for row in script.of("steps")] == [2.0, 1.0]
+
+
+def test_two_optimizers_of_one_pass_step_together_from_the_first_step_on() -> None:
+    """No loader tells where a step ends. The second one's step was told as the beginning of the next, and the last as one without a pass."""
+    script = Script()
+    other = object()
+    for optimizer in (script.optimizer, other):
+        script.attached.made(optimizer)
+    for _ in range(4):
+        script.look(gradients=True)
+        script.learn()
+        script.attached.step(other)
+        script.clock.sleep(0.002)
+        script.attached.stepped(other)
+    script.attached.close()
+    script.recorder.close()
+    assert phases(script) == [(3, 0, 8)] * 4
+    assert [row["optimizer_ns"] for row in script.of("steps")] == [2 * MS] * 4
+
+
+def test_an_optimizer_that_comes_again_before_the_other_begins_its_own_cycle() -> None:
+    """As a critic does that is trained three times for each time of the generator: its updates are steps, and so is the generator's."""
+    script = Script()
+    script.attached.made(script.optimizer)
+    script.attached.made(object())
+    for _ in range(4):
+        script.look(gradients=True)
+        script.learn()
+    script.attached.close()
+    script.recorder.close()
+    assert phases(script) == [(6, 0, 12), (3, 0, 6), (3, 0, 6)], "that it comes again is known when it does"

@@ -3,7 +3,7 @@
 A step is one update: it begins before waiting for its first batch and ends where the next one begins.  Three things end it:
 * a batch is asked for after an optimizer has stepped (any DataLoader; gradient accumulation asks several times before);
 * where no batch is asked for, the first forward pass after all optimizers of the cycle have stepped.  The cycle is the one
-  optimizer there is, or those that stepped before one of them came again, or before the next batch;
+  optimizer there is, or those that stepped before one of them came again, or before the next batch, or all that there are;
 * the end of the process.
 A batch that is only looked at, without gradients or by a module in evaluation mode, is an evaluation, from the moment it was asked for
 until the next batch is that is trained on: it is taken off the step, as an evaluation that a script marks is.  A batch that is looked at
@@ -300,8 +300,12 @@ class Attached:
         self._recorder.set_aside("evaluation", begin, max(0, end - begin - told))
 
     def _cycled(self) -> bool:
-        """Whether every optimizer of the cycle has stepped."""
-        return bool(self._stepped) and self._cycle is not None and self._cycle <= self._stepped.keys()
+        """Whether every optimizer of the cycle has stepped; of all that there are, until one is seen to come again before another."""
+        if not self._stepped:
+            return False
+        if self._cycle is None and self._known and self._known <= self._stepped.keys():
+            self._cycle = frozenset(self._known)
+        return self._cycle is not None and self._cycle <= self._stepped.keys()
 
     def _looked_at(self) -> None:
         """What was looked at so far is part of the forward pass of the step under way."""
@@ -430,6 +434,7 @@ class Attached:
             self._learn(self._stepped)
             if not self._passed:  # it asks for passes itself (LBFGS): the step begins here
                 self._turn()
+            self._stepped.clear()  # its cycle begins
         self._recorder._named["optimizer"].__enter__()
 
     def stepped(self, optimizer: Any) -> None:
@@ -482,7 +487,7 @@ class Attached:
         for call in calls:
             recorder.collective(call, "", "host")
         tail, blocked = self._tail_ns, self.calls.blocked_ns
-        if not self.calls.seen and not self.reducers:
+        if not (self.calls.seen or self.reducers or blocked):
             tail = None  # it communicates by other ways (DTensor's): what was not seen is not 0
         self._tail_ns, self.calls.blocked_ns = None, 0
         if tail is not None:
