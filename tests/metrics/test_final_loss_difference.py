@@ -39,7 +39,20 @@ def test_without_losses_it_is_absent() -> None:
     assert "probe.log" in value.detail
 
 
-def test_a_loss_that_is_no_number_is_left_out() -> None:
+def test_a_loss_that_is_no_number_long_before_the_end_says_nothing_of_the_last_ones() -> None:
     record = made()
     record.fingerprint(1, "loss", float("nan"), rank=0, step=3)
     assert isinstance(METRIC.compute(record.measured(), {})["workers=2"], Estimate)
+
+
+@pytest.mark.parametrize("loss", [float("nan"), float("inf")])
+def test_a_training_that_broke_is_not_judged_by_its_losses_before(loss: float) -> None:
+    """One of two ranks at the last common step: its launch ended with no number, whatever the nine steps before say."""
+    record = made()
+    record.fingerprint(1, "loss", loss, rank=1, step=19)
+    value = METRIC.compute(record.measured(), {})["workers=2"]
+    assert isinstance(value, Absent)
+    assert (
+        value.reason,
+        "1 of the 20 last common losses are no finite numbers, the first at step 19" in value.detail,
+    ) == ("undefined", True)

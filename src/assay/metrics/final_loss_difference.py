@@ -1,8 +1,8 @@
 """How far apart are the last losses of a configuration and of the base, with the same seed?
 
 final_loss_difference = mean loss of the last 10 common steps of a launch - that of the base's launch in the same block;
-the loss of a step is the mean over its ranks.  Advice, never a gate: equal loss curves hide scaled gradients
-(quality.md fact 8), and different ones may be rounding that grew.  Quality is decided on held-out examples.
+the loss of a step is the mean over its ranks.  Undefined where one of these is no finite number.  Advice, never a gate: equal loss curves
+hide scaled gradients (quality.md fact 8), and different ones may be rounding that grew.  Quality is decided on held-out examples.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
 
 
 def loss_curves(measured: Measured) -> pl.DataFrame:
-    """(launch, configuration, block, step, loss) of the timed launches; the loss is the mean over ranks."""
-    losses = measured.table("fingerprints").filter((pl.col("what") == "loss") & pl.col("value").is_finite())
+    """(launch, configuration, block, step, loss) of the timed launches; the mean over ranks, no number where one of them has none."""
+    losses = measured.table("fingerprints").filter((pl.col("what") == "loss") & pl.col("value").is_not_null())
     means = effective_steps(losses).group_by("launch", "step").agg(pl.col("value").sort().mean().alias("loss"))
     return means.join(measured.timed.select("launch", "configuration", "block"), on="launch").sort("launch", "step")
 
@@ -44,6 +44,13 @@ def _one(measured: Measured, curves: pl.DataFrame, reference: pl.DataFrame, name
     if pairs.height == 0:
         return Absent(reason="not_measured", detail="no loss was reported on both sides; call probe.log(loss=loss)")
     last = pairs.sort("block", "step").group_by("block", maintain_order=True).tail(LAST)
+    broken = last.filter(~(pl.col("loss").is_finite() & pl.col("reference").is_finite()))
+    if broken.height:  # to leave these out would judge a training that broke by its losses before
+        since = min(broken["step"].to_list())
+        detail = (
+            f"{broken.height} of the {last.height} last common losses are no finite numbers, the first at step {since}"
+        )
+        return Absent(reason="undefined", detail=detail)
     per_block = last.group_by("block").agg((pl.col("loss") - pl.col("reference")).mean().alias("d")).sort("block")
     return average(
         per_block["d"].to_list(), measured.confidence, unit=UNIT, name=f"final_loss_difference|base:{measured.base}",
