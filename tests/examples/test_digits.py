@@ -44,7 +44,7 @@ def two_workers(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> t
     return Launched(folder / "launch=0000"), folder / "scratch"
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(480)  # four starts of torch's launcher
 def test_final_weights_are_bit_identical_with_and_without_assay(
     repository: Path, two_workers: tuple[Launched, Path], tmp_path: Path
 ) -> None:
