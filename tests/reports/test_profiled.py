@@ -140,6 +140,27 @@ def test_a_name_out_of_a_trace_cannot_leave_its_place() -> None:
     assert body.count("`") == 6  # the fence alone
 
 
+def test_a_step_that_the_end_of_the_process_cut_is_none() -> None:
+    """Ctrl-C in the third of three steps: the trace has 4 ms of it, and the mean was 8 ms of three."""
+    whole = {
+        "step": 5,
+        "window_ns": 10_000 * US,
+        "compute_ns": 0,
+        "exposed_ns": 0,
+        "copy_ns": 0,
+        "idle_ns": 10_000 * US,
+    }
+    made = good(levels=(1,))
+    number = made.launch(workers=1, role="profile", block=5, status="aborted", reason="stopped by Ctrl-C")
+    asked = {"wait": 5, "warm_up": 2, "active": 3, "tool": "torch"}
+    detail = {"asked": asked, "seen": 9, "first": 0, "file": "f", "trouble": ""}
+    made.event(number, "profile", 1.0, rank=0, incarnation=0, step=0, value=2.0, detail=detail)
+    cut = {**whole, "window_ns": 4000 * US, "idle_ns": 4000 * US}
+    left = {"launch": number, "ranks": [rank(steps=[whole, whole, cut])], "nsys": []}
+    (told,) = of_record(replace(made.measured(), profiles=(left,)))
+    assert any("2 steps of 10 ms on average" in line for line in launch_lines(told))
+
+
 def test_what_went_wrong_is_said() -> None:
     lines = "\n".join(launch_lines(of_record(measured([rank(absent="the trace cannot be read: x")], seen=8))[0]))
     assert "made 8 steps and 10 are needed" in lines

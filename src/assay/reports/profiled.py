@@ -30,14 +30,21 @@ def of_record(measured: Measured) -> tuple[dict[str, Any], ...]:
         return ()
     events = measured.table("events").filter(pl.col("kind") == "profile").sort("launch", "rank")
     summaries = {one["launch"]: one for one in measured.profiles}
-    return tuple(
-        {
+    found = []
+    for row in launches.iter_rows(named=True):
+        windows = _windows(events.filter(pl.col("launch") == row["launch"]))
+        left = {key: summaries.get(row["launch"], {}).get(key) or [] for key in ("ranks", "nsys")}
+        found.append({
             "launch": row["launch"], "configuration": row["configuration"], "status": row["status"], "reason": row["reason"],
-            "windows": _windows(events.filter(pl.col("launch") == row["launch"])),
-            **{key: summaries.get(row["launch"], {}).get(key) or [] for key in ("ranks", "nsys")},
-        }
-        for row in launches.iter_rows(named=True)
-    )  # fmt: skip
+            "windows": windows, "ranks": [_whole_steps(rank, windows) for rank in left["ranks"]], "nsys": left["nsys"],
+        })  # fmt: skip
+    return tuple(found)
+
+
+def _whole_steps(rank: dict[str, Any], windows: list[dict[str, Any]]) -> dict[str, Any]:
+    """The rank without a step that was under way when its process ended: the trace has the begin of it."""
+    kept = [window["kept"] for window in windows if window["rank"] == rank.get("rank")]
+    return {**rank, "steps": rank["steps"][: kept[-1]]} if kept and "steps" in rank else rank
 
 
 def _windows(events: pl.DataFrame) -> list[dict[str, Any]]:
