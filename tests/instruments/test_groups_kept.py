@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import gc
 import io
 from collections.abc import Iterator
 from typing import Any
@@ -17,7 +18,13 @@ pytestmark = pytest.mark.torch
 
 
 @pytest.fixture
-def sink() -> Iterator[MemorySink]:
+def undo() -> list[Any]:
+    """What takes the hooks out, the last first."""
+    return []
+
+
+@pytest.fixture
+def sink(undo: list[Any]) -> Iterator[MemorySink]:
     """What is recorded of this test, a process group of one with the hooks in."""
     import torch
     import torch.distributed as dist
@@ -27,7 +34,7 @@ def sink() -> Iterator[MemorySink]:
 
     store: Any = dist.HashStore()  # type: ignore[attr-defined]
     dist.init_process_group("gloo", store=store, rank=0, world_size=1)
-    rows, undo = MemorySink(), list[Any]()
+    rows = MemorySink()
     recorder = Recorder(Identity(launch=0, rank=0, workers=2, incarnation=0, seed=0, host="here"), rows)
     attached = Attached(torch, recorder)
     _hooks.install(torch, attached, undo)
@@ -94,3 +101,13 @@ def test_its_gradients_and_its_buffers_are_still_timed(sink: MemorySink) -> None
         own = [row for row in rows if row["step"] == step]
         sizes = {op: sum(row["bytes"] for row in own if row["op"] == op) for op in ("all_reduce", "broadcast")}
         assert sizes == {"all_reduce": 28 * 4, "broadcast": 8 * 4 + 8}
+
+
+def test_it_trains_on_where_the_hooks_are_taken_out(sink: MemorySink, undo: list[Any]) -> None:
+    """A script that marks its steps after it has wrapped its model takes them out, as does a recording that failed.  The reducer asks the
+    timed group all the same: nobody held it any more, and the next backward pass ended the training."""
+    wrapped = model()
+    while undo:
+        undo.pop()()
+    gc.collect()
+    train(wrapped, 2)

@@ -18,7 +18,7 @@ import functools
 import importlib
 import threading
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from assay.instruments import _groups
@@ -210,14 +210,15 @@ def _scalers(torch: Any, attached: Attached) -> list[Undo]:
 # ---- collectives -------------------------------------------------------------------------------------------------------
 
 
+# Of each model the group that its reducer asks, for as long as the model lives: the reducer alone does not keep what of the group is Python,
+# and goes on asking it when the hooks are out.
+_TIMED: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
+
+
 def _collectives(torch: Any, attached: Attached) -> list[Undo]:
     distributed = torch.distributed
     if not distributed.is_available():
         return []
-
-    timed: weakref.WeakKeyDictionary[Any, Any] = (
-        weakref.WeakKeyDictionary()
-    )  # of each model, the group that its reducer asks
 
     def given(words: dict[str, Any]) -> None:
         words["process_group"] = _groups.timed_group(torch, distributed.group.WORLD, attached.calls)
@@ -225,7 +226,7 @@ def _collectives(torch: Any, attached: Attached) -> list[Undo]:
     def kept(model: Any, group: Any) -> None:
         """Its reducer has the group.  Whoever else asks the model for its own (copies, pickles, `Join`) knows only those that were made
         by torch, and ends the training with any other."""
-        timed[model], model.process_group = group, distributed.group.WORLD
+        _TIMED[model], model.process_group = group, distributed.group.WORLD
 
     def init(original: Any) -> Any:
         def __init__(self: Any, module: Any, *arguments: Any, **words: Any) -> None:
@@ -251,12 +252,12 @@ def _collectives(torch: Any, attached: Attached) -> list[Undo]:
 
     replaced = [_replace(module, name, make) for module, name, make in _groups.functions(torch, attached.calls)]
     return [
-        *replaced, *_waiting(torch, attached, timed), _replace(torch.nn.parallel.DistributedDataParallel, "__init__", init),
+        *replaced, *_waiting(torch, attached), _replace(torch.nn.parallel.DistributedDataParallel, "__init__", init),
         _replace(distributed.Work, "wait", wait),
     ]  # fmt: skip
 
 
-def _waiting(torch: Any, attached: Attached, timed: Mapping[Any, Any]) -> list[Undo]:
+def _waiting(torch: Any, attached: Attached) -> list[Undo]:
     """Where DistributedDataParallel asks and waits by other ways: the comm hook of a script, and the buffers of the model, which it sends
     by the group that it says is its own."""
     calls, parallel = attached.calls, torch.nn.parallel.DistributedDataParallel
@@ -281,7 +282,7 @@ def _waiting(torch: Any, attached: Attached, timed: Mapping[Any, Any]) -> list[U
                 original(self, *arguments, **words)
                 return
             begin, own = attached.calls.now(), self.process_group
-            self.process_group = timed.get(self, own)
+            self.process_group = _TIMED.get(self, own)
             try:
                 original(self, *arguments, **words)
             finally:
