@@ -66,6 +66,17 @@ def test_the_gradient_is_judged_by_its_precision(two: list[float], precision: st
     assert words in found.sentence
 
 
+@pytest.mark.parametrize(("two", "state"), [([3.0, 4.5], "advice"), ([1.5, 2.0], "fail")])
+def test_a_gradient_of_samples_that_nobody_knows_fails_by_a_factor_alone(two: list[float], state: str) -> None:
+    """Ranks that draw their own batches, as nanoGPT's do, have another gradient than one worker, and nothing is wrong; half of it is."""
+    made = Handmade(levels=(1, 2), blocks=1)
+    add(made, [{"w": [3.0, 4.0]}], ids=None, precision="float32")
+    add(made, [{"w": two}, {"w": two}], ids=None, precision="float32")
+    found = of(made)["gradient"]
+    assert found.state == state, found
+    assert ("the samples were the same is not known" in found.sentence) == (state == "advice")
+
+
 def test_a_failure_of_a_layer_is_that_of_its_finding() -> None:
     made = good()
     made.rows["samples"] = [row for row in made.rows["samples"] if row[1] == 0]  # rank 1's samples are nobody's

@@ -338,9 +338,11 @@ def _other(evidence: Evidence, name: str) -> Diagnosis | None:
         return None
     unequal = _unequal(evidence.measured, found.first)
     known, error = tolerance(found.precision), found.difference.error
+    known_ids = evidence.measured.table("samples").height > 0
+    same = " with the same samples" if known_ids else ""
     numbers = (
         f"the gradient of {found.difference.worst} in step {found.first.step} of launch {found.first.launch} is {error:.1e} of its length from "
-        f"one worker's with the same samples ({found.precision} rounds to {known.error:.0e}); k = {given(found.difference.scale, digits=4)}"
+        f"one worker's{same} ({found.precision} rounds to {known.error:.0e}); k = {given(found.difference.scale, digits=4)}"
     )
     if unequal:
         return Diagnosis(
@@ -355,7 +357,6 @@ def _other(evidence: Evidence, name: str) -> Diagnosis | None:
             evidence=f"{numbers}; every element that is known is a number of {less}: the ranks' gradients were averaged in {less}",
             remedy="average in float32 (no compressing communication hook, reduce_dtype of FSDP), if the saving is not worth the rounding",
         )  # fmt: skip
-    known_ids = evidence.measured.table("samples").height > 0
     return Diagnosis(
         fault="gradient_differs", layer="gradient",
         severity="note" if not known_ids else "fail" if error > known.certain else "warning",
