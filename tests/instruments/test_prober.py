@@ -20,6 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.instruments.prober import Fold, Probe, Prober
+from assay.launchers.ports import Ports
 from assay.spec.serving import Target
 from tests.launchers.helpers import until
 
@@ -42,11 +43,14 @@ class Heard:
         return next(row[1] for row in self.rows if row[0] == kind)
 
 
-def free_port() -> int:
-    with socket.socket() as one:
-        one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
+@contextmanager
+def held_port() -> Iterator[int]:
+    """A port for a server that asks for it by its number. Whoever connects there before could else be given it, and meet himself."""
+    ports = Ports()
+    try:
+        yield ports.take()
+    finally:
+        ports.close()
 
 
 @contextmanager
@@ -86,10 +90,10 @@ def first_good(heard: Heard, prober: Prober) -> None:
 
 def test_a_killed_server_is_down_and_its_successor_up_within_a_quarter_of_a_second() -> None:
     """In the median of four times and of three, as below."""
-    port, heard = free_port(), Heard()
+    heard = Heard()
     downs: list[int] = []
     ups: list[int] = []
-    with noise(), Prober((f"http://127.0.0.1:{port}",), Target(), heard) as prober:
+    with held_port() as port, noise(), Prober((f"http://127.0.0.1:{port}",), Target(), heard) as prober:
         for _ in range(4):
             heard.rows.clear()  # the server is not there
             with serving(port) as process:
@@ -112,10 +116,14 @@ def test_a_killed_server_is_down_and_its_successor_up_within_a_quarter_of_a_seco
 
 def test_a_server_that_hangs_is_down_from_the_moment_it_hung() -> None:
     """In the median of three times: a busy machine may leave the prober, or the server, without a processor once."""
-    port, heard = free_port(), Heard()
+    heard = Heard()
     downs: list[int] = []
     ups: list[int] = []
-    with serving(port) as process, Prober((f"http://127.0.0.1:{port}",), Target(), heard, timeout_s=0.5) as prober:
+    with (
+        held_port() as port,
+        serving(port) as process,
+        Prober((f"http://127.0.0.1:{port}",), Target(), heard, timeout_s=0.5) as prober,
+    ):
         first_good(heard, prober)
         for _ in range(3):
             heard.rows.clear()
@@ -133,8 +141,8 @@ def test_a_server_that_hangs_is_down_from_the_moment_it_hung() -> None:
 
 
 def test_a_healthy_server_under_noise_has_no_outage() -> None:
-    port, heard = free_port(), Heard()
-    with noise(), serving(port), Prober((f"http://127.0.0.1:{port}",), Target(), heard) as prober:
+    heard = Heard()
+    with held_port() as port, noise(), serving(port), Prober((f"http://127.0.0.1:{port}",), Target(), heard) as prober:
         until(lambda: prober.probes >= 30, "thirty probes")
     assert heard.kinds() == ["probed"]
     (told,) = heard.rows
