@@ -68,3 +68,29 @@ def test_a_script_whose_collectives_are_not_seen_is_not_told_to_expose_none() ->
     attached.ask()
     assert sink.of("communication") == []
     assert len(sink.of("steps")) == 1
+
+
+def test_what_interrupts_the_hook_behind_a_backward_pass_is_no_waiting_of_that_pass() -> None:
+    """Another program gets the processor for 12 ms while the hook looks at what is over: the pass had ended, and so had its waiting."""
+    import torch
+
+    from assay.instruments._attached import Attached
+
+    clock, sink = FakeClock(), MemorySink()
+    identity = Identity(launch=0, rank=0, workers=2, incarnation=0, seed=0, host="here")
+    attached = Attached(torch, Recorder(identity, sink, now=clock.now_ns), clock.now_ns)
+    attached._others = True
+    attached.calls.look = lambda: clock.sleep(0.012)  # type: ignore[method-assign]
+    engine = torch.autograd.Variable._execution_engine  # type: ignore[attr-defined]
+    weight, optimizer = torch.ones(1, requires_grad=True), object()
+    attached.ask()
+    loss = (weight * 2).sum()
+    weight.register_hook(lambda _: engine.queue_callback(lambda: clock.sleep(0.005)))
+    attached.backward((loss,), True)
+    loss.backward()
+    attached.backwarded()
+    attached.step(optimizer)
+    attached.stepped(optimizer)
+    attached.ask()
+    waited = [row for row in sink.of("waits") if "backward" in row]
+    assert [row[-1] for row in waited] == [5 * MS]

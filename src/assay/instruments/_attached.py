@@ -39,6 +39,7 @@ from assay.instruments._waits import BETWEEN, Waits
 LOGGED_ANYHOW: Final = 10
 LOGGED_EVERY: Final = 8
 NEVER: Final = 1 << 30
+_NONE: Final = object()  # no argument
 
 
 @dataclass(slots=True)
@@ -57,7 +58,7 @@ class Attached:
     """Turns what hooks see into the steps of a recorder."""
 
     def __init__(self, torch: Any, recorder: Recorder, now: Callable[[], int] = time.monotonic_ns) -> None:
-        self._torch, self._recorder, self._now = torch, recorder, now
+        self._torch, self._recorder, self._now, self._tensor = torch, recorder, now, torch.Tensor
         self.inside = False  # a forward or backward pass: what is called in it is part of it
         self.outermost = Outermost(torch, self)
         self.sources = Sources(torch)
@@ -131,11 +132,19 @@ class Attached:
         self._recorder.saved(begin, end - begin)
         self._pauses.append((begin, end))
 
-    def shielded(self, call: Callable[..., None], *arguments: Any) -> bool:
-        """What a hook does, timed; whether it went well: an error of its own ends the measuring."""
+    def shielded(self, call: Callable[..., None], one: Any = _NONE, other: Any = _NONE) -> bool:
+        """What a hook does, timed; whether it went well: an error of its own ends the measuring.
+
+        Two arguments by name instead of any number: a call that packs and unpacks a tuple takes Python twice as long.
+        """
         begin = self._now()
         try:
-            call(*arguments)
+            if one is _NONE:
+                call()
+            elif other is _NONE:
+                call(one)
+            else:
+                call(one, other)
         except Exception as error:
             self.failed(error)
             return False
@@ -178,8 +187,12 @@ class Attached:
         one = Fetched(begin, ns, items, ids, source, self._evaluating is None)
         if one.counted:
             self._recorder.waited(ns)
-        self._waiting.setdefault(id(iterator), deque()).append(one)
-        self._refresh(id(iterator))
+        key = id(iterator)
+        waiting = self._waiting.get(key)
+        if waiting is None:
+            waiting = self._waiting[key] = deque()
+        waiting.append(one)
+        self._refresh(key)
 
     def ran_out(self, iterator: Any) -> None:
         """There is none: an epoch has ended. A batch that was asked for ahead may still be worked on."""
@@ -216,13 +229,15 @@ class Attached:
         if iterator not in self._fresh:
             self._fresh.append(iterator)
 
-    def _take(self) -> Iterable[Fetched]:
+    def _take(self) -> list[Fetched]:
         """The oldest batch of each iterator that was asked since the last time: one may be asked for ahead."""
+        taken = []
         for iterator in self._fresh:
             waiting = self._waiting.get(iterator)
             if waiting:
-                yield waiting.popleft()
-        self._fresh = []
+                taken.append(waiting.popleft())
+        self._fresh.clear()
+        return taken
 
     # ------------------------------------------------------------------ phases
 
@@ -329,19 +344,20 @@ class Attached:
 
     def backwarded(self) -> None:
         """They are there."""
+        ended = None if self._computed is None else self._now()  # before the phase ends: waiting is a part of it
         self.inside, roots, hook = self._passes.pop()
         self._recorder._named["backward"].__exit__(None, None, None)
-        self._computed_until(hook, "backward")
+        self._computed_until(hook, "backward", ended)
         if roots is not None and not self._passes:
             self._lose(roots)
 
-    def _computed_until(self, hook: Any, phase: str) -> None:
-        """The backward pass is over, which was watched by a hook; what came after its last gradient was waiting, in that phase."""
+    def _computed_until(self, hook: Any, phase: str, ended: int | None) -> None:
+        """The backward pass was over then, which was watched by a hook; what came after its last gradient was waiting, in that phase."""
         if hook is not None:
             hook.remove()
             self.calls.look()
-        if self._computed is not None:
-            tail, self._computed = self._now() - self._computed, None
+        if self._computed is not None and ended is not None:
+            tail, self._computed = ended - self._computed, None
             self.calls.blocked_ns = self._blocked_then  # waiting inside of the tail is part of it (FSDP2 waits there)
             if not self.calls.paused():
                 self._tail_ns = (self._tail_ns or 0) + tail
@@ -391,10 +407,11 @@ class Attached:
 
     def _lose(self, roots: Any) -> None:
         """The number whose gradients were asked for is the loss; that of a step is the sum of its parts."""
-        if len(roots) != 1 or getattr(roots[0], "numel", lambda: 0)() != 1:
+        root = roots[0] if len(roots) == 1 else None
+        if not isinstance(root, self._tensor) or root.numel() != 1:
             return
-        loss = self.unscaled(roots[0])
-        self._losses.append(loss.item() if type(loss) is self._torch.Tensor and loss.is_cpu else loss.detach())
+        loss = self.unscaled(root)
+        self._losses.append(loss.item() if type(loss) is self._tensor and loss.is_cpu else loss.detach())
 
     def unscaled(self, loss: Any) -> Any:
         """The loss that a gradient scaler was given."""

@@ -39,8 +39,9 @@ class Marked(Attached):
 
     def backwarded(self) -> None:
         """They are there."""
+        ended = None if self._computed is None else self._now()
         _, _, hook = self._passes.pop()
-        self._computed_until(hook, self._marked())
+        self._computed_until(hook, self._marked(), ended)
 
     def _phase(self) -> str | None:
         return None if self._computed is not None or self._recorder._phases.paused else self._marked()
