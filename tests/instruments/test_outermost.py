@@ -73,6 +73,28 @@ def mean_of(model: Any) -> Callable[[Any], Any]:
     return lambda x: model(x).mean()
 
 
+def added_calls(hooked: Hooked, models: list[Any]) -> list[int]:
+    """Counted, not timed: calls of Python functions in each model's forward pass, with the hooks and without."""
+    x = hooked.torch.ones(4, 4)
+
+    def calls(model: Any) -> int:
+        found = [0]
+
+        def count(_: Any, event: str, __: Any) -> None:
+            found[0] += event == "call"
+
+        sys.setprofile(count)
+        try:
+            model(x)
+        finally:
+            sys.setprofile(None)
+        return found[0]
+
+    measured = [calls(model) for model in models]
+    hooked.close()
+    return [one - calls(model) for one, model in zip(measured, models, strict=True)]
+
+
 def test_only_the_outermost_call_is_a_forward_pass_and_all_modules_are_watched_for_a_while_only(hooked: Hooked) -> None:
     torch = hooked.torch
     before, model, loss = hooked.attached.outermost._original, nested(torch, 3), torch.nn.MSELoss()
@@ -83,7 +105,6 @@ def test_only_the_outermost_call_is_a_forward_pass_and_all_modules_are_watched_f
 
 
 def test_the_calls_that_are_added_to_a_step_do_not_grow_with_the_modules(hooked: Hooked) -> None:
-    """Counted, not timed: calls of Python functions in a forward pass, with the hooks and without."""
     torch = hooked.torch
 
     class Net(torch.nn.Module):  # type: ignore[misc, name-defined]
@@ -94,27 +115,20 @@ def test_the_calls_that_are_added_to_a_step_do_not_grow_with_the_modules(hooked:
         def forward(self, x: Any) -> Any:
             return self.inner(x)
 
-    def calls(model: Any) -> int:
-        found = [0]
-
-        def count(_: Any, event: str, __: Any) -> None:
-            found[0] += event == "call"
-
-        x = torch.ones(4, 4)
-        sys.setprofile(count)
-        try:
-            model(x)
-        finally:
-            sys.setprofile(None)
-        return found[0]
-
     models = [Net(4), Net(40)]
     for model in models:
         hooked.train(mean_of(model), model.parameters(), steps=QUIET + 4)
-    measured = [calls(model) for model in models]
-    hooked.close()
-    added = [one - calls(model) for one, model in zip(measured, models, strict=True)]
-    assert added[0] == added[1] > 0
+    few, many = added_calls(hooked, models)
+    assert few == many > 0
+
+
+def test_a_module_nested_in_one_of_its_own_class_is_passed_on_by_two_more_calls(hooked: Hooked) -> None:
+    """Of the class that the script calls itself: ours, and the question whether it is traced."""
+    models = [nested(hooked.torch, pairs) for pairs in (4, 40)]
+    for model in models:
+        hooked.train(mean_of(model), model.parameters(), steps=QUIET + 4)
+    few, many = added_calls(hooked, models)
+    assert many - few == 2 * (40 - 4)
 
 
 def test_a_class_that_begins_to_be_called_later_is_found_when_gradients_come_without_a_pass(hooked: Hooked) -> None:

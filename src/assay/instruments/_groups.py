@@ -149,10 +149,13 @@ class Calls:
         call.future = None
 
     def told(self, call: Call, _: Any) -> None:
-        """The same, said by the thread that it was completed in."""
-        self.over(call)
-        if threading.get_ident() not in self._threads:
-            self._threads.add(threading.get_ident())
+        """The same, said by the thread that it was completed in: at once, for the script's own thread may need the interpreter."""
+        if call.end is None and call.timed:
+            call.end = self.now()
+        call.future = None
+        thread = threading.get_ident()
+        if thread not in self._threads:
+            self._threads.add(thread)
             _keep_thread()
 
     def look(self) -> None:

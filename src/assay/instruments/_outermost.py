@@ -2,15 +2,15 @@
 
 Every call of a module goes through `nn.Module.__call__`; to replace that costs each of the hundreds of nested calls of a step, so it
 is replaced for a while only: until `QUIET` outermost calls in a row were of classes that are known.  A class that was called
-outermost gets a `__call__` of its own, which costs its own instances alone; nothing is written into an instance, so that copies,
-pickles, hooks and torch.compile find what they would find without.
+outermost gets a `__call__` of its own, which costs its own instances alone, and those that are nested in another module a frame and
+three looks; nothing is written into an instance, so that copies, pickles, hooks and torch.compile find what they would find without.
 It is looked again when something may have changed: at steps 2^k, at a new iterator, at a new optimizer, and when gradients are asked
 for that no forward pass was seen for.  Beyond that rarely: at most one call in `SHARE` is looked at.
 
 Cannot tell: a module of a class never seen before that begins to be called beside others between two looks; until the next look its
 time is unknown time of the step.
-Under torch.compile `is_compiling` is constant, so nothing of this is traced; putting the replacement in and out makes nothing compile
-again (torch 2.13), but for a class that is nested in a compiled graph and is called outermost only later: that graph, once.
+Under torch.compile `is_compiling` and `is_dynamo_compiling` are constant, so nothing of this is traced; putting the replacement in and
+out makes nothing compile again (torch 2.13), but for a class that is nested in a compiled graph and is called outermost only later: that graph, once.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ SHARE: Final = 32
 _current: Outermost | None = None
 _base: Any = None  # torch.nn.Module
 _is_compiling: Callable[[], bool] = bool
+_is_traced: Callable[[], bool] = bool  # by what reads the code itself: one frame, where `is_compiling` takes two
 
 
 class Outermost:
@@ -47,8 +48,10 @@ class Outermost:
 
     def start(self) -> None:
         """Calls are seen from here on."""
-        global _current, _base, _is_compiling
-        _current, _base, _is_compiling = self, self._base, self._torch.compiler.is_compiling
+        global _current, _base, _is_compiling, _is_traced
+        compiler = self._torch.compiler
+        _current, _base, _is_compiling = self, self._base, compiler.is_compiling
+        _is_traced = getattr(compiler, "is_dynamo_compiling", _is_compiling)
         self.look()
 
     def stop(self) -> None:
@@ -112,8 +115,10 @@ class Outermost:
 
 def called(self: Any, *arguments: Any, **words: Any) -> Any:
     """The `__call__` of a class that is called outermost and that had none of its own."""
-    if _is_compiling() or (attached := _measuring()) is None:
+    if _is_traced() or (state := _current) is None:
         return (_base or _module()).__call__(self, *arguments, **words)
+    if state.attached.inside or (attached := _measuring(state)) is None:
+        return _base.__call__(self, *arguments, **words)
     begun = attached.shielded(attached.forward, self)
     try:
         return _base.__call__(self, *arguments, **words)
@@ -126,7 +131,9 @@ def _calling(original: Any) -> Any:
     """The same around another `__call__`."""
 
     def __call__(self: Any, *arguments: Any, **words: Any) -> Any:
-        if _is_compiling() or (attached := _measuring()) is None:
+        if _is_traced() or (state := _current) is None or state.attached.inside:
+            return original(self, *arguments, **words)
+        if (attached := _measuring(state)) is None:
             return original(self, *arguments, **words)
         begun = attached.shielded(attached.forward, self)
         try:
@@ -138,10 +145,9 @@ def _calling(original: Any) -> Any:
     return __call__
 
 
-def _measuring() -> Attached | None:
-    """Who measures a call made now, if the script itself makes it, in the main thread."""
-    state = _current
-    if state is None or state.attached.inside or not state.attached.active or threading.get_ident() != state.main:
+def _measuring(state: Outermost) -> Attached | None:
+    """Who measures a call made now that no other is round, if the script itself makes it, in the main thread."""
+    if _is_compiling() or not state.attached.active or threading.get_ident() != state.main:
         return None
     return state.attached
 

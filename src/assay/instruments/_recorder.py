@@ -211,7 +211,9 @@ class Recorder(Probe):
 
     def lost(self, loss: Any) -> None:
         """The loss of the step under way."""
-        if self.active:
+        if type(loss) is float and self.active:
+            self._append("fingerprints", (*self._key, self._step, "loss", loss, None))
+        elif self.active:
             self._number("loss", loss)
 
     def communicated(self, method: str, *, total: int | None = None, exposed: int | None = None, compute: int | None = None,

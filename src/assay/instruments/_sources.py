@@ -66,8 +66,10 @@ class Sources:
                 return None
             self._key, self._shift = source.key, self._last + 1 - source.epoch
         self._read = False
-        self._last = max(self._last, source.epoch + self._shift)
-        return source.epoch + self._shift
+        epoch = source.epoch + self._shift
+        if epoch > self._last:
+            self._last = epoch
+        return epoch
 
     def ended(self, source: Source, recorder: Recorder) -> None:
         """It was read to its end."""

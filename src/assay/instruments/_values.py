@@ -69,7 +69,9 @@ def as_text(value: Any) -> str | None:
 def batch_items(batch: Any) -> float | None:
     """The first dimension of the batch: of the tensor, or of the tensor that a sequence or mapping begins with; else None."""
     first = batch
-    if isinstance(batch, Mapping):
+    if type(batch) is list or type(batch) is tuple:  # mostly; to ask for a mapping takes longer than all else here
+        first = batch[0] if batch else None
+    elif isinstance(batch, Mapping):
         first = next(iter(batch.values()), None)
     elif isinstance(batch, (list, tuple)):
         first = batch[0] if batch else None
