@@ -77,6 +77,17 @@ def test_a_training_that_goes_on_from_a_checkpoint_keeps_its_numbers(tmp_path: P
 
 
 @torched
+@pytest.mark.filterwarnings("ignore:Profiler won't be using warmup")
+def test_a_window_that_begins_at_once_knows_its_first_step_too(tmp_path: Path) -> None:
+    from assay.metrics.profile_summary import summary
+
+    train(tmp_path, 3, first=100, wait=0, warm_up=0)
+    content = json.loads(gzip.decompress((tmp_path / "rank=3.pt.trace.json.gz").read_bytes()))
+    assert [step["step"] for step in summary(content)["steps"]] == [100, 101]
+    assert int(content["assay_wall_minus_monotonic_ns"]) > 0
+
+
+@torched
 @pytest.mark.parametrize("leaves", [False, True])
 def test_a_script_that_ends_inside_of_the_window_keeps_what_there_is(tmp_path: Path, leaves: bool) -> None:
     _, told = train(tmp_path, 4, leaves=leaves)

@@ -53,11 +53,14 @@ class Profiled:
         self._first = step
         try:
             self._profiler = _Capture(torch, self._asked) if self._asked["tool"] == "nsys" else self._torchs(torch)
+            if (
+                self._asked["tool"] == "torch"
+            ):  # before it starts: a window without a wait takes these along at once, and none later
+                self._profiler.preset_metadata_json("assay_first_step", str(step))
+                self._profiler.preset_metadata_json("assay_wall_minus_monotonic_ns", str(time.time_ns() - _now()))
             self._profiler.start()
             if self._asked["tool"] == "torch":
                 self._follow_memory(torch)
-                self._profiler.preset_metadata_json("assay_first_step", str(step))
-                self._profiler.preset_metadata_json("assay_wall_minus_monotonic_ns", str(time.time_ns() - _now()))
             self._catch_end()
         except Exception as error:
             self._give_up(error)
