@@ -120,6 +120,19 @@ def test_a_collective_is_exposed_where_its_rank_stands_still_and_hidden_elsewher
     assert dict(found.exposed_s) == pytest.approx({0: 0.35, 1: 0.0})
 
 
+def test_what_a_script_waits_between_its_phases_is_taken_out_of_none_of_them() -> None:
+    """Its own all_reduce after the backward pass, .35 s: of 1 s .2 are forward, .4 backward, .05 unnamed; where in the step it stood still
+    is not known, so that its collective is neither exposed nor hidden."""
+    made = waiting()
+    made.rows["waits"] = [(1, 0, 0, step, "between", 0, 350_000_000) for step in range(30)]
+    one, _ = rank_series.phases(made.measured())
+    assert parts(one) == (None, pytest.approx(0.2), pytest.approx(0.4), None)
+    assert one.exposed_s == pytest.approx(0.35)
+    found = series.build(made.measured(), {}).step
+    assert found is not None
+    assert {span.what for span in found.spans if span.rank == 0} == {"forward", "backward", "untold"}
+
+
 def test_one_rank_alone_has_neither() -> None:
     made = Handmade(levels=(1,), blocks=1)
     made.steps(made.launch(workers=1), seconds=[1.0] * 30)

@@ -15,6 +15,7 @@ import polars as pl
 
 from assay.metrics.clock_offsets import on_one_clock
 from assay.metrics.measured import Measured, effective_steps
+from assay.metrics.straggler import BETWEEN
 from assay.units import NS_PER_S
 
 MOST_RANKS: Final = 8
@@ -101,10 +102,11 @@ def _phases(measured: Measured, configuration: str) -> tuple[RankPhases, ...]:
 
 
 def _own(measured: Measured, steps: pl.DataFrame) -> pl.DataFrame:
-    """`step_s`, `exposed_s` and `own_<part>` of each row, ns: standing still is taken out of the phases in which it was seen,
-    what no phase names out of the backward pass, where DDP waits, and what is longer than that out of the forward pass."""
+    """`step_s`, `exposed_s`, `own_<part>` and `_between` of each row, ns: standing still is taken out of the phases in which it was seen,
+    what no phase names out of the backward pass, where DDP waits, and what is longer than that out of the forward pass.  What was seen
+    between the phases (a script's own all_reduce after its backward pass) is in none of them: it is out of the rest."""
     keys = ["launch", "rank", "incarnation", "step"]
-    outside = [part for part in PARTS if part != "backward"]
+    outside = [*(part for part in PARTS if part != "backward"), BETWEEN]
     seen = measured.table("waits").filter(pl.col("waiting_ns").is_not_null() & pl.col("phase").is_in(outside))
     still = seen.group_by(keys).agg(
         pl.col("waiting_ns").filter(pl.col("phase") == part).sum().alias(f"_{part}") for part in outside
@@ -163,7 +165,8 @@ def _timeline(measured: Measured, calls: pl.DataFrame, row: dict[str, object], s
     own = calls.filter(here)
     for rank, a, b in own.select("rank", "begin_ns", "end_ns").sort("rank", "begin_ns").iter_rows():
         call = Span(rank=rank, what=UNTOLD, begin_s=(a - begin) / NS_PER_S, end_s=(b - begin) / NS_PER_S)
-        told = rank in rows and rows[rank]["exposed_s"] is not None
+        # between the phases standing still was timed and has no place here, so that nobody can say beside what a collective was
+        told = rank in rows and rows[rank]["exposed_s"] is not None and not rows[rank]["_between"]
         spans += _parted(call, [span for span in spans if span.rank == rank and span.what == STILL]) if told else [call]
     return StepTimeline(
         launch=int(str(row["launch"])), configuration=str(row["configuration"]), step=int(str(row["step"])), spans=tuple(spans),
