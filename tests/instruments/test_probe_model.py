@@ -184,3 +184,23 @@ def test_the_precision_that_a_wrapper_computes_in_is_found() -> None:
     assert computed_in(Wrapped(mixed_precision=Policy())) == "bfloat16"
     assert computed_in(Wrapped(_get_fsdp_state=State)) == "bfloat16"
     assert computed_in(Wrapped(mixed_precision=None)) is None
+
+
+@pytest.mark.parametrize("staged", [True, False])
+def test_a_stage_of_a_pipeline_is_nobodys_replica_though_its_parameters_have_the_names_of_another(staged: bool) -> None:
+    """Stages cut from like layers are called alike; they were told to begin with different parameters, and the experiment failed."""
+    import torch
+
+    probe, sink = recorder()
+    model, caller = torch.nn.Linear(2, 2), "torch.distributed.pipelining.stage" if staged else "train"
+    exec("def call(watch, model): watch(model)", names := {"__name__": caller})
+    names["call"](probe.watch, model)  # type: ignore[operator]
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    for _ in probe.steps([1, 2]):
+        model(torch.ones(1, 2)).sum().backward()
+        optimizer.step()
+    probe.close()
+    kinds = {row[4] for row in sink.of("fingerprints") if row[4].startswith(("parameter_", "buffer_", "optimizer_"))}
+    assert ("parameter_shard_hash" in kinds, "parameter_hash" in kinds) == (staged, not staged)
+    assert "optimizer_hash" not in kinds or not staged
+    assert (sink.of("gradients") == []) == staged

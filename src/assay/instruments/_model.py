@@ -24,8 +24,9 @@ _WRAPPERS = {"DistributedDataParallel": "module", "DataParallel": "module", "Opt
 class Watch:
     """A model whose tensors are hashed after 0, 1, 2, 4, 8, ... finished steps."""
 
-    def __init__(self, model: Any) -> None:
-        self.model = model
+    def __init__(self, model: Any, *, staged: bool = False) -> None:
+        """`staged`: it is one rank's stage of a pipeline, and nobody else's replica, whatever its parameters are called."""
+        self.model, self.staged = model, staged
         self.sharded = is_sharded(model)
         self._next = 0
         self.hashed: int | None = None  # steps finished at the last hash
@@ -43,7 +44,9 @@ class Watch:
         self._next = 1 << steps.bit_length()  # 0 -> 1 -> 2 -> 4 -> 8
         found = [*hashes(self.model), *random_hashes(self.device)]
         optimizer = None if self._optimizer is None else self._optimizer()
-        return found if optimizer is None else [*found, optimizer_hash(optimizer)]
+        if optimizer is not None:
+            found.append(optimizer_hash(optimizer))
+        return [(_of_part(what), text) for what, text in found] if self.staged else found
 
     def trained_by(self, optimizer: Any) -> None:
         """Its state is hashed from here on."""
@@ -61,6 +64,20 @@ def unwrap(model: Any) -> Any:
     while type(model).__name__ in _WRAPPERS:
         model = getattr(model, _WRAPPERS[type(model).__name__])
     return model
+
+
+def _of_part(what: str) -> str:
+    return what if what.startswith("random") or "_shard_" in what else what.replace("_hash", "_shard_hash")
+
+
+def is_called_as_a_stage() -> bool:
+    """Whether torch's own pipeline is just calling a module."""
+    frame = sys._getframe(1)
+    while (before := frame.f_back) is not None:
+        frame = before
+        if frame.f_globals.get("__name__") == "torch.distributed.pipelining.stage":
+            return True
+    return False
 
 
 def hashes(model: Any) -> Iterator[tuple[str, str]]:

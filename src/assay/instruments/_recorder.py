@@ -460,13 +460,14 @@ class Recorder(Probe):
     def watch(self, model: Any, *, random: RandomState | None = None) -> None:
         """See `Probe.watch`."""
         self._leave_gradients()
-        watch = self._watch = _model.Watch(model)
+        watch = self._watch = _model.Watch(model, staged=_model.is_called_as_a_stage())
         self._fingerprint("parameters", value=float(watch.parameters))
         for what, number in zip(("random_layers", "batch_layers"), _model.layers(model), strict=True):
             self._fingerprint(what, value=float(number))
         if random is not None:
             self._fingerprint("random_state", text=random)
-        if self._identity.incarnation == 0:  # a run that goes on has no first gradient
+        # a run that goes on has no first gradient, and a stage's is no replica's
+        if self._identity.incarnation == 0 and not watch.staged:
             self._gradients = _first_gradients.wait_for(model, self._first_gradients, watch.trained_by)
 
     @_shielded
