@@ -167,6 +167,22 @@ def test_what_a_starter_of_processes_writes_before_each_line_is_taken_off(tmp_pa
     assert (run.ranks, run.lines) == (16, plain[0].lines)
 
 
+@pytest.mark.parametrize("op", ["all_reduce", "all_gather", "reduce_scatter", "reduce", "gather", "scatter"])
+def test_the_program_is_found_anywhere_in_a_files_name(tmp_path: Path, op: str) -> None:
+    """What it printed does not name it before 2.13, and people add what was special of a run."""
+    path = tmp_path / f"run1_{op}_perf_16gpus.txt"
+    path.write_text(TEXT)
+    assert [run.op for run in read(path)] == [op]
+
+
+@pytest.mark.parametrize("name", ["allreduce_perf.txt", "all-reduce_perf.txt"])
+def test_the_end_of_another_word_is_no_program(tmp_path: Path, name: str) -> None:
+    """Its busbw would have the factor of another operation."""
+    (tmp_path / name).write_text(TEXT)
+    with pytest.raises(SpecError, match="no name of a program"):
+        read(tmp_path / name)
+
+
 def test_several_runs_in_one_file_are_kept_apart(tmp_path: Path) -> None:
     """Three programs one after the other, as from a shell's loop: each has its own ranks, operation and lines."""
     named = [f"# Collective test starting: {op}_perf\n{TEXT}" for op in ("all_reduce", "all_reduce", "all_gather")]

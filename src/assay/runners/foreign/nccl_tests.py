@@ -52,7 +52,9 @@ PLACES: Final = ("out_of_place", "in_place")
 _DEVICE = re.compile(
     r"#\s+Rank\s+(\d+)\s+(?:Group\s+(\d+)\s+)?Pid\s+\d+ on\s+(\S+)\s+device\s+(\d+)\s+\[[^\]]*\]\s*(.*)"
 )
-_PROGRAM = re.compile(r"\b(\w+?)_perf\b")
+OTHERS: Final = ("alltoallv", "hypercube", "bisection")
+# wherever it stands, as in run1_all_reduce_perf_16gpus.txt; never the end of another word: allreduce_perf is no reduce_perf
+_PROGRAM = re.compile(rf"(?<![a-z])(?<!all-)({'|'.join((*PROGRAMS, *OTHERS))})_perf")
 # before a line of its own: mpirun --tag-output, torchrun, srun --label, pdsh
 _PREFIX = re.compile(r"^(?:\[[^\]\s]*\](?:<\w+>)?:? ?|[\w.-]+: ?)(?=\s*(?:#|\d+\s+\d+\s))")
 _START, _NAMED = "# nThread ", "# Collective test starting"
@@ -309,10 +311,9 @@ def _runs(path: Path, place: Place, rows: Sequence[tuple[Kind, Line]], *, progra
 
 def _program(text: str, path: Path, place: Place) -> str:
     for match in (*_PROGRAM.finditer(text), *_PROGRAM.finditer(path.name)):
-        if match[1] in PROGRAMS:
-            return match[1]
-        if match[1] in ("alltoallv", "hypercube", "bisection"):
+        if match[1] in OTHERS:
             raise place.wrong(match[0], f"one of {', '.join(f'{name}_perf' for name in PROGRAMS)}")
+        return match[1]
     raise place.wrong(
         Words("no name of a program"),
         f"one of {', '.join(f'{name}_perf' for name in PROGRAMS)}",
