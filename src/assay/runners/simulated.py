@@ -109,7 +109,8 @@ def outside(cluster: Cluster, steps: int, levels: Sequence[int]) -> Iterator[tup
         low, high = LIMITS.get(name, (-math.inf, math.inf))
         if not low <= value <= high:
             yield name, value, f"from {low:g} to {high:g}"
-    if (rows := steps * max(levels)) > MOST_ROWS:
+    # of more workers than rows no number of steps is allowed: their count is what is wrong, and the experiment says so
+    if max(levels) <= MOST_ROWS and (rows := steps * max(levels)) > MOST_ROWS:
         yield (
             "steps",
             steps,
