@@ -131,6 +131,8 @@ def test_what_a_script_waits_between_its_phases_is_taken_out_of_none_of_them() -
     found = series.build(made.measured(), {}).step
     assert found is not None
     assert {span.what for span in found.spans if span.rank == 0} == {"forward", "backward", "untold"}
+    ((name, mean),) = rank_series.between(made.measured())
+    assert (name, round(mean, 9)) == ("workers=2", 0.175)  # one of two ranks waits
 
 
 def test_one_rank_alone_has_neither() -> None:

@@ -101,6 +101,21 @@ def _phases(measured: Measured, configuration: str) -> tuple[RankPhases, ...]:
     )  # fmt: skip
 
 
+def between(measured: Measured) -> tuple[tuple[str, float], ...]:
+    """(configuration, seconds) that its ranks stood still for communication between the phases of a step, where that was seen: the median
+    over launches of the median over steady steps of the mean over ranks, as `comm_exposed` is made."""
+    if measured.subject != "training":
+        return ()
+    rows = measured.table("waits").filter(pl.col("phase").eq(BETWEEN) & pl.col("waiting_ns").is_not_null())
+    if rows.height == 0:
+        return ()
+    steady = measured.steady_steps.select("launch", "configuration", "step", "ranks")
+    per_step = rows.group_by("launch", "step").agg(pl.col("waiting_ns").sum()).join(steady, on=["launch", "step"])
+    per_launch = per_step.group_by("launch", "configuration").agg((pl.col("waiting_ns") / pl.col("ranks")).median())
+    found = per_launch.group_by("configuration").agg(pl.col("waiting_ns").median() / NS_PER_S)
+    return tuple(found.sort("configuration").iter_rows())
+
+
 def _own(measured: Measured, steps: pl.DataFrame) -> pl.DataFrame:
     """`step_s`, `exposed_s`, `own_<part>` and `_between` of each row, ns: standing still is taken out of the phases in which it was seen,
     what no phase names out of the backward pass, where DDP waits, and what is longer than that out of the forward pass.  What was seen

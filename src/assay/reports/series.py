@@ -181,6 +181,7 @@ class Series:
     ranks: tuple[RankPhases, ...] = ()  # empty where there is one rank alone
     step: StepTimeline | None = None  # None where no collective was seen
     wall: WallSeries | None = None  # None where the links were not measured
+    between: tuple[tuple[str, float], ...] = ()  # (configuration, seconds) that ranks stood still between the phases
 
 
 def build(measured: Measured, results: Mapping[str, Mapping[str, Value]]) -> Series:
@@ -188,7 +189,7 @@ def build(measured: Measured, results: Mapping[str, Mapping[str, Value]]) -> Ser
     ranks = rank_series.phases(measured)
     return Series(
         timelines=_timelines(measured), order=_order(measured), faults=_faults(measured, results), scaling=_scaling(measured),
-        spent=_spent(measured), ranks=ranks, step=rank_series.timeline(measured, ranks), wall=_wall(measured, results),
+        spent=_spent(measured), ranks=ranks, step=rank_series.timeline(measured, ranks), wall=_wall(measured, results), between=rank_series.between(measured),
     )  # fmt: skip
 
 

@@ -14,7 +14,7 @@ from assay.reports.view import build
 from tests import builders
 
 
-def bars(exposed_ms: float | None) -> dict[str, float]:
+def bars(exposed_ms: float | None, between_ms: float = 0.0) -> dict[str, float]:
     """Heights of the parts at two workers, by colour, in the chart's unit."""
     made = builders.judgement()
     if exposed_ms is not None:
@@ -23,7 +23,8 @@ def bars(exposed_ms: float | None) -> dict[str, float]:
         made = replace(
             made, metrics={**made.metrics, "comm_exposed": metric}, results={**made.results, "comm_exposed": values}
         )
-    drawing = draw(build(builders.measured(), made))
+    view = build(builders.measured(), made)
+    drawing = draw(replace(view, series=replace(view.series, between=(("workers=2", between_ms / 1e3),))))
     assert isinstance(drawing, Drawing)
     found: dict[str, float] = {}
 
@@ -52,6 +53,21 @@ def test_more_than_the_backward_pass_comes_out_of_the_forward_pass_too() -> None
     """Of 30 ms 22 are backward and 8 forward: what is left of that is 8.5."""
     assert sum(bars(30.0).values()) == pytest.approx(sum(bars(None).values()))
     assert 8.5 in [round(one, 6) for one in bars(30.0).values()]
+
+
+def test_what_a_script_waits_between_its_phases_comes_out_of_what_nobody_names() -> None:
+    """Of 6 ms 2 were waited between the phases: 2.75 - 2 are left unnamed, and the other 4 come out of 22 of backward."""
+    assert sum(bars(6.0, 2.0).values()) == pytest.approx(sum(bars(None).values()))
+    assert sorted(bars(6.0, 2.0).values()) == pytest.approx(sorted(_without_naming()))
+
+
+def _without_naming() -> list[float]:
+    bare = bars(None)
+    backward, unnamed = (
+        next(role for role, height in bare.items() if height == pytest.approx(22.0)),
+        min(bare, key=lambda role: bare[role]),
+    )
+    return [*({**bare, backward: 18.0, unnamed: bare[unnamed] - 2.0}).values(), 6.0]
 
 
 def test_a_record_that_was_only_profiled_has_no_empty_picture() -> None:

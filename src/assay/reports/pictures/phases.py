@@ -88,11 +88,13 @@ def _parts(view: View, seen: dict[str, MetricRow]) -> dict[str, dict[str, float]
     parts = {
         name: {key: max(one.value, 0.0) for key, one in estimates(view, row).items()} for name, row in seen.items()
     }
+    between = dict(view.series.between)
     for key, exposed in parts.get("comm_exposed", {}).items():
         left = exposed
-        for name in HOLD_COMMUNICATION:
+        # what was seen between the phases first: it is in none of them, but in what nobody names
+        for name, most in (("unknown_time", between.get(key, 0.0)), *((name, left) for name in HOLD_COMMUNICATION)):
             own = parts.get(name, {}).get(key, 0.0)
-            taken = min(own, left)
+            taken = min(own, left, most)
             if taken:
                 parts[name][key] = own - taken
                 left -= taken
