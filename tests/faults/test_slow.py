@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 
@@ -68,6 +69,24 @@ def test_a_replica_that_died_meanwhile_leaves_no_group_behind(tmp_path: Path) ->
         one.kill(0)
         strike.close()
         assert not path.exists()
+
+
+def test_a_group_that_a_process_just_leaves_is_taken_away_at_the_next_try(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "assay-1-1"
+    path.mkdir()
+    tries: list[Path] = []
+
+    def rmdir(taken: Path) -> None:
+        tries.append(taken)
+        if len(tries) < 3:
+            raise OSError(errno.EBUSY, os.strerror(errno.EBUSY))
+
+    monkeypatch.setattr(Path, "rmdir", rmdir)
+    monkeypatch.setattr(slow.Group, "pids", lambda self: [])
+    slow.Group(path=path, version=2).remove(tmp_path)
+    assert tries == [path] * 3
 
 
 def machine(root: Path, mounts: str, groups: str) -> None:

@@ -7,6 +7,7 @@ A share of 0.1 is 1 ms in every 10 ms.
 
 from __future__ import annotations
 
+import errno
 import itertools
 import os
 import time
@@ -24,6 +25,7 @@ from assay.spec.serving import Target
 ROOT = Path("/")  # of /proc and /sys: another one in tests
 LEAST_QUOTA_US, SHORTEST_US, LONGEST_US = 1000, 10_000, 1_000_000  # kernel/sched/core.c: quota >= 1 ms, period <= 1 s
 LEFT_S = 60.0  # a group that is younger may be another container's, whose processes are not seen here
+REMOVE_S = 5.0  # of trying again to take a group away
 MOST_LOOKS = 20  # for processes that are started while the others are moved
 MEND = (
     "Run assay as root, or in a delegated group of its own (cgroup v2: systemd-run --user --scope -p Delegate=yes ...), "
@@ -60,11 +62,18 @@ class Group:
         return [int(word) for word in (self.path / "cgroup.procs").read_text().split()]
 
     def remove(self, home: Path) -> None:
-        """Give the processes back and take the group away."""
-        for pid in self.pids():
-            with suppress(ProcessLookupError):
-                move(pid, home)
-        self.path.rmdir()
+        """Give the processes back and take the group away: one that is just ending, or was just forked, holds it up."""
+        last = time.monotonic() + REMOVE_S
+        while True:
+            for pid in self.pids():
+                with suppress(ProcessLookupError):
+                    move(pid, home)
+            try:
+                return self.path.rmdir()
+            except OSError as error:
+                if error.errno != errno.EBUSY or time.monotonic() > last:
+                    raise
+            time.sleep(0.01)
 
 
 def quota_us(share: float) -> tuple[int, int]:
