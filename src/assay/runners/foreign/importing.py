@@ -109,12 +109,14 @@ def _chosen(path: Path, tool: str) -> tuple[Foreign, Sequence[Path]]:
 def _the_one(found: Sequence[Foreign], tools: Mapping[str, Foreign], path: Path) -> Foreign:
     if len(found) == 1:
         return found[0]
-    allowed = "; ".join(f"{one.title} ({one.files})" for one in tools.values())
+    known = [f"{one.title} ({one.files})" for one in tools.values()]
+    allowed = "; ".join((*known, f"{nccl_tests.TITLE} (what it printed, or the JSON of -J)"))
+    names = [one.name for one in found] or [*tools, nccl_tests.NAME]
     what = (
         f"results of {' and of '.join(one.title for one in found)}" if found else "no results of a known load generator"
     )
     raise SpecError((Problem(
-        where=str(path), found=what, allowed=allowed, mend=f"Name the tool: --tool {' or --tool '.join(one.name for one in found or tools.values())}.",
+        where=str(path), found=what, allowed=allowed, mend=f"Name the tool: --tool {' or --tool '.join(names)}.",
     ),), "the imported file")  # fmt: skip
 
 
