@@ -10,7 +10,8 @@ import pytest
 
 from assay import catalog
 from assay.metrics.measured import Measured
-from assay.verdict.audits.communication_wall import AUDIT
+from assay.stats.communication_wall import Division
+from assay.verdict.audits.communication_wall import AUDIT, _division
 from assay.verdict.judge import compute
 from assay.verdict.types import Finding
 from tests.simulated_made import record
@@ -44,11 +45,32 @@ def test_the_evidence_is_a_plain_sentence_with_numbers() -> None:
     """A ring bound by bandwidth hardly grows with the workers: the Karp-Flatt series is flat, and says so."""
     evidence = told(record())[0].evidence
     for words in (
-        "a step with 16 workers takes 0.2", "exposed communication 0.15", "communication limits, not serial work", "Amdahl's fit calls",
+        "a step with 16 workers takes 2", " ms beyond T1/p (by the model: serial work 4", "exposed communication 15",
+        "communication limits, not serial work", "Amdahl's fit calls",
         "the Karp-Flatt series is flat, as serial work makes it; so does a ring that is bound by bandwidth",
         "the largest worker count is missed by", "by the model a step is shortest with", "far beyond what was measured",
     ):  # fmt: skip
         assert words in evidence
+
+
+def test_the_parts_are_the_models_and_in_the_unit_of_the_other_findings() -> None:
+    """Beside them may stand what was measured; 14.4 ms and 35.5 ms of "exposed communication" would contradict each other."""
+    parts = Division(
+        workers=2.0,
+        lost_s=0.0467,
+        serial_s=0.0321,
+        communication_s=0.0144,
+        slowest_s=0.0,
+        rest_s=0.0002,
+        limit="serial",
+    )
+    assert _division(parts, 0.068, weak=False) == (
+        "a step with 2 workers takes 68 ms, of which 46.7 ms beyond T1/p (by the model: serial work 32.1 ms, exposed communication 14.4 ms)"
+    )
+    nothing = replace(parts, lost_s=-0.001, serial_s=0.0, communication_s=0.0, rest_s=0.0, limit="nothing")
+    assert _division(nothing, 2.0, weak=True) == (
+        "a step with 2 workers takes 2 s, of which 0 s beyond T1 (by the model nothing that shows)"
+    )
 
 
 def test_latency_makes_the_karp_flatt_series_rise() -> None:

@@ -13,11 +13,12 @@ from typing import Final
 
 from assay.metrics.base import ALL, Results
 from assay.metrics.estimate import Absent, Estimate
-from assay.metrics.format import count, given, percent, show
+from assay.metrics.format import count, percent, reading, show
 from assay.metrics.measured import Measured
 from assay.metrics.wall import Wall, model
 from assay.stats.communication_wall import Division, Limit, divide, trend
 from assay.stats.scaling_fits import FARTHEST, WORST_MISS
+from assay.units import SECONDS
 from assay.verdict.audits.base import Audit
 from assay.verdict.types import Finding
 
@@ -62,11 +63,13 @@ def _division(parts: Division, step_s: float, *, weak: bool) -> str:
         "serial work": parts.serial_s, "exposed communication": parts.communication_s, "waiting for the slowest": parts.slowest_s,
         "not explained": parts.rest_s,
     }  # fmt: skip
-    told = ", ".join(f"{name} {given(value, 3)} s" for name, value in named.items() if abs(value) >= 0.005 * step_s)
+    told = [f"{name} {reading(value, SECONDS)}" for name, value in named.items() if abs(value) >= 0.005 * step_s]
     ideal = "T1" if weak else "T1/p"
+    # "comm_exposed" may stand beside it, as measured: these parts are what the fitted model makes of a step
+    division = f"by the model: {', '.join(told)}" if told else "by the model nothing that shows"
     return (
-        f"a step with {parts.workers:g} workers takes {given(step_s, 3)} s, of which {given(max(parts.lost_s, 0.0), 3)} s beyond "
-        f"{ideal} ({told or 'nothing that shows'})"
+        f"a step with {parts.workers:g} workers takes {reading(step_s, SECONDS)}, of which {reading(max(parts.lost_s, 0.0), SECONDS)} beyond "
+        f"{ideal} ({division})"
     )
 
 
