@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from assay.metrics.estimate import Absent, Estimate
@@ -30,6 +32,17 @@ def test_a_part_is_told_from_a_tenth_on_with_its_gain_and_its_knob() -> None:
     assert (found.rule, found.severity, found.configuration) == (AUDIT.name, "note", ONE)
     assert "50% of it; without it a step would be at most 2 times as fast" in found.evidence
     assert "assay tune" in found.remedy
+
+
+def test_a_wide_interval_is_the_shares_too_and_the_seconds_are_not_rounded_by_it() -> None:
+    """35.5 ms of 68 ms is 52%; rounded by its interval it read "40 ms [0, 160]" beside that, which is 59%."""
+    wide = replace(estimate(0.0355, 0.1245, "s"), low=0.0)
+    (found,) = AUDIT.examine(measured().measured(), {"step_time": of(0.068), "comm_exposed": {ONE: wide}})
+    assert "takes 35.5 ms of every step, 52% of it [0%, 100%]; without it" in found.evidence
+    narrow = {"step_time": of(0.068), "comm_exposed": of(0.034, 0.0068)}
+    assert (
+        "takes 34 ms of every step, 50% of it [40%, 60%];" in AUDIT.examine(measured().measured(), narrow)[0].evidence
+    )
 
 
 def test_what_was_not_measured_is_no_bottleneck() -> None:

@@ -14,7 +14,7 @@ from typing import Final
 
 from assay.metrics.base import Results
 from assay.metrics.estimate import Estimate
-from assay.metrics.format import reading, show
+from assay.metrics.format import reading
 from assay.metrics.measured import Measured
 from assay.units import SECONDS
 from assay.verdict.audits.base import Audit
@@ -45,9 +45,9 @@ def _findings(measured: Measured, results: Results, name: str) -> Iterator[Findi
         return
     waiting, least, most = (min(one, exposed.value) for one in _waiting_s(measured, results, name))
     rest = share(results, "comm_exposed", name, less=waiting) or whole
-    told = (
-        f"exposed communication{_hidden(results, name)} takes {show(exposed).full} of every step, {whole[0]:.0%} of it"
-    )
+    each, low, high = whole
+    ends = f" [{low:.0%}, {high:.0%}]" if low < high else ""
+    told = f"exposed communication{_hidden(results, name)} takes {reading(exposed.value, SECONDS)} of every step, {each:.0%} of it{ends}"
     if rest[0] >= LEAST_SHARE:
         some = waiting >= WORTH_SAYING * exposed.value
         parted = f", of which {reading(waiting, SECONDS)} is waiting for slower ranks" if some else ""
