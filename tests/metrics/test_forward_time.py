@@ -23,3 +23,14 @@ def test_a_phase_that_was_not_marked_is_absent() -> None:
     made = Handmade(levels=(1,), blocks=1)
     made.steps(made.launch(workers=1), seconds=[1.0, 1.0])
     assert isinstance(METRIC.compute(made.measured(), {})["workers=1"], Absent)
+
+
+def test_the_interval_does_not_go_where_no_time_can_be() -> None:
+    """1 and 3 ms: 2 ms -+ 12.7 sqrt(2) / sqrt(2), which would begin at -10.7 ms."""
+    made = Handmade(levels=(2,), blocks=2)
+    for block, seconds in enumerate((0.001, 0.003)):
+        number = made.launch(workers=2, block=block)
+        made.steps(number, rank=0, seconds=[1.0] * 3, phases_s={"forward": seconds})
+    value = METRIC.compute(made.measured(), {})["workers=2"]
+    assert isinstance(value, Estimate)
+    assert (value.low, value.value, value.high) == pytest.approx((0.0, 0.002, 0.002 + 0.0127062), rel=1e-4)

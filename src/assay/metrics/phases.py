@@ -6,14 +6,14 @@ from collections.abc import Mapping
 
 import polars as pl
 
+from assay.metrics.communication import averaged
 from assay.metrics.estimate import Absent, Value
 from assay.metrics.measured import Measured
-from assay.metrics.per_launch import average, no_launch
-from assay.units import SECONDS
+from assay.metrics.per_launch import no_launch
 
 
 def phase_time(measured: Measured, phase: str, *, missing: str) -> Mapping[str, Value]:
-    """One phase per configuration; Absent where no step of it was marked. Phases may be 0, so no logarithm."""
+    """One phase per configuration; Absent where no step of it was marked. Phases may be 0, so no logarithm; none is less."""
     per_launch = measured.steady_steps.group_by("launch").agg(
         pl.col(f"{phase}_s").median().alias("value"), pl.col(f"{phase}_s").count().alias("steps")
     )
@@ -28,7 +28,7 @@ def _estimate(measured: Measured, joined: pl.DataFrame, configuration: str, phas
     present = rows.filter(pl.col("value").is_not_null())
     if present.height == 0:
         return Absent(reason="not_measured", detail=missing)
-    return average(
-        present["value"].to_list(), measured.confidence, unit=SECONDS, name=f"{phase}_time",
+    return averaged(
+        present["value"].to_list(), measured.confidence, name=f"{phase}_time",
         aggregate=f"median over steady steps of the slowest rank's {phase} phase", n_trials=int(present["steps"].sum()),
     )  # fmt: skip
