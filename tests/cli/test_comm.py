@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import tomllib
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -67,6 +68,25 @@ def test_wrong_flags_are_told_together_under_their_own_names(capsys: pytest.Capt
         assert f"- {flag}: found" in err
     assert "whole numbers with commas and no spaces, as in 2,4" in err
     assert "a size such as 1K, 16M or 1000" in err
+    assert record_folders(Path("records")) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--interface", "nope0"), "- --interface: found 'nope0'"),
+        (("--sizes", "1G"), "- --sizes: found 1073741824 bytes, of which 2 workers hold"),
+        (("--dtype", "bfloat16", "--workers", "200"), "- --dtype: found bfloat16 on 200 workers"),
+    ],
+)
+def test_what_the_runner_refuses_is_told_under_the_flags_too(
+    words: tuple[str, ...], told: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("psutil.virtual_memory", lambda: SimpleNamespace(total=2**30))
+    assert cli.main(["comm", *words]) == 2
+    err = capsys.readouterr().err
+    assert told in err
+    assert not any(key in err for key in ("workload.environment", "collectives."))
     assert record_folders(Path("records")) == []
 
 

@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _run(arguments: argparse.Namespace) -> int:
     from assay.cli.run import dry_run, dry_run_json, show_notes
-    from assay.spec.comm_flags import experiment_from
+    from assay.spec.comm_flags import experiment_from, under_flags
 
     if arguments.net:
         from assay.cli.networking import look
@@ -53,7 +53,7 @@ def _run(arguments: argparse.Namespace) -> int:
     from assay.record.arrow_alone import without_pandas
 
     without_pandas()
-    with display(sys.stderr if arguments.json else sys.stdout, quiet=arguments.quiet) as show:
+    with display(sys.stderr if arguments.json else sys.stdout, quiet=arguments.quiet) as show, under_flags():
         path = run(experiment, folder=Path(), root=arguments.root, on_progress=show)
     return judge_and_show(path, json=arguments.json, html=True)
 

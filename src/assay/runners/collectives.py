@@ -60,7 +60,7 @@ def _sums_are_exact(asked: Collectives, ranks: int) -> None:
     if ranks > most:
         raise SpecError((Problem(
             where="collectives.dtype", found=f"{asked.dtype} on {ranks} workers", allowed=f"at most {most} workers with {asked.dtype}",
-            mend='Sums over more ranks are not exact in it, so that data could not be checked. Write dtype = "float32".',
+            mend='Sums over more ranks are not exact in it, so that data could not be checked. Write dtype = "float32" (--dtype float32).',
         ),))  # fmt: skip
 
 

@@ -7,6 +7,7 @@ Every flag stands for one key (`FLAGS`); what is wrong is told under the names t
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -15,7 +16,7 @@ from assay.errors import Problem, SpecError
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from assay.spec.experiment import Experiment
 
@@ -98,6 +99,7 @@ MATRIX: Final = Flag(
 )  # fmt: skip
 MATRIX_SIZE: Final = "4M"
 INTERFACES: Final = ("GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME")
+_INTERFACE_KEYS: Final = tuple(f"workload.environment.{name}" for name in INTERFACES)
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
@@ -159,10 +161,25 @@ def mapping(namespace: argparse.Namespace) -> tuple[dict[str, Any], list[Problem
     return data, problems
 
 
+@contextmanager
+def under_flags() -> Iterator[None]:
+    """What the runner finds wrong beforehand, told under the flags too: nobody wrote its keys.
+
+    Raises:
+        SpecError: the same problems under the names of their flags.
+    """
+    try:
+        yield
+    except SpecError as error:
+        raise SpecError(tuple(as_flag(problem) for problem in error.problems), "the flags") from None
+
+
 def as_flag(problem: Problem) -> Problem:
     """The problem under the name of the flag that gives its key."""
     path = problem.where.partition(" (line ")[0]
     for flag in (*FLAGS, MATRIX):
         if path == flag.path or path.startswith(f"{flag.path}["):
             return replace(problem, where=flag.name)
+    if path in _INTERFACE_KEYS:
+        return replace(problem, where="--interface")
     return problem
