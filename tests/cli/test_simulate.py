@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from argparse import ArgumentParser
 from pathlib import Path
 
 import pytest
 
 from assay.cli import main
-from assay.cli.simulate import seconds, worker_counts
+from assay.cli.simulate import VERB, asked, seconds, worker_counts
 
 FLAGS = (
     "--step-time",
@@ -79,6 +80,25 @@ def test_a_number_that_makes_no_sense_is_refused_under_its_flag_and_nothing_is_a
     assert told.out == ""
     assert f"- {flag}: found" in told.err
     assert list(here.iterdir()) == []
+
+
+@pytest.mark.parametrize("stragglers", [(), ("--stragglers", "0")])
+def test_a_slowdown_of_no_worker_is_refused(
+    here: Path, capsys: pytest.CaptureFixture[str], stragglers: tuple[str, ...]
+) -> None:
+    """It was left out without a word, and the answer was that of an even cluster."""
+    assert main(["simulate", "--workers", "1,2", *FLAGS, "--slowdown", "2", *stragglers]) == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert "- --slowdown: found 2 and no slow workers; allowed: only with --stragglers" in told.err
+
+
+@pytest.mark.parametrize(("words", "factor"), [((), 1.5), (("--slowdown", "2"), 2.0)])
+def test_slow_workers_are_slower_by_what_is_asked_or_half_again(words: tuple[str, ...], factor: float) -> None:
+    parser = ArgumentParser()
+    VERB.add_arguments(parser)
+    cluster, _ = asked(parser.parse_args(["--workers", "1,2", *FLAGS, "--stragglers", "0.5", *words]))
+    assert cluster.slowdown == factor
 
 
 def test_rows_that_no_memory_holds_are_refused(here: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 BITS = 8.0
 GIGA = 1e9
 LEAST_BITS = 8.0  # a second: a byte
+SLOWDOWN = 1.5  # of the workers that are slow, where none is asked for
 FLAG_OF = {
     "step_s": "--step-time", "alpha_s": "--alpha", "beta_s": "--gbps", "factor.levels": "--workers", "launches.per_configuration": "--launches",
     "launches.seed": "--seed", "name": "--name",
@@ -66,7 +67,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--jitter", type=float, default=0.02, metavar="F", help="scatter of a worker's time from step to step (0.02)")
     add("--noise", type=float, default=0.01, metavar="F", help="scatter of whole launches (0.01)")
     add("--stragglers", type=float, default=0.0, metavar="F", help="share of the workers that are always slow (0)")
-    add("--slowdown", type=float, default=1.5, metavar="X", help="by which factor they are (1.5)")
+    add("--slowdown", type=float, metavar="X", help="by which factor they are (1.5)")
     add("--weak", action="store_true", help="the work grows with the workers")
     add("--steps", type=int, default=20, metavar="N", help="steps of a launch (20)")
     add("--launches", type=int, default=5, metavar="N", help="launches of each worker count (5)")
@@ -118,10 +119,21 @@ def asked(arguments: argparse.Namespace) -> tuple[Cluster, Experiment]:
         problems.append(_problem("--alpha", repr(arguments.alpha), TIME))
     if not bits >= LEAST_BITS:
         problems.append(_problem("--gbps", f"{arguments.gbps:g}", "a number above 0"))
+    slowdown = arguments.slowdown
+    if slowdown is not None and not arguments.stragglers:
+        problems.append(
+            _problem(
+                "--slowdown",
+                f"{slowdown:g} and no slow workers",
+                "only with --stragglers F, F above 0: the share of workers that are slow",
+            )
+        )
+    elif slowdown is None:
+        slowdown = SLOWDOWN
     cluster = Cluster(
         step_s=step_s, serial=arguments.serial, alpha_s=alpha_s, beta_s=BITS / bits if bits >= LEAST_BITS else 0.0, gradient=arguments.gradient,
         buckets=arguments.buckets, overlap=arguments.overlap, jitter=arguments.jitter, noise=arguments.noise,
-        stragglers=arguments.stragglers, slowdown=arguments.slowdown if arguments.stragglers else 1.0, weak=arguments.weak,
+        stragglers=arguments.stragglers, slowdown=slowdown if arguments.stragglers else 1.0, weak=arguments.weak,
     )  # fmt: skip
     problems += [
         _problem(FLAG_OF.get(name, f"--{name}"), f"{value:g}", allowed)
