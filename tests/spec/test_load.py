@@ -290,6 +290,12 @@ def test_of_launches_that_are_added_one_is_no_reason_for_a_note_and_a_limit_with
     assert "at_most" not in " ".join(notes(from_mapping(smallest()), date(2026, 1, 1)))
 
 
+def test_what_was_resolved_and_is_run_back_is_not_told_of_a_limit_that_nobody_wrote() -> None:
+    back = from_mapping(tomllib.loads(to_toml(from_mapping(smallest()))))
+    assert "at_most" in back.launches.model_fields_set
+    assert "at_most" not in " ".join(notes(back, date(2026, 1, 1)))
+
+
 # ---- files -------------------------------------------------------------------------------------------------------
 
 

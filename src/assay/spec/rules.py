@@ -58,7 +58,8 @@ def _notes(experiment: Experiment, today: date) -> Iterator[str]:
             f"launches.per_configuration is {launches}: intervals from so few launches carry no verdict. "
             f"Write at least {FEWEST_LAUNCHES}; 5 is the default."
         )
-    if experiment.launches.precision is None and "at_most" in experiment.launches.model_fields_set:
+    # A file that assay wrote (--toml, a record's) holds the default too: whoever runs it back did not write it.
+    if experiment.launches.precision is None and experiment.launches.at_most != AT_MOST:
         yield "launches.at_most is not used, because there is no launches.precision: the number of launches is fixed."
     of_collectives = experiment.workload.runner == "collectives"
     if experiment.quality is None and experiment.serving is None and not of_collectives:
