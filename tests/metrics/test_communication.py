@@ -11,7 +11,7 @@ import pytest
 from assay.metrics.comm_exposed import METRIC
 from assay.metrics.comm_total import METRIC as TOTAL
 from assay.metrics.communicated import METHODS
-from assay.metrics.communication import anatomy, by_method
+from assay.metrics.communication import by_method
 from assay.metrics.estimate import Absent, Estimate
 from assay.metrics.overlap import METRIC as OVERLAP
 from tests.handmade import Handmade
@@ -360,38 +360,6 @@ def test_a_launch_that_failed_tells_nothing() -> None:
     row = made.rows["launches"][-1]
     made.rows["launches"][-1] = (*row[:12], "failed", *row[13:])
     assert ms(exposed(made)) == pytest.approx(3.0)
-
-
-def test_what_only_several_ways_together_tell() -> None:
-    """Alone the collectives take 50 ms; they lengthen a step by 30, of which the thread waited for 24: 20 hidden, 6 of contention. What
-    launches under another load waited for (99) is not subtracted from these."""
-    made, (number,) = timed()
-    for step in range(3):
-        for rank in RANKS:
-            told(made, number, rank, step, "group", 99.0)
-    calibrating = in_turn(made, (100.0, 100.0), (70.0, 70.0))
-    for row in [row for row in made.rows["steps"] if row[0] == calibrating]:
-        told(made, calibrating, row[1], row[3], "group", 24.0)
-    for step, value in ((6, 49.0), (14, 50.0), (22, 80.0)):
-        for rank in RANKS:
-            told(made, calibrating, rank, step, "replay", None, total_ms=value)
-    found = anatomy(made.measured(), "workers=2")
-    assert found.alone == pytest.approx(0.050)
-    assert found.hidden == pytest.approx(0.020)
-    assert found.contention == pytest.approx(0.006)
-    nothing = anatomy(made.measured(), "workers=1")
-    assert (nothing.alone, nothing.hidden, nothing.contention, nothing.exposed) == (None, None, None, {})
-
-
-def test_where_no_step_goes_without_what_is_hidden_is_told_by_intervals() -> None:
-    """As of FSDP: 50 ms alone, 24 of them waited for."""
-    made, (number,) = timed()
-    told(made, number, 0, 1, "group", 24.0)
-    calibrating = made.launch(workers=2, role="communication")
-    told(made, calibrating, 0, 6, "replay", None, total_ms=50.0)
-    found = anatomy(made.measured(), "workers=2")
-    assert found.hidden == pytest.approx(0.026)
-    assert found.contention is None
 
 
 def test_calibrating_launches_change_no_timed_number() -> None:

@@ -4,7 +4,8 @@ comm_exposed, by the best of the ways of `assay.metrics.communicated` that the r
 the other ways' values beside it, with what steps in turn could not tell.  Mean over ranks, median over steps after warm-up.
 Source: METRICS.md, house research 2.2 and 5.4.  It is a part of the phases in which it happens (of the backward pass under DDP), no phase of
 its own.  By unsynchronised steps contention is in it; by the hooks only the time in which the rank's thread stood still.
-It cannot tell transferring from waiting for slower ranks.
+It cannot tell transferring from waiting for slower ranks; nor what a script's training sends from what its own evaluation sends inside of a
+step: an unmodified script's evaluation that calls collectives counts as exposed there.
 """
 
 from __future__ import annotations

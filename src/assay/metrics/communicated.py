@@ -377,8 +377,9 @@ def _told(differences: list[float], step_s: object) -> tuple[float | None, float
 
 
 def replayed(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
-    """(launch, configuration, alone_s): what a step's collectives took when nothing else ran; mean over ranks, median over replays."""
+    """(launch, configuration, alone_s, replays): what a step's collectives took when nothing else ran; mean over ranks, median over replays."""
     rows = tables["communication"].filter(pl.col("method") == "replay").join(_ok(tables), on="launch", how="semi")
     per_step = rows.group_by("launch", "step").agg((pl.col("total_ns").mean() / NS_PER_S).alias("alone_s"))
     launches = tables["launches"].select("launch", "configuration")
-    return per_step.group_by("launch").agg(pl.col("alone_s").median()).join(launches, on="launch").sort("launch")
+    told = per_step.group_by("launch").agg(pl.col("alone_s").median(), pl.col("alone_s").count().alias("replays"))
+    return told.join(launches, on="launch").sort("launch")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 import polars as pl
@@ -215,36 +215,60 @@ def ratios(
     return found
 
 
-@dataclass(frozen=True, kw_only=True)
-class Anatomy:
-    """What one configuration's communication is made of, in seconds of a step; None: not known.
-
-    hidden = alone - exposed by unsynchronised steps, or by intervals where there are none (FSDP); contention = exposed by unsynchronised
-    steps - what the thread waited for in the same launch: what computing loses beside communication (processors, memory, a GPU's cores), and what putting
-    gradients into buckets takes.
-    """
-
-    exposed: Mapping[str, float]  # way -> seconds
-    alone: float | None  # the same collectives with nothing else running
-    hidden: float | None
-    contention: float | None
-
-
-def anatomy(measured: Measured, configuration: str) -> Anatomy:
-    """The parts that only several ways together tell."""
-    told = {
-        name: value.value for name, value in by_method(measured, configuration).items() if isinstance(value, Estimate)
+def calibrated(measured: Measured, part: pl.Expr, name: str, words: str, *, of: Sequence[str]) -> Mapping[str, Value]:
+    """A part of communication in each launch that calibrates it, from what that launch itself says (`of`: keys of `_LACKING`); not below 0."""
+    launches = _calibrating(measured).with_columns(part.alias("value"))
+    return {
+        one.name: ONE if one.workers == 1 else _calibrated(measured, launches, one.name, name, words, of)
+        for one in measured.varied
     }
-    replays = replayed(measured.tables).filter(pl.col("configuration") == configuration)["alone_s"].median()
-    alone = float(replays) if isinstance(replays, float) else None
-    whole = told.get("unsynchronised")
-    seen = next((told[name] for name in METHODS if name != "unsynchronised" and name in told), None)
-    ways = measured.communicated.ways.filter(
-        (pl.col("configuration") == configuration) & pl.col("thread_s").is_not_null()
-    )
-    beside = (ways["exposed_s"] - ways["thread_s"]).median()
-    added = seen if whole is None else whole
-    return Anatomy(
-        exposed=told, alone=alone, hidden=None if alone is None or added is None else max(0.0, alone - added),
-        contention=float(beside) if isinstance(beside, float) else None,
+
+
+_LACKING: Final = {
+    "alone_s": "its collectives were not made again alone: too few steps, or some are no all_reduce, broadcast, all_gather or reduce_scatter",
+    "exposed_s": "no step went without synchronising: too few steps, or no DistributedDataParallel (of FSDP none can)",
+    "thread_s": "what its threads waited for in these steps was not seen, as where a GPU computes",
+}
+NOT_ASKED: Final = "no launch calibrated its communication; ask for some: workload.calibrate_communication = 3"
+FAILED: Final = "no launch that calibrates its communication succeeded; the launches table says why"
+UNPAIRED: Final = "no launch knows both of what it is made of, and two launches are not subtracted from one another"
+UNMATCHED: Final = (
+    "torch's flight recorder lists {listed:.3g} collectives a step and the hooks saw {seen:.3g}: of the others it is not known what they take "
+    "alone nor what was waited for"
+)
+
+
+def _calibrating(measured: Measured) -> pl.DataFrame:
+    """(configuration, block, launch, alone_s, replays, exposed_s, thread_s, steps) of the launches that calibrate communication."""
+    good = measured.table("launches").filter((pl.col("role") == "communication") & (pl.col("status") == "ok"))
+    replays = replayed(measured.tables).select("launch", "alone_s", "replays")
+    turns = measured.communicated.ways.filter(pl.col("method") == "unsynchronised")
+    told = turns.select("launch", "exposed_s", "thread_s", "steps")
+    joined = good.select("configuration", "block", "launch").join(replays, on="launch", how="left")
+    return joined.join(told, on="launch", how="left").sort("block", "launch")
+
+
+def _calibrated(
+    measured: Measured, launches: pl.DataFrame, configuration: str, name: str, words: str, of: Sequence[str]
+) -> Value:
+    own = launches.filter(pl.col("configuration") == configuration)
+    if own.height == 0:
+        asked = measured.experiment.workload.calibrate_communication > 0
+        return Absent(reason="not_measured", detail=FAILED if asked else NOT_ASKED)
+    listed = inventory(measured, configuration)
+    if listed is not None and listed.unseen and listed.seen is not None:
+        return Absent(reason="not_measured", detail=UNMATCHED.format(listed=listed.calls, seen=listed.seen))
+    present = own.filter(pl.col("value").is_not_null())
+    unsure = tuple(_unsure(measured, configuration)) if "exposed_s" in of else ()
+    if present.height == 0:
+        lacking = [text for key, text in _LACKING.items() if key in of and not own[key].count()]
+        why = [*unsure, *(text for text in lacking if not unsure or text != _LACKING["exposed_s"])]
+        return Absent(reason="not_measured", detail="; ".join(why or [UNPAIRED]))
+    values = present["value"].to_list()
+    below = sum(value < 0.0 for value in values) / len(values)
+    notes = (f"{_NOTES[True]} in {below:.1%} of them",) if below else ()
+    found = averaged(
+        [max(0.0, value) for value in values], measured.confidence, name=name, aggregate=words,
+        n_trials=int(present["steps" if "exposed_s" in of else "replays"].sum()),
     )  # fmt: skip
+    return replace(found, method="; ".join((found.method, *notes, *unsure)))
