@@ -231,6 +231,77 @@ def test_lines_are_read_by_their_header(tmp_path: Path) -> None:
     assert [line.wrong for line in run.lines] == [None, None]
 
 
+# From writeResultHeader, writeBenchmarkLineBody, writePerIterReport and writeTimestamp of src/util.cu, version 2.19.1 (which brought -I).
+ITERATED = "     time   algbw   busbw  #wrong    i_min    i_max    i_p99    i_cv%"
+UNITS = "     (us)  (GB/s)  (GB/s)             (us)     (us)     (us)      (%)"
+OUT = "   100.00   10.49   19.66       0    90.00   140.00   140.00     9.50"
+IN = "   120.00    8.74   16.38       2    99.00   150.00   150.00     8.10"
+PER_ITERATION = f"""\
+# nccl-tests version 2.19.1 nccl-headers=22900 nccl-library=22900
+# Collective test starting: all_reduce_perf
+# nThread 1 nGpus 1 minBytes 1048576 maxBytes 1048576 step: 1048576(bytes) warmup iters: 1 iters: 20 agg iters: 1 validation: 1 graph: 0 unalign: 0
+# Per-Iteration Report: CUDA event timing; i_* uses max over process rows 
+#
+# Using devices
+{DEVICES}
+#
+#                                                                 out-of-place (+ per-iteration)                                in-place (+ per-iteration)
+#       size         count      type   redop    root{ITERATED}{ITERATED} 
+#        (B)    (elements)                          {UNITS}{UNITS} 
+     1048576        262144     float     sum      -1{OUT}{IN}
+# Out of bounds values : 0 OK
+"""  # noqa: W291 (as it is printed)
+
+
+def with_timestamps(text: str) -> str:
+    """What -S 1 adds: %21s at the end of a line, the name and the format in the header."""
+    found = []
+    for line in text.splitlines():
+        if " redop " in line:
+            found.append(f"{line} {'timestamp':>19}")
+        elif "(elements)" in line:
+            found.append(f"{line} %Y-%m-%d %H:%M:%S")
+        else:
+            found.append(f"{line}{'2025-11-22 10:01:02':>21}" if line[:1] == " " else line)
+    return "\n".join(found)
+
+
+@pytest.mark.parametrize("stamped", [False, True], ids=["-I 1", "-I 1 -S 1"])
+def test_columns_of_single_iterations_are_told_from_the_mean_by_their_names(tmp_path: Path, stamped: bool) -> None:
+    (tmp_path / "a.txt").write_text(with_timestamps(PER_ITERATION) if stamped else PER_ITERATION)
+    (run,) = read(tmp_path / "a.txt")
+    assert [(line.in_place, line.busbw, line.wrong) for line in run.lines] == [(False, 19.66, 0), (True, 16.38, 2)]
+    assert [line.seconds for line in run.lines] == pytest.approx([100e-6, 120e-6])
+    assert (run.op, run.ranks, run.version) == ("all_reduce", 16, "22900")
+
+
+def test_timestamps_change_nothing(tmp_path: Path) -> None:
+    """-S 1 of version 2.17; also where only out of place stands."""
+    path = tmp_path / "all_reduce_perf.txt"
+    for text in (TEXT, TEXT.replace("    951.6   17.63   33.06      0", "")):
+        path.write_text(text)
+        plain = read(path)[0].lines
+        path.write_text(with_timestamps(text))
+        assert read(path)[0].lines == plain
+
+
+def test_further_columns_without_the_header_that_names_them_are_refused_with_their_flags(tmp_path: Path) -> None:
+    bare = "\n".join(line for line in with_timestamps(TEXT).splitlines() if "redop" not in line)
+    (tmp_path / "all_reduce_perf.txt").write_text(bare)
+    with pytest.raises(SpecError) as caught:
+        read(tmp_path / "all_reduce_perf.txt")
+    assert "15 words" in str(caught.value)
+    assert "-I and -S add some" in str(caught.value)
+
+
+def test_an_operator_that_is_not_printed_shifts_no_column(tmp_path: Path) -> None:
+    """all_gather, gather and others passed an empty name to the common header before they passed "none" (gather.cu of 2021)."""
+    (tmp_path / "gather_perf.txt").write_text(TEXT.replace("    sum      -1", "              0"))
+    (run,) = read(tmp_path / "gather_perf.txt")
+    assert (run.redop, run.root, len(run.lines)) == ("none", 0, 8)
+    assert run.lines[4].seconds == pytest.approx(977.6e-6)
+
+
 def test_placements_and_checks_that_are_not_there_are_not_made_up(tmp_path: Path) -> None:
     text = TEXT.replace("    951.6   17.63   33.06      0", "").replace(
         "    157.6    0.42    0.78      0", "      N/A     N/A     N/A    N/A"
@@ -266,6 +337,8 @@ def test_placements_and_checks_that_are_not_there_are_not_made_up(tmp_path: Path
         ("all_reduce_perf.txt", TEXT.replace("   float", "fp8_e4m3"), "fp8_e4m3"),
         ("a.json", json.dumps(document())[:-40], "no JSON"),
         ("a.json", json.dumps(document()).replace('"time"', '"cpu_time"'), "times of the processor"),
+        # writeResultHeader: timeStr = report_cputime ? "cputime" : "time", right-aligned to seven
+        ("all_reduce_perf.txt", TEXT.replace("   time   algbw", "cputime   algbw"), "times of the processor"),
     ],
 )
 def test_what_cannot_be_used_is_told_and_leaves_nothing_behind(

@@ -8,6 +8,7 @@ as `-a` asks (the mean, unless told otherwise), and its `wrong` the elements of 
 told in the manifest and stand in the definition of every number, so that none passes for one of assay's own.
 Everything else of the file (configuration, devices, times of single iterations) is kept as it is in the manifest, but for the
 environment, of which only NCCL's own variables are.
+Columns of the text are found by the names in its header, which -I (i_min ...), -S (timestamp) and versions change.
 Source: nccl-tests src/util.cu and src/common.cu, JSON version 2 (2.17 and later), and the text of all versions since 2.8.
 Cannot tell: the times of each rank, nor whether the timed calls were right.
 """
@@ -25,6 +26,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from assay.clock import Clock
+from assay.errors import SpecError
 from assay.record import files
 from assay.record import folder as record_folder
 from assay.record.redact import redact_arguments, redact_environment
@@ -73,7 +75,8 @@ COLUMNS: Final = (
     "busbw",
     "#wrong",
 )
-OF_A_PLACE: Final = 4  # time, algbw, busbw, #wrong
+CPU_TIME: Final = "cputime"  # what a column of times is named with -C 1
+STAMP: Final = "timestamp"  # -S 1: a day and a time of day, two words
 
 
 Kind = tuple[str, str, int]  # type, operator, root
@@ -89,6 +92,16 @@ class Line:
     wrong: int | None
     algbw: float  # GB/s, as printed
     busbw: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """Which words a line has, by the header above it."""
+
+    first: tuple[str, ...]  # what the line is of: size count type redop root
+    of_a_place: tuple[str, ...]  # time algbw busbw #wrong and what -I adds: out of place, then in place
+    after: int  # words at the end: the timestamp of -S
+    named: bool  # whether a header said so
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -206,13 +219,16 @@ def _lines_of(one: Mapping[str, Any], place: Place) -> Iterator[Line]:
         if not isinstance(part, dict):
             raise place.at(key).wrong(part, "an object with time, alg_bw and bus_bw")
         if "cpu_time" in part:
-            raise place.at(key).wrong(
-                Words("times of the processor (-C 1)"), "times of the calls", "Run it again without -C."
-            )
+            raise _of_the_processor(place.at(key))
         yield _line(
             int(size), part.get("time"), part.get("alg_bw"), part.get("bus_bw"), part.get("nwrong"),
             in_place=key == "in_place", place=place.at(key).at("time"),
         )  # fmt: skip
+
+
+def _of_the_processor(place: Place) -> SpecError:
+    """How long the processor was busy with starting a call is not how long the call took."""
+    return place.wrong(Words("times of the processor (-C 1)"), "times of the calls", "Run it again without -C.")
 
 
 def _line(nbytes: int, time: Any, algbw: Any, busbw: Any, wrong: Any, *, in_place: bool, place: Place) -> Line:
@@ -253,14 +269,16 @@ def _starts(lines: Sequence[str]) -> list[int]:
 def _of_section(lines: Sequence[str], before: int, path: Path, place: Place) -> tuple[Run, ...]:
     """One run of a file; none where it printed no result."""
     devices = [match.groups() for match in map(_DEVICE.match, lines) if match]
-    columns: tuple[str, ...] = COLUMNS
+    table = _table(COLUMNS, place, named=False)
     rows: list[tuple[Kind, Line]] = []
     for number, line in enumerate(lines, before + 1):
-        words = line.replace("#wrong", " #wrong").split()
-        if words[:1] == ["#"] and {"size", "time", "busbw"} <= set(words):
-            columns = tuple(words[1:])
+        words, at = line.replace("#wrong", " #wrong").split(), Place(path.name, number)
+        if words[:1] == ["#"] and {"size", "algbw", "busbw"} <= set(words):
+            if CPU_TIME in words:
+                raise _of_the_processor(at)
+            table = _table(words[1:], at, named=True)
         elif len(words) > 2 and words[0].isdigit() and words[1].isdigit() and int(words[0]):  # 0: nothing is sent
-            rows += _of_words(words, columns, Place(path.name, number))
+            rows += _of_words(words, table, at)
     if not rows:
         return ()
     text = "\n".join(lines)
@@ -272,21 +290,45 @@ def _of_section(lines: Sequence[str], before: int, path: Path, place: Place) -> 
     )  # fmt: skip
 
 
-def _of_words(words: Sequence[str], columns: Sequence[str], place: Place) -> Iterator[tuple[Kind, Line]]:
-    """A line under its header: what it is, then time algbw busbw #wrong for out of place and for in place."""
-    first = columns.index("time")
-    known = dict(zip(columns[:first], words, strict=False))
-    if len(words) not in (first + OF_A_PLACE, first + 2 * OF_A_PLACE):
-        wanted = f"{first + OF_A_PLACE} or {first + 2 * OF_A_PLACE} words below {' '.join(columns[:first])} ..."
-        raise place.wrong(
-            Words(f"{len(words)} words"), wanted, "A run that was ended early leaves half a line: take it out."
-        )
-    counted = "#wrong" in columns  # before version 2.11 the last column was the largest error, which is no count
-    for at, in_place in ((first, False), (first + OF_A_PLACE, True)):
-        if at < len(words) and words[at] != "N/A":
-            time, algbw, busbw, wrong = words[at : at + OF_A_PLACE]
-            line = _line(int(words[0]), time, algbw, busbw, wrong if counted else None, in_place=in_place, place=place)
+def _table(names: Sequence[str], place: Place, *, named: bool) -> Table:
+    """Of the names of the columns: those of a place begin with its time and come twice."""
+    times = [at for at, name in enumerate(names) if name == "time"]
+    if not 1 <= len(times) <= len(PLACES):
+        raise place.wrong(Words(f"{len(times)} columns named time"), "one for each of out-of-place and in-place")
+    begin = times[0]
+    ends = [at for at, name in enumerate(names) if name == STAMP] or [len(names)]
+    of_a_place = tuple(names[begin : times[1] if len(times) > 1 else ends[0]])
+    end = begin + len(times) * len(of_a_place)
+    if tuple(names[begin:end]) != of_a_place * len(times):
+        raise place.wrong(Words(" ".join(names[begin:])), f"the columns {' '.join(of_a_place)} twice")
+    after = sum(2 if name == STAMP else 1 for name in names[end:])
+    return Table(first=tuple(names[:begin]), of_a_place=of_a_place, after=after, named=named)
+
+
+def _of_words(words: Sequence[str], table: Table, place: Place) -> Iterator[tuple[Kind, Line]]:
+    """A line under its header: what it is, then the columns of out of place and those of in place."""
+    words = _with_operator(words, table)
+    first, each = len(table.first), len(table.of_a_place)
+    held = len(words) - first - table.after
+    if held not in (each, 2 * each):
+        wanted = f"{len(words) - held + each} or {len(words) - held + 2 * each} words below {' '.join((*table.first, *table.of_a_place))} ..."
+        half = "A run that was ended early leaves half a line: take it out."
+        bare = "Leave the lines in that name the columns (# size count ...): -I and -S add some."
+        raise place.wrong(Words(f"{len(words)} words"), wanted, half if table.named else f"{half} {bare}")
+    known = dict(zip(table.first, words, strict=False))
+    for number in range(held // each):
+        part = dict(zip(table.of_a_place, words[first + number * each :], strict=False))
+        if part["time"] != "N/A":
+            # before version 2.11 there was no #wrong: error was the largest error, which is no count
+            values = (part["time"], part["algbw"], part["busbw"], part.get("#wrong"))
+            line = _line(int(words[0]), *values, in_place=number == 1, place=place)
             yield _kind(known.get("type"), known.get("redop"), known.get("root")), line
+
+
+def _with_operator(words: Sequence[str], table: Table) -> list[str]:
+    """The line with a word below redop: operations without an operator left it empty before they printed none."""
+    at = table.first.index("redop") if "redop" in table.first else len(words)
+    return [*words[:at], "none", *words[at:]] if at < len(words) and _number(words[at]) is not None else [*words]
 
 
 def _kind(dtype: Any, redop: Any, root: Any) -> Kind:
