@@ -160,6 +160,22 @@ def test_the_pictures_say_their_numbers_in_words() -> None:
     assert "productive" in spent.description
 
 
+@pytest.mark.parametrize(("still_ns", "keyed"), [(350_000_000, True), (200_000, False)])
+def test_the_key_of_a_step_names_nothing_that_is_too_thin_to_be_seen(still_ns: int, keyed: bool) -> None:
+    """0.2 ms of a second are less than a tenth of a pixel."""
+    made = two_ranks()
+    column = TABLES["steps"].column_names.index("exposed_comm_ns")
+    made.rows["steps"] = [(*row[:column], still_ns, *row[column + 1 :]) for row in made.rows["steps"]]
+    made.rows["waits"] = [(1, rank, 0, step, "backward", 0, still_ns) for rank in (0, 1) for step in range(30)]
+    found = series.build(made.measured(), {}).step
+    assert found is not None
+    assert "exposed" in {span.what for span in found.spans}
+    (timeline,) = step_timeline.draw(view(made))
+    assert isinstance(timeline, Drawing)
+    assert any(key.text.startswith("exposed") for key in timeline.key) is keyed
+    assert any(key.text.startswith("hidden") for key in timeline.key)
+
+
 def test_without_marked_steps_the_paid_time_is_said_to_be_unknown() -> None:
     made = Handmade(levels=(1,), blocks=1)
     made.launch(workers=1)

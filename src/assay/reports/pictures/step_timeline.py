@@ -6,7 +6,7 @@ from typing import Final
 
 from assay.metrics.format import count, reading, scale_for
 from assay.reports import vega
-from assay.reports.pictures.base import Drawing, Key, Missing, Rows, above, colour, number_axis, sized
+from assay.reports.pictures.base import WIDTH, Drawing, Key, Missing, Rows, above, colour, number_axis, sized
 from assay.reports.pictures.ranks import NAMES, ROLES
 from assay.reports.rank_series import EXPOSED, HIDDEN, PARTS, STILL, UNTOLD, StepTimeline
 from assay.reports.view import View
@@ -23,6 +23,8 @@ KEYS: Final = (
     *((part, NAMES.get(part, part)) for part in PARTS), (EXPOSED, "exposed: the rank stands still for communication"),
     (HIDDEN, "hidden: a collective beside computing"), (UNTOLD, "collective under way"),
 )  # fmt: skip
+
+FINEST: Final = 1.5 / WIDTH  # of the picture's width: a bar of a pixel, whose edges are drawn in the paper's colour
 
 
 def draw(view: View) -> list[Drawing | Missing]:
@@ -49,12 +51,22 @@ def draw(view: View) -> list[Drawing | Missing]:
     )
     bars = vega.chart(rows).mark("bar", opacity=0.85, stroke=colour("paper"), strokeWidth=0.5)
     chart = bars.encode(x=x, x2="to:Q", y=y, color=vega.color("role:N", scale=None, legend=None))
-    seen = {EXPOSED if span.what == STILL else span.what for span in found.spans}
+    seen = _visible(found, (domain[1] - domain[0]) / scale.factor)
     title = above(f"{view.label(found.configuration)}, step {found.step} of launch {found.launch}")
     return [Drawing(
         title=TITLE, chart=sized(chart.properties(title=title), 70 + 22 * len(lanes)), caption=_caption(found),
         description=_words(found), key=tuple(Key(mark="bar", role=COLOURS[what], text=text) for what, text in KEYS if what in seen),
     )]  # fmt: skip
+
+
+def _visible(found: StepTimeline, width_s: float) -> set[str]:
+    """What can be seen: a key to something thinner than `FINEST` on every lane sends a reader looking for what is not there."""
+    lengths: dict[tuple[str, str], float] = {}
+    for span in found.spans:
+        what = EXPOSED if span.what == STILL else span.what
+        lane = (what, _lane(span.rank, span.what))
+        lengths[lane] = lengths.get(lane, 0.0) + span.end_s - span.begin_s
+    return {what for (what, _), length in lengths.items() if length >= FINEST * width_s}
 
 
 def _lane(rank: int, what: str) -> str:
