@@ -10,6 +10,7 @@ import pytest
 
 from assay.clock import FakeClock
 from assay.errors import SpecError
+from assay.metrics.bandwidth import factor
 from assay.metrics.estimate import Estimate
 from assay.metrics.measured import Measured, from_record
 from assay.record.reader import open_record
@@ -17,7 +18,7 @@ from assay.reports import terminal
 from assay.reports.view import build
 from assay.runners.foreign.base import Imported
 from assay.runners.foreign.importing import import_results
-from assay.runners.foreign.nccl_tests import read
+from assay.runners.foreign.nccl_tests import PROGRAMS, read
 from assay.verdict.judge import Judgement, judge
 
 # Lines as nccl-tests 2.13 prints them, with times and bandwidths that were published for two nodes of eight H100 (all_reduce_perf -b 8 -e 8G).
@@ -204,6 +205,34 @@ def test_types_and_operators_of_one_run_are_records_of_their_own(tmp_path: Path)
         ("float32", "sum", 8), ("float16", "sum", 2), ("float32", "max", 2),
     ]  # fmt: skip
     assert len(imported(tmp_path / "all_reduce_perf.txt", tmp_path)) == 3
+
+
+def test_types_that_are_not_known_are_left_out_and_told(tmp_path: Path) -> None:
+    """Of -d all; a file of nothing else is refused."""
+    row = "    16777216       4194304     float     sum      -1    977.6   17.16   32.18      0    951.6   17.63   33.06      0\n"
+    text = TEXT + row.replace("   float", "f4e2m1x2") + row.replace("float", " half")
+    (tmp_path / "all_reduce_perf.txt").write_text(text)
+    one, two = imported(tmp_path / "all_reduce_perf.txt", tmp_path)
+    assert (one.requests, two.requests) == (8, 2)
+    for made in (one, two):
+        assert "what f4e2m1x2 is: 2 of 12 results are of this type, and left out" in made.missing
+        assert made.missing == tuple(from_record(open_record(made.path)).foreign["missing"])  # type: ignore[index]
+
+
+# AllReduceGetBw of src/all_reduce.cu and its eight neighbours in version 2.17, written out: busbw / algbw on 1, 2 ... 8 ranks
+TWICE = (0.0, 1.0, 1.3333333333, 1.5, 1.6, 1.6666666667, 1.7142857143, 1.75)
+ONCE = (0.0, 0.5, 0.6666666667, 0.75, 0.8, 0.8333333333, 0.8571428571, 0.875)
+SAME = (1.0,) * 8
+FACTORS = {
+    "all_reduce": TWICE, "all_gather": ONCE, "reduce_scatter": ONCE, "alltoall": ONCE, "gather": ONCE, "scatter": ONCE, "broadcast": SAME,
+    "reduce": SAME, "sendrecv": SAME,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("program", FACTORS)
+def test_a_programs_bandwidths_have_the_factors_of_its_source(program: str) -> None:
+    assert set(FACTORS) == set(PROGRAMS)
+    assert [factor(PROGRAMS[program], ranks) for ranks in range(1, 9)] == pytest.approx(FACTORS[program], abs=1e-9)
 
 
 def test_a_size_that_comes_again_is_another_loop_of_its_launch(tmp_path: Path) -> None:

@@ -1,8 +1,8 @@
 """How do results of NVIDIA's nccl-tests become a record of collectives?  From the JSON of `-J FILE`, or from what is printed.
 
 A run is one start of processes, and so a launch; runs of the same program with the same settings (a folder of files, or one file with
-several) are launches of one record.  Types and operators of one run (-d all, -o all) are records of their own; a size that comes again
-(-N) is another loop of its launch.  What mpirun or srun write before each line is taken off.
+several) are launches of one record.  Types and operators of one run (-d all, -o all) are records of their own (types that assay does not
+know are left out, and told); a size that comes again (-N) is another loop of its launch.  What mpirun or srun write before each line is taken off.
 A line of the result is one row for each placement: its time is the mean over iterations that nccl-tests reports, over the ranks
 as `-a` asks (the mean, unless told otherwise), and its `wrong` the elements of a separate iteration, not of the timed ones.  Both are
 told in the manifest and stand in the definition of every number, so that none passes for one of assay's own.
@@ -339,15 +339,19 @@ def _runs(path: Path, place: Place, rows: Sequence[tuple[Kind, Line]], *, progra
     """One for each type, operator and root."""
     if not rows:
         raise place.wrong(Words("no line of a result"), "at least one size")
-    if unknown := sorted({kind[0] for kind, _ in rows} - set(TYPES)):
-        raise place.wrong(unknown[0], f"one of the types {', '.join(TYPES)}")
-    unsaid = ("which ranks' times were averaged (-a)",) if str(rest["aggregation"]).startswith("not said") else ()
+    known = [(kind, line) for kind, line in rows if kind[0] in TYPES]
+    if not known:
+        raise place.wrong(rows[0][0][0], f"one of the types {', '.join(TYPES)}")
+    unsaid = ["which ranks' times were averaged (-a)"] if str(rest["aggregation"]).startswith("not said") else []
+    for dtype in dict.fromkeys(kind[0] for kind, _ in rows if kind[0] not in TYPES):
+        without = sum(kind[0] == dtype for kind, _ in rows)
+        unsaid.append(f"what {dtype} is: {without:,} of {len(rows):,} results are of this type, and left out")
     return tuple(
         Run(
             file=path.name, op=PROGRAMS[program], dtype=TYPES[kind[0]], redop=kind[1], root=kind[2],
-            lines=tuple(line for own, line in rows if own == kind), unsaid=unsaid, **rest,
+            lines=tuple(line for own, line in known if own == kind), unsaid=tuple(unsaid), **rest,
         )
-        for kind in dict.fromkeys(kind for kind, _ in rows)
+        for kind in dict.fromkeys(kind for kind, _ in known)
     )  # fmt: skip
 
 
