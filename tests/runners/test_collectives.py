@@ -71,6 +71,12 @@ def test_ranks_whose_sums_are_not_exact_in_the_type_are_refused(tmp_path: Path) 
         collectives.check(experiment(levels=(129,), dtype="bfloat16"), tmp_path)
 
 
+@pytest.mark.parametrize("dtype", ["uint32", "uint64", "float8_e4m3fn", "float8_e5m2"])
+def test_types_of_imported_results_are_not_timed_here(tmp_path: Path, dtype: str) -> None:
+    with pytest.raises(SpecError, match="Only results of other programs can be of this type"):
+        collectives.check(experiment(dtype=dtype), tmp_path)
+
+
 def test_an_interface_that_this_machine_does_not_have_is_refused_with_those_that_it_has(tmp_path: Path) -> None:
     asked = experiment()
     wrong = asked.model_copy(

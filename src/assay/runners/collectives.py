@@ -22,7 +22,7 @@ from assay.runners.base import Job, Made, Outcome, RunContext, Runner
 from assay.runners.launch import LaunchRun
 from assay.runners.sweep import worker_request
 from assay.runners.training import Training
-from assay.spec.collectives import DTYPES, LEAST_SPAN, Collectives, asked_of, cells
+from assay.spec.collectives import DTYPES, IMPORTED, LEAST_SPAN, Collectives, asked_of, cells
 from assay.spec.comm_flags import INTERFACES
 from assay.spec.experiment import Experiment
 
@@ -56,6 +56,11 @@ def check(experiment: Experiment, folder: Path) -> None:
 
 def _sums_are_exact(asked: Collectives, ranks: int) -> None:
     """The data of a call must be exactly summable over all ranks, or a right result could not be told from a wrong one."""
+    if asked.dtype in IMPORTED:
+        raise SpecError((Problem(
+            where="collectives.dtype", found=repr(asked.dtype), allowed=f"one of {', '.join(DTYPES)}",
+            mend='Only results of other programs can be of this type, by assay import. Write dtype = "float32".',
+        ),))  # fmt: skip
     most = DTYPES[asked.dtype][1] // LEAST_SPAN
     if ranks > most:
         raise SpecError((Problem(

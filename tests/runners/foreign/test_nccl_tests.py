@@ -19,6 +19,7 @@ from assay.reports.view import build
 from assay.runners.foreign.base import Imported
 from assay.runners.foreign.importing import import_results
 from assay.runners.foreign.nccl_tests import PROGRAMS, read
+from assay.spec.collectives import Collectives
 from assay.verdict.judge import Judgement, judge
 
 # Lines as nccl-tests 2.13 prints them, with times and bandwidths that were published for two nodes of eight H100 (all_reduce_perf -b 8 -e 8G).
@@ -217,6 +218,33 @@ def test_types_that_are_not_known_are_left_out_and_told(tmp_path: Path) -> None:
     for made in (one, two):
         assert "what f4e2m1x2 is: 2 of 12 results are of this type, and left out" in made.missing
         assert made.missing == tuple(from_record(open_record(made.path)).foreign["missing"])  # type: ignore[index]
+
+
+# test_typenames of src/common.cu and wordSize of src/common.h, version 2.19.1: all that -d all goes through, with their bytes
+EVERY_TYPE = {
+    "int8": 1, "uint8": 1, "int32": 4, "uint32": 4, "int64": 8, "uint64": 8, "half": 2, "float": 4, "double": 8, "bfloat16": 2, "f8e4m3": 1,
+    "f8e5m2": 1,
+}  # fmt: skip
+
+
+def test_every_type_of_a_run_of_all_is_read_with_its_bytes(tmp_path: Path) -> None:
+    row = "    16777216       4194304     float     sum      -1    977.6   17.16   32.18      0    951.6   17.63   33.06      0\n"
+    head = TEXT[: TEXT.index("           8  ")]
+    rows = [row.replace("   float", f"{name:>8}") for name in EVERY_TYPE]
+    (tmp_path / "all_reduce_perf.txt").write_text(head + "".join(rows))
+    runs = read(tmp_path / "all_reduce_perf.txt")
+    assert [Collectives(dtype=run.dtype).element_size for run in runs] == list(EVERY_TYPE.values())  # type: ignore[arg-type]
+    assert len({run.dtype for run in runs}) == 12
+    assert not any(word in told for run in runs for told in run.unsaid for word in EVERY_TYPE)
+
+
+def test_a_record_of_eight_bits_is_judged(tmp_path: Path) -> None:
+    (tmp_path / "all_reduce_perf.txt").write_text(TEXT.replace("   float", "  f8e4m3"))
+    measured, judgement = judged(imported(tmp_path / "all_reduce_perf.txt", tmp_path)[0])
+    assert measured.experiment.collectives is not None
+    assert measured.experiment.collectives.dtype == "float8_e4m3fn"
+    key = "workers=16 op=all_reduce place=out bytes=16777216"
+    assert value(judgement, "busbw", key).value / 1e9 == pytest.approx(32.18, rel=4e-4)
 
 
 # AllReduceGetBw of src/all_reduce.cu and its eight neighbours in version 2.17, written out: busbw / algbw on 1, 2 ... 8 ranks

@@ -46,7 +46,8 @@ PROGRAMS: Final = {
 }  # fmt: skip
 TYPES: Final = {
     "float": "float32", "double": "float64", "half": "float16", "bfloat16": "bfloat16", "int8": "int8", "uint8": "uint8", "int32": "int32",
-    "int64": "int64",
+    "int64": "int64", "uint32": "uint32", "uint64": "uint64", "f8e4m3": "float8_e4m3fn", "f8e5m2": "float8_e5m2",
+    "char": "int8", "int": "int32",  # of NCCL 1
 }  # fmt: skip
 RANKS: Final = {0: "rank 0", 1: "mean of ranks", 2: "fastest", 3: "slowest"}
 MOST_BYTES: Final = 64 << 20
