@@ -351,6 +351,15 @@ def test_further_columns_without_the_header_that_names_them_are_refused_with_the
     assert "-I and -S add some" in str(caught.value)
 
 
+def test_whose_times_they_are_cannot_be_told_without_the_names_of_the_columns(tmp_path: Path) -> None:
+    path = tmp_path / "all_reduce_perf.txt"
+    for text, told in ((TEXT, False), ("\n".join(line for line in TEXT.splitlines() if "redop" not in line), True)):
+        path.write_text(text)
+        (run,) = read(path)
+        assert len(run.lines) == 8
+        assert any("or of the processor (-C)" in words for words in run.unsaid) == told
+
+
 def test_an_operator_that_is_not_printed_shifts_no_column(tmp_path: Path) -> None:
     """all_gather, gather and others passed an empty name to the common header before they passed "none" (gather.cu of 2021)."""
     (tmp_path / "gather_perf.txt").write_text(TEXT.replace("    sum      -1", "              0"))

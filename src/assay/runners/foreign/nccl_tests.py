@@ -288,6 +288,7 @@ def _of_section(lines: Sequence[str], before: int, path: Path, place: Place) -> 
     return _runs(
         path, place, rows, program=_program(text, path, place), ranks=sum(one[1] == devices[0][1] for one in devices) if devices else 1,
         seconds=None, aggregation="not said, by default the mean of ranks", version=version[1] if version else "", kept={"text": kept},
+        headed=table.named,
     )  # fmt: skip
 
 
@@ -336,7 +337,9 @@ def _kind(dtype: Any, redop: Any, root: Any) -> Kind:
     return str(dtype), str(redop), max(0, _whole(root))
 
 
-def _runs(path: Path, place: Place, rows: Sequence[tuple[Kind, Line]], *, program: str, **rest: Any) -> tuple[Run, ...]:
+def _runs(
+    path: Path, place: Place, rows: Sequence[tuple[Kind, Line]], *, program: str, headed: bool = True, **rest: Any
+) -> tuple[Run, ...]:
     """One for each type, operator and root."""
     if not rows:
         raise place.wrong(Words("no line of a result"), "at least one size")
@@ -344,6 +347,10 @@ def _runs(path: Path, place: Place, rows: Sequence[tuple[Kind, Line]], *, progra
     if not known:
         raise place.wrong(rows[0][0][0], f"one of the types {', '.join(TYPES)}")
     unsaid = ["which ranks' times were averaged (-a)"] if str(rest["aggregation"]).startswith("not said") else []
+    if not headed:
+        unsaid.append(
+            "whether its times are those of the calls or of the processor (-C): the names of the columns are not there"
+        )
     for dtype in dict.fromkeys(kind[0] for kind, _ in rows if kind[0] not in TYPES):
         without = sum(kind[0] == dtype for kind, _ in rows)
         unsaid.append(f"what {dtype} is: {without:,} of {len(rows):,} results are of this type, and left out")
