@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from assay.cli import main
+from assay.cli import main, profile, running
 from assay.cli.profile import NOTHING_KEPT
 from assay.cli.report import EXIT_OF_STATUS, judged
+from assay.errors import WorkloadError
 from assay.record.reader import open_record
 from tests.runners.making import experiment
 from tests.runners.test_base import interrupted
@@ -43,6 +44,39 @@ def test_an_interrupted_profile_ends_as_a_profile_does(
     told = capsys.readouterr().out
     assert "no step was seen: the script does not use torch" in told
     assert "INCONCLUSIVE" not in told
+
+
+def test_what_was_profiled_before_a_resumed_script_failed_is_told_whatever_the_record_is_like(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def failing(*_: object, **__: object) -> None:
+        raise WorkloadError("the script failed")
+
+    monkeypatch.chdir(tmp_path)
+    interrupted(tmp_path, experiment(factor={"levels": [1]}, profile={"only": True}))
+    monkeypatch.setattr(running, "resume", failing)
+    window = {
+        "rank": 0,
+        "kept": 2,
+        "seen": 8,
+        "asked": {"wait": 1, "warm_up": 1, "active": 2, "tool": "torch"},
+        "trouble": "",
+        "file": "f",
+    }
+    launch = {"configuration": "workers=1", "launch": 0, "status": "failed", "reason": "exit code 3", "folder": "f"}
+    told = {"record": "records/x", "launches": [{**launch, "ranks": [], "nsys": [], "windows": [window]}]}
+    monkeypatch.setattr(profile, "profile_of", lambda path: told)
+    assert main(["resume", "latest", "--quiet"]) == 5
+    said = capsys.readouterr()
+    assert "failed: exit code 3" in said.out
+    assert "the script failed" in said.err
+
+    def unreadable(path: Path) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(profile, "profile_of", unreadable)
+    assert main(["resume", "latest", "--quiet"]) == 5  # the script's failure, and not that of telling of it
+    assert "the script failed" in capsys.readouterr().err
 
 
 def test_a_complete_record_is_refused_with_what_can_be_done_with_it(

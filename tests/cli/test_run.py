@@ -49,7 +49,7 @@ def test_json_is_alone_on_stdout(capsys: pytest.CaptureFixture[str]) -> None:
 def test_quiet_shows_the_result_alone(capsys: pytest.CaptureFixture[str]) -> None:
     main([*WORDS, "--quiet", "--", "train.py"])
     told = capsys.readouterr()
-    assert "started" not in told.out + told.err
+    assert "block 0" not in told.out + told.err
     assert "report: " in told.out
 
 

@@ -6,6 +6,7 @@ import argparse
 import json
 import shlex
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -61,10 +62,19 @@ def _run(arguments: argparse.Namespace) -> int:
         with display(sys.stderr if arguments.json else sys.stdout, quiet=arguments.quiet) as show:
             path = run(experiment, folder=folder, root=arguments.root, on_progress=note)
     except WorkloadError:  # the script failed, perhaps long after its window
-        if made and kept(told := profile_of(made[0])):
-            tell(told, as_json=arguments.json)
+        if made:
+            tell_what_is_left(made[0], as_json=arguments.json)
         raise
     return shown(path, as_json=arguments.json)
+
+
+def tell_what_is_left(path: Path, *, as_json: bool) -> None:
+    """Print what a record's profiled launches left before something failed, which is what is told of in the end."""
+    from assay.errors import AssayError
+
+    with suppress(AssayError, OSError):
+        if kept(told := profile_of(path)):
+            tell(told, as_json=as_json)
 
 
 def shown(path: Path, *, as_json: bool) -> int:

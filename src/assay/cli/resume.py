@@ -24,18 +24,23 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _run(arguments: argparse.Namespace) -> int:
     from assay.cli.live import display
+    from assay.cli.profile import shown, tell_what_is_left
     from assay.cli.report import judge_and_show
     from assay.cli.running import resume
+    from assay.errors import WorkloadError
     from assay.record.arrow_alone import without_pandas
     from assay.record.reader import resolve
 
     without_pandas()
     path = resolve(arguments.record, arguments.root)
-    with display(sys.stderr if arguments.json else sys.stdout, quiet=arguments.quiet) as show:
-        resume(path, force=arguments.force, on_progress=show)
+    try:
+        with display(sys.stderr if arguments.json else sys.stdout, quiet=arguments.quiet) as show:
+            resume(path, force=arguments.force, on_progress=show)
+    except WorkloadError:  # the script failed again, perhaps long after its window
+        if only_profiled(path):
+            tell_what_is_left(path, as_json=arguments.json)
+        raise
     if only_profiled(path):
-        from assay.cli.profile import shown
-
         return shown(path, as_json=arguments.json)
     return judge_and_show(path, json=arguments.json, html=True)
 

@@ -64,3 +64,7 @@ def test_data_that_does_not_scale_is_told_against_the_base() -> None:
     (one,) = found({1: [[0.005]] * 3, 2: [[0.015]] * 3})
     assert one.configuration == "workers=2"
     assert "3 times that of the base" in one.evidence
+
+
+def test_of_steps_that_took_no_time_there_is_no_share() -> None:
+    assert found({1: [[0.5]] * 3}, step=0.0) == ()

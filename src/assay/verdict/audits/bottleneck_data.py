@@ -47,6 +47,8 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
 
 
 def _of(measured: Measured, name: str, own: pl.DataFrame, base: pl.DataFrame | None) -> tuple[Finding, ...]:
+    if not own["step_s"].sum() > 0.0:
+        return ()
     found = quotient(own["data_s"].to_list(), own["step_s"].to_list(), measured.confidence)
     if not found.value >= LEAST_SHARE:
         return ()
