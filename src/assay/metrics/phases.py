@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
+from dataclasses import replace
 
 import polars as pl
 
-from assay.metrics.communication import averaged
 from assay.metrics.estimate import Absent, Value
 from assay.metrics.measured import Measured
-from assay.metrics.per_launch import no_launch
+from assay.metrics.per_launch import average, no_launch
+from assay.units import SECONDS
 
 
 def phase_time(measured: Measured, phase: str, *, missing: str) -> Mapping[str, Value]:
@@ -28,7 +30,9 @@ def _estimate(measured: Measured, joined: pl.DataFrame, configuration: str, phas
     present = rows.filter(pl.col("value").is_not_null())
     if present.height == 0:
         return Absent(reason="not_measured", detail=missing)
-    return averaged(
-        present["value"].to_list(), measured.confidence, name=f"{phase}_time",
+    found = average(
+        present["value"].to_list(), measured.confidence, unit=SECONDS, name=f"{phase}_time",
         aggregate=f"median over steady steps of the slowest rank's {phase} phase", n_trials=int(present["steps"].sum()),
     )  # fmt: skip
+    # what is left of a step is below 0 where its phases were marked as longer than itself: that stays to be seen
+    return replace(found, low=max(found.low, 0.0)) if found.value >= 0.0 and math.isfinite(found.low) else found
