@@ -42,12 +42,23 @@ class Script:
             self.attached.forwarded()
 
     def learn(self) -> None:
+        self.derive()
+        self.update(0)
+
+    def derive(self) -> None:
         loss: Any = (self.model.weight * 2).sum()
         self.attached.backward((loss,), False)
         self.clock.sleep(0.003)
         self.attached.backwarded()
-        self.attached.step(self.optimizer)
-        self.attached.stepped(self.optimizer)
+
+    def update(self, ms: int, optimizer: object = None) -> None:
+        self.attached.step(optimizer or self.optimizer)
+        self.clock.sleep(ms / 1000)
+        self.attached.stepped(optimizer or self.optimizer)
+
+    def close(self) -> None:
+        self.attached.close()
+        self.recorder.close()
 
     def of(self, table: str) -> list[dict[str, Any]]:
         return [dict(zip(TABLES[table].column_names, row, strict=True)) for row in self.sink.of(table)]
@@ -225,3 +236,84 @@ def test_an_optimizer_that_comes_again_before_the_other_begins_its_own_cycle() -
     script.attached.close()
     script.recorder.close()
     assert phases(script) == [(6, 0, 12), (3, 0, 6), (3, 0, 6)], "that it comes again is known when it does"
+
+
+@pytest.mark.parametrize(
+    ("training", "expected"),
+    [
+        (False, [(3, 3, 61), (3, 6, 64), (3, 6, 64), (3, 3, 11)]),
+        (True, [(6, 0, 61), (9, 0, 64), (9, 0, 64), (6, 0, 11)]),
+    ],
+)
+def test_a_look_before_the_update_is_in_the_step_that_it_was_in(
+    training: bool, expected: list[tuple[int, int, int]]
+) -> None:
+    """And one after the update in the next. Both, and 50 ms of the script's own work, were one evaluation of 58 ms, even in a step of 11."""
+    script = Script()
+    script.attached.made(script.optimizer)
+    for _ in range(3):
+        script.look(gradients=True)
+        script.derive()
+        script.look(training=training)
+        script.clock.sleep(0.050)
+        script.update(2)
+        script.look(training=training)
+    script.look(gradients=True)
+    script.derive()
+    script.update(2)
+    script.close()
+    assert phases(script) == expected
+    assert script.evaluations() == ([] if training else [3 * MS] * 6)
+
+
+def test_a_look_inside_of_an_optimizer_s_step_is_forward_time_of_that_step() -> None:
+    """As a line search's of LBFGS; the one after the step begins the next step, and was put together with it: 21 ms of phases in 18."""
+    script = Script()
+    script.attached.made(script.optimizer)
+    for _ in range(3):
+        script.attached.step(script.optimizer)
+        for _ in range(2):
+            script.look(gradients=True)
+            script.derive()
+        script.look(training=False)
+        script.attached.stepped(script.optimizer)
+        script.look(training=False)
+    script.close()
+    assert phases(script) == [(9, 0, 15), (9, 3, 18), (9, 3, 18)]
+
+
+def test_looks_round_the_updates_of_two_optimizers_leave_the_updates_out() -> None:
+    script, other = Script(), object()
+    script.attached.made(script.optimizer)
+    script.attached.made(other)
+    for _ in range(3):
+        script.look(gradients=True)
+        script.derive()
+        script.look(training=False)
+        script.update(2)
+        script.look(training=False)
+        script.update(2, other)
+        script.look(training=False)
+    script.close()
+    assert phases(script) == [(3, 6, 16), (3, 9, 19), (3, 9, 19)]
+
+
+@pytest.mark.parametrize("batches", [1, 2])
+def test_a_held_out_batch_between_the_gradients_and_the_update_is_set_aside_in_that_step(batches: int) -> None:
+    """From when it was asked for to the last look: it was told of the next step, and the update was a part of it."""
+    script, loader, held_out = Script(), object(), object()
+    script.attached.made(script.optimizer)
+    for _ in range(3):
+        script.batch(loader)
+        script.look(gradients=True)
+        script.derive()
+        for _ in range(batches):
+            script.batch(held_out)
+            script.look(training=False)
+        if batches == 2:  # until it has run out
+            script.attached.ask()
+            script.attached.ran_out(held_out)
+        script.update(2)
+    script.close()
+    assert phases(script) == [(3, 3 * batches, 8 + 3 * batches)] * 3
+    assert [row["items"] for row in script.of("steps")] == [4.0] * 3

@@ -221,6 +221,16 @@ class Attached:
         self._asked_since_look = now
         self._forget_looks()
 
+    def _evaluated_before_the_update(self) -> None:
+        """Between the last gradient and the optimizer's step: told now, for after it the next step begins."""
+        since = self._looked[0].begin if self._evaluating is None else self._evaluating
+        for one in (*self._looked, *(one for waiting in self._waiting.values() for one in waiting)):
+            if one.counted and one.begin >= since:
+                self._recorder.waited(-one.ns)
+        self._set_aside(since, self._look_end if self._looked else self._asked_since_look or since)
+        self._evaluating = self._asked_since_look = None
+        self._forget_looks()
+
     def _forget_looks(self) -> None:
         self._looked, self._looked_ns, self._looker = [], 0, None
         self._lookers.clear()
@@ -250,6 +260,11 @@ class Attached:
             self._settle(module)
             self._recorder._named["forward"].__enter__()
             return
+        if self._stepping:  # a closure's (LBFGS): its time is not the optimizer's too
+            if gradients:
+                self._settle(module)
+            self._recorder._named["forward"].__enter__()
+            return
         self._looker = module if gradients else None
         if self._asks:
             self._looked.extend(self._take())
@@ -261,7 +276,8 @@ class Attached:
         """A look where no batch is asked for: it begins a step, but for the first, which begins where something is trained."""
         if not self._begun and gradients:
             self._open(0)
-        elif not self._stepping and self._cycled():
+        elif self._cycled():
+            self._tell_looks()  # in the step that ends
             self._turn()
         self._lookers.add(0 if gradients or module.training else id(module))
 
@@ -282,7 +298,7 @@ class Attached:
         """Training goes on: what was asked for is worked on, what was evaluated is set aside."""
         recorder = self._recorder
         if self._cycled():
-            self._looked_at()  # in the step that ends
+            self._tell_looks()  # in the step that ends
             self._turn()
         elif not self._begun:
             self._open(0)
@@ -291,10 +307,9 @@ class Attached:
             self._set_aside(self._evaluating, end)
         self._evaluating = self._asked_since_look = None
         if not self._asks and module is not None:
-            self._trains.add(id(module))
-            if self._looked_ns and self._lookers <= self._trains | _inside(module):
-                self._set_aside(self._look_begin, self._look_end)
-                self._looked_ns = 0
+            if id(module) not in self._trains:
+                self._trains |= {id(module)} | _inside(module)
+            self._tell_looks()
         self._looked_at()
         for one in (*self._looked, *self._take()):
             if not one.counted and one.begin >= end:
@@ -308,6 +323,20 @@ class Attached:
             self.outermost.look()  # what came before may have been an evaluation
             self._meet()
             recorder.watched(module)
+
+    def _tell_looks(self) -> None:
+        """Those so far are in the step under way: an evaluation, by what is trained and in evaluation mode, or forward time.
+
+        Told before the step ends and before an optimizer steps: an evaluation lasts from the first of them to the last.
+        """
+        if self._asks:
+            self._looked_at()
+            return
+        if self._looked_ns and self._lookers and self._lookers <= self._trains:
+            self._set_aside(self._look_begin, self._look_end)
+            self._looked_ns = 0
+        self._looked_at()
+        self._forget_looks()
 
     def _set_aside(self, begin: int, end: int) -> None:
         """An evaluation, less what somebody told of it."""
@@ -447,6 +476,11 @@ class Attached:
             return
         if not self._begun:
             self._open(0)
+        if self._asks:
+            if self._passed and (self._looked or self._evaluating is not None):
+                self._evaluated_before_the_update()
+        elif self._looked_ns:
+            self._tell_looks()
         if id(optimizer) in self._stepped:
             self._learn(self._stepped)
             if not self._passed:  # it asks for passes itself (LBFGS): the step begins here
@@ -547,6 +581,8 @@ class Attached:
     def close(self) -> None:
         """The process ends: the step under way is the last."""
         if self._stepped:
+            if self._looked_ns and not self._asks:
+                self._tell_looks()
             self._tell_loss()
             self._tell_communication()
         elif self._begun and not self._recorder._marks_optimizer:
