@@ -103,6 +103,46 @@ def test_its_gradients_and_its_buffers_are_still_timed(sink: MemorySink) -> None
         assert sizes == {"all_reduce": 28 * 4, "broadcast": 8 * 4 + 8}
 
 
+def test_a_model_that_is_given_another_group_sends_its_buffers_by_that_one(
+    sink: MemorySink, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The way in which torch lets a model go on with fewer ranks, or more: those that are gone would be waited for in the old group."""
+    import torch.distributed as dist
+
+    wrapped, used = model(), []
+    send: Any = dist._broadcast_coalesced
+
+    def sending(group: Any, *arguments: Any) -> None:
+        used.append(group)
+        send(group, *arguments)
+
+    train(wrapped, 1)
+    other = dist.new_group([0])
+    wrapped._update_process_group(other)
+    with monkeypatch.context() as patched:
+        patched.setattr(dist, "_broadcast_coalesced", sending)
+        train(wrapped, 2)
+    assert used
+    assert all(group is other for group in used)
+    assert wrapped.process_group is other
+
+
+@pytest.mark.parametrize("given", [False, True])
+def test_a_group_that_is_set_while_buffers_are_sent_stays(
+    sink: MemorySink, monkeypatch: pytest.MonkeyPatch, given: bool
+) -> None:
+    """Whether the group was swapped for the timed one, or is the script's own and was left where it is."""
+    import torch.distributed as dist
+
+    wrapped, other = model(), dist.new_group([0])
+    if given:
+        wrapped._update_process_group(dist.new_group([0]))
+    with monkeypatch.context() as patched:
+        patched.setattr(dist, "_broadcast_coalesced", lambda *_: setattr(wrapped, "process_group", other))
+        train(wrapped, 1)
+    assert wrapped.process_group is other
+
+
 def test_it_trains_on_where_the_hooks_are_taken_out(sink: MemorySink, undo: list[Any]) -> None:
     """A script that marks its steps after it has wrapped its model takes them out, as does a recording that failed.  The reducer asks the
     timed group all the same: nobody held it any more, and the next backward pass ended the training."""

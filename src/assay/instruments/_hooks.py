@@ -282,11 +282,15 @@ def _waiting(torch: Any, attached: Attached) -> list[Undo]:
                 original(self, *arguments, **words)
                 return
             begin, own = attached.calls.now(), self.process_group
-            self.process_group = _TIMED.get(self, own)
+            timed = _TIMED.get(self)
+            swapped = timed is not None and timed._inner is own  # else the script's own, or one that it was given since
+            if swapped:
+                self.process_group = timed
             try:
                 original(self, *arguments, **words)
             finally:
-                self.process_group = own
+                if swapped and self.process_group is timed:
+                    self.process_group = own
             if threading.current_thread() is threading.main_thread():
                 calls.waits.waited(attached.calls.now() - begin)
 
