@@ -77,6 +77,22 @@ def test_a_gradient_of_samples_that_nobody_knows_fails_by_a_factor_alone(two: li
     assert ("the samples were the same is not known" in found.sentence) == (state == "advice")
 
 
+@pytest.mark.parametrize(("alone", "several"), [(range(8), None), (None, range(8))])
+def test_ids_of_one_side_alone_do_not_say_that_the_samples_were_the_same(
+    alone: range | None, several: range | None
+) -> None:
+    """One worker's DataLoader tells its ids, ranks that draw their batches by hand tell none, or the other way round."""
+    made = Handmade(levels=(1, 2), blocks=1)
+    add(made, [{"w": [3.0, 4.0]}], ids=alone, precision="float32")
+    add(made, [{"w": [3.0, 4.5]}] * 2, ids=several, precision="float32")
+    found = of(made)["gradient"]
+    assert found.state == "advice", found
+    assert "whether the samples were the same is not known" in found.sentence
+    (named,) = [one for one in judged(made).verdict.findings if one.rule == "gradient_differs"]
+    assert named.severity == "note"
+    assert "with the same samples" not in named.evidence
+
+
 def test_a_failure_of_a_layer_is_that_of_its_finding() -> None:
     made = good()
     made.rows["samples"] = [row for row in made.rows["samples"] if row[1] == 0]  # rank 1's samples are nobody's

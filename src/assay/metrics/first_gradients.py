@@ -13,6 +13,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 import polars as pl
@@ -111,6 +112,7 @@ class Compared:
     reason: str  # why there is no difference; empty if there is one
     precision: str = ""
     accumulation: int | None = None  # batches in the step, where that is known
+    by: Literal["ids", "items"] = "items"  # by what both have the same samples; their number alone does not say which
 
 
 def firsts(measured: Measured) -> tuple[First, ...]:
@@ -202,7 +204,7 @@ def _compared(
     difference = compare(list(_parts(first, alone)), precision)
     return Compared(
         first=first, reference=alone.launch, difference=difference, reason="", precision=precision,
-        accumulation=accumulations(measured, first),
+        accumulation=accumulations(measured, first), by="ids" if _told(first, alone, batches) else "items",
     )  # fmt: skip
 
 
@@ -219,12 +221,17 @@ def _incomparable(
         return "one worker's gradients are of another step, or of other parameters"
     if reason := _other_start(first, alone, starts):
         return reason
-    if first.launch in batches and alone.launch in batches:
+    if _told(first, alone, batches):
         same = batches[first.launch] == batches[alone.launch]
         return "" if same else "one worker's first step used other samples"
     if measured.mode != "strong":
         return "whether one worker's first step used the same samples is not known; call probe.samples(ids)"
     return _other_amount(measured, first, alone)
+
+
+def _told(first: First, alone: First, batches: Mapping[int, object]) -> bool:
+    """Whether the ids of both sides' samples are known."""
+    return first.launch in batches and alone.launch in batches
 
 
 def _other_start(first: First, alone: First, starts: Mapping[int, str]) -> str:

@@ -338,7 +338,7 @@ def _other(evidence: Evidence, name: str) -> Diagnosis | None:
         return None
     unequal = _unequal(evidence.measured, found.first)
     known, error = tolerance(found.precision), found.difference.error
-    known_ids = evidence.measured.table("samples").height > 0
+    known_ids = found.by == "ids"
     same = " with the same samples" if known_ids else ""
     numbers = (
         f"the gradient of {found.difference.worst} in step {found.first.step} of launch {found.first.launch} is {error:.1e} of its length from "

@@ -129,9 +129,7 @@ def _judged(measured: Measured, found: Compared, name: str) -> Said:
     scaled = is_scaled(found)
     if not scaled and (why := legitimate(measured, name)):
         return "not run", f"{why}, so that its gradient is not one worker's; {numbers}"
-    if (
-        not scaled and measured.table("samples").height == 0
-    ):  # batches drawn by each rank itself, as nanoGPT's, need not be one worker's
+    if not scaled and found.by == "items":  # batches drawn by each rank itself, as nanoGPT's, need not be one worker's
         return "advice", f"{numbers}: whether the samples were the same is not known"
     if scaled or difference.error > known.certain:
         return "fail", numbers
