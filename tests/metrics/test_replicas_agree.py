@@ -28,6 +28,18 @@ def test_a_step_that_not_all_ranks_hashed_is_not_compared() -> None:
     assert isinstance(METRIC.compute(made.measured(), {})["workers=2"], Absent)
 
 
+def test_stages_and_parts_are_not_compared_which_says_nothing_of_whether_they_have_replicas() -> None:
+    """Two stages of two replicas each, as a pipeline of models in DDP has them."""
+    made = Handmade(levels=(4,), blocks=1)
+    number = made.launch(workers=4)
+    for rank in range(4):
+        made.fingerprint(number, "parameter_shard_hash", f"stage {rank % 2}", rank=rank, step=0)
+    value = METRIC.compute(made.measured(), {})["workers=4"]
+    assert isinstance(value, Absent)
+    assert value.reason == "not_applicable"
+    assert "stages of a pipeline: neither these are compared, nor the replicas of one of them" in value.detail
+
+
 def test_a_rank_that_watches_two_models_agrees_if_both_are_equal_on_all_ranks() -> None:
     made = Handmade(levels=(2,), blocks=1)
     number = made.launch(workers=2)

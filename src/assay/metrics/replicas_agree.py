@@ -20,7 +20,7 @@ NO_HASHES = Absent(reason="not_measured", detail="no parameter hashes were taken
 
 SHARDED = Absent(
     reason="not_applicable",
-    detail="every rank holds its own part of the parameters, so that there are no replicas to compare",
+    detail="ranks hold parts of the parameters, or stages of a pipeline: neither these are compared, nor the replicas of one of them",
 )
 
 
