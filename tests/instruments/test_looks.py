@@ -317,3 +317,52 @@ def test_a_held_out_batch_between_the_gradients_and_the_update_is_set_aside_in_t
     script.close()
     assert phases(script) == [(3, 3 * batches, 8 + 3 * batches)] * 3
     assert [row["items"] for row in script.of("steps")] == [4.0] * 3
+
+
+@pytest.mark.parametrize("evaluated", ["the model", "the module inside of it"])
+def test_a_loss_function_that_nobody_switched_to_evaluation_mode_is_part_of_the_evaluation(evaluated: str) -> None:
+    """`criterion(model(x), y)` without gradients: the criterion has no parameters, and whether it trains says nothing."""
+    script = Script()
+    script.attached.made(script.optimizer)
+    criterion, inner = script.torch.nn.CrossEntropyLoss(), script.model
+    wrapper = script.torch.nn.Module()
+    wrapper.module = inner
+
+    def judge(gradients: bool) -> None:
+        with script.torch.set_grad_enabled(gradients):
+            script.attached.forward(criterion)
+            script.clock.sleep(0.001)
+            script.attached.forwarded()
+
+    for step in range(4):
+        script.model = wrapper if evaluated == "the model" else inner
+        for _ in range(3 if step == 2 else 0):
+            script.look(training=False)
+            judge(gradients=False)
+            script.clock.sleep(0.005)
+        script.model = wrapper
+        script.look(gradients=True)
+        judge(gradients=True)
+        script.model = inner
+        script.learn()
+    script.model = wrapper
+    script.look(gradients=True)
+    script.close()
+    assert phases(script) == [(4, 0, 7), (4, 0, 7), (4, 22, 34), (4, 0, 7)]
+
+
+def test_a_metric_without_parameters_is_no_evaluation_by_itself() -> None:
+    """Accuracy of the batch that is trained on, without gradients."""
+    script = Script()
+    script.attached.made(script.optimizer)
+    metric = script.torch.nn.Identity().eval()
+    for _ in range(3):
+        script.look(gradients=True)
+        with script.torch.no_grad():
+            script.attached.forward(metric)
+            script.clock.sleep(0.001)
+            script.attached.forwarded()
+        script.learn()
+    script.close()
+    assert script.evaluations() == []
+    assert phases(script) == [(4, 0, 7)] * 3

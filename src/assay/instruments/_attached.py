@@ -279,7 +279,8 @@ class Attached:
         elif self._cycled():
             self._tell_looks()  # in the step that ends
             self._turn()
-        self._lookers.add(0 if gradients or module.training else id(module))
+        if next(module.parameters(), None) is not None:  # nobody switches a loss function to evaluation mode
+            self._lookers.add(0 if gradients or module.training else id(module))
 
     def forwarded(self) -> None:
         """It has answered."""
