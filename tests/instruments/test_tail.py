@@ -67,6 +67,7 @@ def test_a_script_whose_collectives_are_not_seen_is_not_told_to_expose_none() ->
     attached.stepped(optimizer)
     attached.ask()
     assert sink.of("communication") == []
+    assert sink.of("waits") == []
     assert len(sink.of("steps")) == 1
 
 
@@ -80,6 +81,7 @@ def test_what_interrupts_the_hook_behind_a_backward_pass_is_no_waiting_of_that_p
     identity = Identity(launch=0, rank=0, workers=2, incarnation=0, seed=0, host="here")
     attached = Attached(torch, Recorder(identity, sink, now=clock.now_ns), clock.now_ns)
     attached._others = True
+    attached.calls.seen = True
     attached.calls.look = lambda: clock.sleep(0.012)  # type: ignore[method-assign]
     engine = torch.autograd.Variable._execution_engine  # type: ignore[attr-defined]
     weight, optimizer = torch.ones(1, requires_grad=True), object()

@@ -93,6 +93,7 @@ class Attached:
         self.calls = Calls(now)
         self._hears(self.calls)
         self._tail_ns: int | None = None  # from the last gradient to the end of the backward pass, of this step
+        self._tails: dict[str, int] = {}  # the same, by phase
         self._computed: int | None = None
         self._blocked_then = 0  # what had been waited for by then
         self._others = False  # other ranks
@@ -390,8 +391,10 @@ class Attached:
             tail, self._computed = ended - self._computed, None
             self.calls.blocked_ns = self._blocked_then  # waiting inside of the tail is part of it (FSDP2 waits there)
             if not self.calls.paused():
+                if self._tail_ns is None:
+                    self._tails.clear()
                 self._tail_ns = (self._tail_ns or 0) + tail
-                self.calls.waits.ended(phase, tail)
+                self._tails[phase] = self._tails.get(phase, 0) + tail
 
     def _phase(self) -> str | None:
         """The phase under way, for what communication takes of it; none after the last gradient, whose waiting is told as a whole,
@@ -544,6 +547,8 @@ class Attached:
         self._tail_ns, self.calls.blocked_ns = None, 0
         if tail is not None:
             recorder.communicated("engine", exposed=tail)
+            for phase, ns in self._tails.items():
+                self.calls.waits.ended(phase, ns)
         seen = isinstance(recorder._phases, HostPhases)  # a GPU waits by itself
         for phase, asking, waiting in self.calls.waits.taken():
             recorder.waits(phase, asking, waiting if seen else None)
