@@ -366,3 +366,18 @@ def test_a_metric_without_parameters_is_no_evaluation_by_itself() -> None:
     script.close()
     assert script.evaluations() == []
     assert phases(script) == [(4, 0, 7)] * 3
+
+
+def test_a_look_between_two_steps_of_an_optimizer_that_asks_for_passes_itself_is_in_the_step_that_ends() -> None:
+    """LBFGS on the one batch that a loader gave."""
+    script = Script()
+    script.attached.made(script.optimizer)
+    script.batch(object())
+    for _ in range(3):
+        script.attached.step(script.optimizer)
+        script.look(gradients=True)
+        script.derive()
+        script.attached.stepped(script.optimizer)
+        script.look(training=False)
+    script.close()
+    assert phases(script)[:2] == [(6, 0, 9)] * 2

@@ -488,6 +488,7 @@ class Attached:
         if id(optimizer) in self._stepped:
             self._learn(self._stepped)
             if not self._passed:  # it asks for passes itself (LBFGS): the step begins here
+                self._tell_looks()
                 self._turn()
             self._stepped.clear()  # its cycle begins
         self._recorder._named["optimizer"].__enter__()
