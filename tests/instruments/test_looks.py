@@ -381,3 +381,21 @@ def test_a_look_between_two_steps_of_an_optimizer_that_asks_for_passes_itself_is
         script.look(training=False)
     script.close()
     assert phases(script)[:2] == [(6, 0, 9)] * 2
+
+
+def test_an_evaluation_of_a_batch_that_was_asked_for_a_step_ago_is_no_longer_than_its_step() -> None:
+    """The held-out batch is fetched before the update and looked at after it: the evaluation was told of the step after, update and all."""
+    script, loader, held_out = Script(), object(), object()
+    script.attached.made(script.optimizer)
+    for _ in range(3):
+        script.batch(loader)
+        script.look(gradients=True)
+        script.derive()
+        script.attached.ask()
+        script.clock.sleep(0.001)
+        script.attached.got(held_out, script.torch.ones(4, 1))
+        script.update(2)
+        script.look(training=False)
+    script.close()
+    assert phases(script)[:2] == [(3, 0, 12)] * 2
+    assert all((row["data_ns"] or 0) >= 0 for row in script.of("steps"))

@@ -216,7 +216,7 @@ class Attached:
             since = self._evaluating = self._looked[0].begin
             ahead = (one for waiting in self._waiting.values() for one in waiting)
             for one in (*self._looked, *ahead):
-                if one.counted and one.begin >= since:
+                if one.counted and one.begin >= max(since, self._recorder._begin):
                     one.counted = False
                     self._recorder.waited(-one.ns)
         self._asked_since_look = now
@@ -226,7 +226,7 @@ class Attached:
         """Between the last gradient and the optimizer's step: told now, for after it the next step begins."""
         since = self._looked[0].begin if self._evaluating is None else self._evaluating
         for one in (*self._looked, *(one for waiting in self._waiting.values() for one in waiting)):
-            if one.counted and one.begin >= since:
+            if one.counted and one.begin >= max(since, self._recorder._begin):
                 self._recorder.waited(-one.ns)
         self._set_aside(since, self._look_end if self._looked else self._asked_since_look or since)
         self._evaluating = self._asked_since_look = None
@@ -341,7 +341,10 @@ class Attached:
         self._forget_looks()
 
     def _set_aside(self, begin: int, end: int) -> None:
-        """An evaluation, less what somebody told of it."""
+        """An evaluation, less what somebody told of it; of a batch that was asked for ahead, what is in the step under way."""
+        begin = max(begin, self._recorder._begin)
+        if end <= begin:
+            return
         told = covered((max(one, begin), min(other, end)) for one, other in self._pauses if other > begin)
         self._recorder.set_aside("evaluation", begin, max(0, end - begin - told))
 
