@@ -399,3 +399,57 @@ def test_an_evaluation_of_a_batch_that_was_asked_for_a_step_ago_is_no_longer_tha
     script.close()
     assert phases(script)[:2] == [(3, 0, 12)] * 2
     assert all((row["data_ns"] or 0) >= 0 for row in script.of("steps"))
+
+
+def test_an_evaluation_in_the_body_of_a_loop_takes_no_batch_from_the_training() -> None:
+    """Before the first and the third of three steps, after the loop has asked for its batch: two batches of 3 ms each.
+
+    The batch that was trained on afterwards was taken for a part of the evaluation: its step had no samples.
+    """
+    script, loader = Script(), object()
+    for step in range(3):
+        script.batch(loader)
+        if step != 1:
+            held_out = object()
+            for _ in range(2):
+                script.batch(held_out)
+                script.look(training=False)
+            script.attached.ask()
+            script.attached.ran_out(held_out)
+        script.look(gradients=True)
+        script.learn()
+    script.batch(loader)
+    assert [(row["items"], row["forward_ns"], row["checkpoint_ns"] or 0) for row in script.of("steps")] == [
+        (4.0, 3 * MS, 6 * MS), (4.0, 3 * MS, 0), (4.0, 3 * MS, 6 * MS),
+    ]  # fmt: skip
+    assert script.evaluations() == [6 * MS] * 2
+
+
+def test_a_batch_that_is_looked_at_before_the_update_and_trained_on_after_it_is_training() -> None:
+    """As a loop that looks one batch ahead does; what of the look's time lies in which step is not asked here."""
+    script, loader = Script(), object()
+    script.batch(loader)
+    for _ in range(3):
+        script.look(gradients=True)
+        script.derive()
+        script.batch(loader)
+        script.look()
+        script.update(1)
+    script.look(gradients=True)
+    script.learn()
+    script.batch(loader)
+    assert sum(row["items"] or 0.0 for row in script.of("steps")) == 16.0
+    assert script.evaluations() == []
+
+
+def test_a_model_that_lists_its_parameters_is_looked_at_like_any_other() -> None:
+    script = Script()
+    script.model.parameters = lambda: [script.model.weight]  # type: ignore[method-assign,assignment,return-value]
+    script.attached.made(script.optimizer)
+    for _ in range(2):
+        script.look(gradients=True)
+        script.learn()
+        script.look(training=False)
+    script.look(gradients=True)
+    assert script.recorder.active
+    assert script.evaluations()

@@ -46,7 +46,7 @@ def test_a_launch_that_failed_is_no_replay() -> None:
         update={"workload": made.experiment.workload.model_copy(update={"calibrate_communication": 1})}
     )
     replays(made, [(50, 50)], status="failed")
-    assert "no launch that calibrates its communication succeeded" in absent(made).detail
+    assert "no launch that calibrates its communication was made and succeeded" in absent(made).detail
 
 
 def test_without_calibrating_it_is_absent_and_says_what_to_ask_for() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 from assay.cli.base import Verb, add_root
@@ -27,7 +28,7 @@ def _run(arguments: argparse.Namespace) -> int:
     from assay.cli.profile import shown, tell_what_is_left
     from assay.cli.report import judge_and_show
     from assay.cli.running import resume
-    from assay.errors import WorkloadError
+    from assay.errors import AssayError, WorkloadError
     from assay.record.arrow_alone import without_pandas
     from assay.record.reader import resolve
 
@@ -37,8 +38,9 @@ def _run(arguments: argparse.Namespace) -> int:
         with display(sys.stderr if arguments.json else sys.stdout, quiet=arguments.quiet) as show:
             resume(path, force=arguments.force, on_progress=show)
     except WorkloadError:  # the script failed again, perhaps long after its window
-        if only_profiled(path):
-            tell_what_is_left(path, as_json=arguments.json)
+        with suppress(AssayError, OSError):
+            if only_profiled(path):
+                tell_what_is_left(path, as_json=arguments.json)
         raise
     if only_profiled(path):
         return shown(path, as_json=arguments.json)

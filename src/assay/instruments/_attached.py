@@ -52,6 +52,7 @@ class Fetched:
     ids: list[int] | None
     source: Source | None
     counted: bool  # whether the wait is part of the step's data time
+    iterator: int
 
 
 class Attached:
@@ -69,6 +70,7 @@ class Attached:
         self._pauses: list[tuple[int, int]] = []  # in the step under way, that somebody told
         self._waiting: dict[int, deque[Fetched]] = {}  # by iterator
         self._fresh: list[int] = []  # iterators that were asked since the last forward pass
+        self._feeds: set[int] = set()  # iterators whose batches were trained on
         self._looked: list[Fetched] = []  # worked on without gradients since the last was asked for
         self._looked_ns = 0
         self._lookers: set[int] = (
@@ -185,10 +187,10 @@ class Attached:
         items = _values.batch_items(batch)
         if items is None and ids is not None:  # whatever a script's own collate function makes of them
             items = float(len(ids))
-        one = Fetched(begin, ns, items, ids, source, self._evaluating is None)
+        key = id(iterator)
+        one = Fetched(begin, ns, items, ids, source, self._evaluating is None, key)
         if one.counted:
             self._recorder.waited(ns)
-        key = id(iterator)
         waiting = self._waiting.get(key)
         if waiting is None:
             waiting = self._waiting[key] = deque()
@@ -200,6 +202,7 @@ class Attached:
         if self._asked is not None and self._evaluating is None:
             self._recorder.waited(self._now() - self._asked)
         self._asked = None
+        self._feeds.discard(id(iterator))  # which may be another's soon
         source = getattr(iterator, "_assay_source", None)
         if source is not None:
             self.sources.ended(source, self._recorder)
@@ -240,14 +243,27 @@ class Attached:
         if iterator not in self._fresh:
             self._fresh.append(iterator)
 
-    def _take(self) -> list[Fetched]:
-        """The oldest batch of each iterator that was asked since the last time: one may be asked for ahead."""
+    def _looked_into(self) -> list[int]:
+        """The iterators whose batches a look is at, of several that were asked.
+
+        An evaluation in the body of a loop comes after that loop's own batch was asked for, which is trained on afterwards: not an
+        iterator that feeds the training, where there is another; before the first step, the one that was asked last.
+        """
+        fresh = self._fresh
+        if len(fresh) < 2:
+            return fresh[:]
+        if not self._feeds:
+            return fresh[-1:]
+        return [one for one in fresh if one not in self._feeds] or fresh[:]
+
+    def _take(self, iterators: list[int]) -> list[Fetched]:
+        """The oldest batch of each of these that were asked since the last time: one may be asked for ahead."""
         taken = []
-        for iterator in self._fresh:
+        for iterator in iterators:
             waiting = self._waiting.get(iterator)
             if waiting:
                 taken.append(waiting.popleft())
-        self._fresh.clear()
+            self._fresh.remove(iterator)
         return taken
 
     # ------------------------------------------------------------------ phases
@@ -268,7 +284,7 @@ class Attached:
             return
         self._looker = module if gradients else None
         if self._asks:
-            self._looked.extend(self._take())
+            self._looked.extend(self._take(self._looked_into()))
         else:
             self._looks(module, gradients)
         self._looking = self._now()
@@ -280,7 +296,7 @@ class Attached:
         elif self._cycled():
             self._tell_looks()  # in the step that ends
             self._turn()
-        if next(module.parameters(), None) is not None:  # nobody switches a loss function to evaluation mode
+        if any(True for _ in module.parameters()):  # nobody switches a loss function to evaluation mode
             self._lookers.add(0 if gradients or module.training else id(module))
 
     def forwarded(self) -> None:
@@ -313,7 +329,8 @@ class Attached:
                 self._trains |= {id(module)} | _inside(module)
             self._tell_looks()
         self._looked_at()
-        for one in (*self._looked, *self._take()):
+        for one in (*self._looked, *self._take(self._fresh[:])):
+            self._feeds.add(one.iterator)
             if not one.counted and one.begin >= end:
                 recorder.waited(one.ns)
             epoch = None if one.source is None or one.ids is None else self.sources.used(one.source)
@@ -484,7 +501,8 @@ class Attached:
         if not self._begun:
             self._open(0)
         if self._asks:
-            if self._passed and (self._looked or self._evaluating is not None):
+            ahead = any(one.iterator in self._feeds for one in self._looked)  # and trained on later
+            if self._passed and (self._looked or self._evaluating is not None) and not ahead:
                 self._evaluated_before_the_update()
         elif self._looked_ns:
             self._tell_looks()

@@ -4,7 +4,8 @@ Phases of different ranks are only comparable without it: where ranks wait for e
 as the slow one's.  Both parts are durations on one host, so no clock of another host is needed.
 * asking: inside the calls that ask for a collective, comm hooks included.  A rank that is late in there (a hook that compresses, a
   library that holds a lock) was late by itself.
-* waiting: inside `Work.wait`, in DDP's sending of buffers, and from the last gradient to the end of the backward pass, whatever runs there.
+* waiting: inside `Work.wait`, in DDP's sending of buffers, and from the last gradient to the end of the backward pass, whatever runs there,
+  once a collective was seen.
 A call inside of another is a part of it, and a wait inside of a call is a wait.  Only the main thread is looked at.
 Cannot tell: of waiting, what was for another rank and what for the bytes; where a GPU computes, anything about waiting.
 """

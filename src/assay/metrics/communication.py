@@ -230,7 +230,9 @@ _LACKING: Final = {
     "thread_s": "what its threads waited for in these steps was not seen, as where a GPU computes",
 }
 NOT_ASKED: Final = "no launch calibrated its communication; ask for some: workload.calibrate_communication = 3"
-FAILED: Final = "no launch that calibrates its communication succeeded; the launches table says why"
+FAILED: Final = (
+    "no launch that calibrates its communication was made and succeeded; the launches table says what became of them"
+)
 UNPAIRED: Final = "no launch knows both of what it is made of, and two launches are not subtracted from one another"
 UNMATCHED: Final = (
     "torch's flight recorder lists {listed:.3g} collectives a step and the hooks saw {seen:.3g}: of the others it is not known what they take "
