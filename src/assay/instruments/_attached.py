@@ -11,7 +11,11 @@ and trained on, in whichever order (a teacher, a target network), is training, a
 Where no batch is asked for, a look begins the next step as a forward pass does; those before the first step are no part of it.  Looks
 by what is trained, in evaluation mode, are an evaluation there too, from the first of them to the last.
 
-Cannot tell: where no batch is asked for, an evaluation from a rollout in evaluation mode that is learned from afterwards; the data time
+An evaluation in the body of a loop leaves the batch that the loop has asked for to the training.
+
+Cannot tell: before the first step, and in an epoch that was left early, an evaluation of several loaders at once from the loop's
+own batch; one whose loader is asked for a single batch, where it is called in the loop's body, from a look that is trained on; where no
+batch is asked for, an evaluation from a rollout in evaluation mode that is learned from afterwards; the data time
 of an iterator that is no DataLoader (absent, never 0); work between the phases (unknown time); units of work other than the first
 dimension of the batch, or its samples where it has none; steps where no optimizer of torch's steps (an update written by hand): none is
 told, for all of them would look like one.
@@ -73,9 +77,8 @@ class Attached:
         self._feeds: set[int] = set()  # iterators whose batches were trained on
         self._looked: list[Fetched] = []  # worked on without gradients since the last was asked for
         self._looked_ns = 0
-        self._lookers: set[int] = (
-            set()
-        )  # the modules that did, without gradients and in evaluation mode; 0 for any other
+        # the modules that did, without gradients and in evaluation mode; 0 for any other
+        self._lookers: set[int] = set()
         self._look_begin = self._look_end = 0  # of the first of them and of the last
         self._trains: set[int] = set()  # modules that are trained by batches that nobody asks for
         self._asks = False  # whether batches are asked for

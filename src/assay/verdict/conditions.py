@@ -1,7 +1,7 @@
 """Under which conditions was a record made?  One catalogue: each field's class, where it comes from and why it matters.
 
     identity    what was run and what "good" means          must be equal, else the comparison is refused
-    hardware    what it ran on, machine and software        must be equal after bucketing, else the comparison is refused
+    hardware    what it ran on, machine and software        must be equal within a tolerance, else the comparison is refused
     condition   in which state the machine was              a difference beyond the tolerance is said, and refuses nothing
     context     when, where and by whom                     recorded only
 
@@ -279,7 +279,7 @@ def known_names() -> tuple[str, ...]:
 
 _HEADINGS: Final[Mapping[ConditionClass, str]] = {
     "identity": "Identity: must be equal; a difference refuses the comparison",
-    "hardware": "Hardware and software: must be equal after bucketing; a difference refuses the comparison",
+    "hardware": "Hardware and software: must be equal within a tolerance; a difference refuses the comparison",
     "condition": "Conditions: a difference beyond the tolerance is said, and refuses nothing",
     "context": "Context: recorded only",
 }
