@@ -113,7 +113,7 @@ def frame(table: str, rows: Sequence[tuple[Any, ...]]) -> pl.DataFrame:
     import pyarrow as pa
 
     schema = arrow_schema(table)
-    columns = [[row[i] for row in rows] for i in range(len(schema))]
+    columns = [[row[i] if i < len(row) else None for row in rows] for i in range(len(schema))]
     arrays = [pa.array(column, type=field.type) for column, field in zip(columns, schema, strict=True)]
     made = pl.from_arrow(pa.Table.from_arrays(arrays, schema=schema))
     assert isinstance(made, pl.DataFrame)

@@ -6,17 +6,27 @@ so that the gate never passes by not looking.
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
+import signal
 import tempfile
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
 
+from tests.limits import FIXTURES_S, PROCESS_S, cut
+
 REPOSITORY = Path(__file__).resolve().parents[1]
 CI = os.environ.get("CI") == "true"
+
+# Ten thousand tests are collected and stay until the end: looking through them for garbage took a third of the collection's time,
+# and would be done again and again while the tests run.
+gc.disable()
 
 # What `assay doctor` found on this machine is no business of a test; nothing is written there.
 os.environ["XDG_STATE_HOME"] = os.path.join(tempfile.gettempdir(), f"assay-tests-without-state-{os.getpid()}")
@@ -31,12 +41,40 @@ LACKING = {
 }
 
 
+def pytest_collection_finish() -> None:
+    """From here on garbage is collected again, among what the tests make."""
+    gc.enable()
+    gc.freeze()
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Skip what cannot run here, except in CI."""
     for item in items:
         for marker, reason in LACKING.items():
             if reason and not CI and item.get_closest_marker(marker):
                 item.add_marker(pytest.mark.skip(reason=reason))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_timeout_set_timer(settings: Any) -> Iterator[None]:
+    """The alarm of a test's body rings again: a failure that is raised inside of a destructor is lost."""
+    result = yield
+    signal.setitimer(signal.ITIMER_REAL, settings.timeout, PROCESS_S)
+    return result
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup(item: pytest.Item) -> Iterator[None]:
+    """A fixture that hangs fails its test; `timeout` counts the test's body only."""
+    with cut(FIXTURES_S, f"the fixtures of {item.name}"):
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
+    """As for the setup."""
+    with cut(FIXTURES_S, f"the end of {item.name}"):
+        return (yield)
 
 
 @pytest.fixture(scope="session")

@@ -97,10 +97,18 @@ class Handmade:
             )
             now = end
 
-    def scores(self, number: int, scores: Iterable[float], *, metric: str = "accuracy") -> None:
+    def scores(
+        self,
+        number: int,
+        scores: Iterable[float],
+        *,
+        metric: str = "accuracy",
+        clusters: Sequence[str | None] | None = None,
+    ) -> None:
         """Scores of the examples 0, 1, 2 ..."""
         for example, score in enumerate(scores):
-            self.rows["examples"].append((number, 0, 0, metric, str(example), None, None, float(score)))
+            cluster = clusters[example] if clusters is not None else None
+            self.rows["examples"].append((number, 0, 0, metric, str(example), None, None, float(score), cluster))
 
     def samples(
         self, number: int, ids: Sequence[int], *, rank: int = 0, epoch: int = 0, step: int = 0, incarnation: int = 0

@@ -17,8 +17,7 @@ import polars as pl
 
 from assay.record.salvage import read_stream
 from assay.record.tables import TABLES, arrow_schema
-
-TIME_LIMIT_S = 110.0  # only so that a hanging run ends; torch starts slowly on a busy machine
+from tests.limits import PROCESS_S
 
 
 def environment(**more: str) -> dict[str, str]:
@@ -33,11 +32,13 @@ class Launched:
 
     folder: Path
 
-    def run(self, *command: str | Path, workers: int = 0, seed: int = 7) -> subprocess.CompletedProcess[str]:
+    def run(
+        self, *command: str | Path, workers: int = 0, seed: int = 7, limit_s: float = PROCESS_S
+    ) -> subprocess.CompletedProcess[str]:
         """Run a script to its end: by torchrun with so many workers, or by itself (0)."""
         self.folder.mkdir(parents=True, exist_ok=True)
         own = {"ASSAY_LAUNCH_DIR": str(self.folder), "ASSAY_LAUNCH": "0", "ASSAY_SEED": str(seed)}
-        return run(*command, workers=workers, **own)
+        return run(*command, workers=workers, limit_s=limit_s, **own)
 
     def table(self, name: str) -> pl.DataFrame:
         """The rows of all processes of this launch."""
@@ -49,10 +50,12 @@ class Launched:
         return pl.concat([empty, *(frame for frame in frames if isinstance(frame, pl.DataFrame))])
 
 
-def run(*command: str | Path, workers: int = 0, **variables: str) -> subprocess.CompletedProcess[str]:
+def run(
+    *command: str | Path, workers: int = 0, limit_s: float = PROCESS_S, **variables: str
+) -> subprocess.CompletedProcess[str]:
     """Run a script with this Python, under torchrun if `workers` is not 0. A script that hangs fails the test."""
     with started(*command, workers=workers, **variables) as job:
-        out, err = job.communicate(timeout=TIME_LIMIT_S)
+        out, err = job.communicate(timeout=limit_s)
     return subprocess.CompletedProcess(job.args, job.returncode, out, err)
 
 

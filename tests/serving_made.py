@@ -28,11 +28,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from assay.metrics.measured import Measured
 from assay.record.tables import TABLES
 from assay.spec.experiment import Energy, Experiment, Fault, Gates, Launches, Prices, Quality, Workload
-from assay.spec.plan import configurations
+from assay.spec.plan import configurations, plan
 from assay.spec.serving import Arrivals, Objectives, Serving, Target
 from assay.traffic.base import Kind
 from tests.builders import frame
@@ -470,6 +471,15 @@ class _Engine:
         return ended
 
 
+def _in_slots(measured: Measured) -> pl.DataFrame:
+    """The launches, each in the slot that the plan has for it, where it has one."""
+    slots = {(one.configuration, one.block, one.role): one.slot for one in plan(measured.experiment)}
+    launches = measured.table("launches")
+    keys = launches.select("configuration", "block", "role", "slot").iter_rows()
+    found = [slots.get((name, block, role), slot) for name, block, role, slot in keys]
+    return launches.with_columns(pl.Series("slot", found, dtype=launches.schema["slot"]))
+
+
 def seal(measured: Measured, root: Path) -> Path:
     """Write the record under `root` and seal it, through the same writer as a real run; gives its path."""
     from assay.clock import SystemClock
@@ -481,7 +491,8 @@ def seal(measured: Measured, root: Path) -> Path:
         record.set_environment(when, dict(environment))
     record.note(schedules=measured.manifest.get("schedules", {}))
     launches = measured.table("launches")["launch"].to_list()
-    parts = {name: table.partition_by("launch", as_dict=True) for name, table in measured.tables.items()}
+    tables = {**measured.tables, "launches": _in_slots(measured)}
+    parts = {name: table.partition_by("launch", as_dict=True) for name, table in tables.items()}
     for number in launches:
         writer = record.writer(number)
         for name in (*(name for name in TABLES if name != "launches"), "launches"):

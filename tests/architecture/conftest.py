@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.limits import PROCESS_S
+
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
@@ -30,7 +32,7 @@ def python() -> Run:
         environment = os.environ | {"PYTHONPATH": f"{root / 'src'}{os.pathsep}{root}", "PYTHONDONTWRITEBYTECODE": "1"}
         command = [sys.executable, "-c", code]
         return subprocess.run(
-            command, cwd=root, env=environment, capture_output=True, text=True, timeout=100, check=False
+            command, cwd=root, env=environment, capture_output=True, text=True, timeout=PROCESS_S, check=False
         )
 
     return run

@@ -25,12 +25,13 @@ from assay.verdict.types import Finding
 from tests.handmade import Handmade
 from tests.launched import Launched
 from tests.launched import run as run_script
+from tests.limits import TRAININGS_S
 from tests.once import once
 from tests.records.make import experiment
 from tests.verdict.making import gate
 from tests.verdict.test_broken_trainers import check
 
-pytestmark = [pytest.mark.torch, pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.torch, pytest.mark.slow]
 
 WORKERS = (2, 3, 4)
 GOOD = "digits/train.py"
@@ -71,7 +72,9 @@ def several(tmp_path_factory: pytest.TempPathFactory) -> Path:
     runs += [f"{name}:{workers}:{seed}" for seed in SEEDS for name, workers in (WORSE, (GOOD, 1))]
 
     def train(folder: Path) -> None:
-        done = run_script("-m", "tests.examples.several_trainers", folder, *runs, workers=max(WORKERS))
+        done = run_script(
+            "-m", "tests.examples.several_trainers", folder, *runs, workers=max(WORKERS), limit_s=TRAININGS_S
+        )
         assert done.returncode == 0, done.stderr[-4000:]
 
     return once(tmp_path_factory, "several", train)

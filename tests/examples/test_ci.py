@@ -14,6 +14,7 @@ import yaml
 
 from assay import catalog, cli
 from tests.cli.test_check import stored
+from tests.limits import PROCESS_S
 from tests.verdict.checking import made
 
 
@@ -47,7 +48,7 @@ def test_the_check_and_the_keeping_run_on_records_of_many_builds(steps: list[dic
         stored(made(10.0 * factor, day=day), tmp_path / "records")
         for script in scripts:
             done = subprocess.run(
-                ["bash", "-eo", "pipefail", "-c", script], cwd=tmp_path, text=True, capture_output=True, timeout=120,
+                ["bash", "-eo", "pipefail", "-c", script], cwd=tmp_path, text=True, capture_output=True, timeout=PROCESS_S,
                 env=os.environ | {"PATH": path, "GITHUB_STEP_SUMMARY": str(summary)}, check=False,
             )  # fmt: skip
             assert done.returncode == 0, done.stdout + done.stderr

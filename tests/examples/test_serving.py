@@ -18,6 +18,7 @@ import pytest
 from assay.spec.load import load
 from tests.launchers.helpers import until
 from tests.launchers.test_servers import pid_at, replicas
+from tests.limits import PROCESS_S
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 MAKE_MODEL, HAPROXY, EXPERIMENT = "serving/make_model.py", "serving/haproxy.py", "serving.toml"
@@ -37,7 +38,7 @@ def module(path: str) -> ModuleType:
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("model") / "tiny"
     words = ["--hidden", "32", "--layers", "1", "--vocabulary", "512"]
-    subprocess.run([sys.executable, str(EXAMPLES / MAKE_MODEL), str(out), *words], check=True, timeout=60)
+    subprocess.run([sys.executable, str(EXAMPLES / MAKE_MODEL), str(out), *words], check=True, timeout=PROCESS_S)
     return out
 
 
@@ -75,7 +76,7 @@ def test_the_tokenizer_gives_back_what_it_was_given(model: Path) -> None:
 
 def test_a_size_that_is_no_multiple_of_a_head_is_refused(tmp_path: Path) -> None:
     words = [sys.executable, str(EXAMPLES / MAKE_MODEL), str(tmp_path / "out"), "--hidden", "33"]
-    refused = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    refused = subprocess.run(words, capture_output=True, text=True, timeout=PROCESS_S, check=False)
     assert refused.returncode == 2
     assert "multiple of 32" in refused.stderr
 
@@ -121,7 +122,6 @@ def test_the_optional_check_on_vllm_is_a_whole_experiment() -> None:
 
 @pytest.mark.slow
 @pytest.mark.torch
-@pytest.mark.timeout(300)
 def test_the_demo_runs_on_a_real_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """examples/serving_demo.toml, shortened: two replicas of transformers serve answer as the model alone does."""
     from assay.metrics.measured import from_record
@@ -129,9 +129,9 @@ def test_the_demo_runs_on_a_real_engine(tmp_path: Path, monkeypatch: pytest.Monk
     from assay.runners.base import run
 
     model = tmp_path / "serving" / "tiny"
-    subprocess.run([sys.executable, str(EXAMPLES / MAKE_MODEL), str(model)], check=True, timeout=60)
+    subprocess.run([sys.executable, str(EXAMPLES / MAKE_MODEL), str(model)], check=True, timeout=PROCESS_S)
     words = [str(EXAMPLES / "serving/make_prompts.py"), str(model), str(model / "prompts.jsonl"), "--prompts", "8"]
-    subprocess.run([sys.executable, *words], check=True, timeout=120, capture_output=True)
+    subprocess.run([sys.executable, *words], check=True, timeout=PROCESS_S, capture_output=True)
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
     whole = load(EXAMPLES / "serving_demo.toml")
     assert whole.serving is not None

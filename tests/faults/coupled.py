@@ -57,7 +57,9 @@ def main(folder: Path, steps: int, step_ms: float, save_ms: float, load_s: float
             if step % 10 == 9 and p.rank == 0:
                 with p.checkpoint_save():
                     time.sleep(save_ms / 1e3)
-                    saved.write_bytes(b"." * (step + 1))
+                    fresh = saved.with_suffix(".new")
+                    fresh.write_bytes(b"." * (step + 1))
+                    fresh.replace(saved)  # whoever dies in between leaves the checkpoint before
 
 
 if __name__ == "__main__":

@@ -17,12 +17,13 @@ from assay.spec.serving import Target
 from tests.faults.loaded import at_once, kinds, one_replica, struck_at
 from tests.launchers.helpers import until
 from tests.launchers.test_servers import pid_at
+from tests.limits import PROCESS_S
 
 
 def open_through(url: str) -> http.client.HTTPConnection:
     """A connection that the proxy has, and keeps: the system alone accepts before a proxy that is slow to look does."""
     parts = urlsplit(url)
-    kept = http.client.HTTPConnection("127.0.0.1", parts.port or 0, timeout=60)
+    kept = http.client.HTTPConnection("127.0.0.1", parts.port or 0, timeout=PROCESS_S)
     kept.request("GET", "/x")
     kept.getresponse().read()
     return kept

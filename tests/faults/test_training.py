@@ -24,6 +24,7 @@ from assay.spec.plan import plan
 
 COUPLED = Path(__file__).with_name("coupled.py")
 STOPPED_S, SLOWED_S, SHARE, LOAD_S = 0.7, 1.0, 0.02, 0.5
+ADDED_S = 1.5  # by a busy machine, between two processes that note the same moment
 
 
 @cache
@@ -46,9 +47,9 @@ def struck(tmp_path_factory: pytest.TempPathFactory) -> Measured:
     if can_be_slowed():
         faults.append({"kind": "slow", "at_step": 15, "rank": 1, "for_s": SLOWED_S, "share": SHARE})
     asked = from_mapping({
-        "name": "struck", "workload": {"script": str(COUPLED), "arguments": [str(folder / "notes"), "32", "5", "30", str(LOAD_S)]},
+        "name": "struck", "workload": {"script": str(COUPLED), "arguments": [str(folder / "notes"), "32", "5", "200", str(LOAD_S)]},
         "factor": {"levels": [2]}, "launches": {"per_configuration": 1}, "launcher": {"kind": "plain"}, "faults": faults,
-        "limits": {"grace_s": 1.0, "launch_timeout_s": 60.0},
+        "limits": {"grace_s": 1.0, "launch_timeout_s": 120.0},
     })  # fmt: skip
     return from_record(open_record(run(asked, folder=folder, root=folder / "records")))
 
@@ -78,14 +79,14 @@ def test_a_stop_is_idle_for_its_victim_and_waiting_for_the_other(struck: Measure
     assert (found["step"], found["rank"]) == (pytest.approx(15, abs=3), 1)
     victim, other = parts.filter(rank=1).row(0, named=True), parts.filter(rank=0).row(0, named=True)
     assert victim["idle"] >= STOPPED_S - 0.05
-    assert other["straggler_wait"] == pytest.approx(STOPPED_S, abs=0.5)
+    assert STOPPED_S - 0.1 <= other["straggler_wait"] <= STOPPED_S + ADDED_S
     assert victim["recompute"] == victim["restart"] == 0.0
     [end] = (
         struck.table("events")
         .filter((pl.col("kind") == "fault_end") & (pl.col("launch") == found["launch"]))
         .to_dicts()
     )
-    assert (end["ns"] - found["ns"]) / 1e9 == pytest.approx(STOPPED_S, abs=0.5)
+    assert STOPPED_S <= (end["ns"] - found["ns"]) / 1e9 <= STOPPED_S + ADDED_S
 
 
 @pytest.mark.survival
@@ -140,16 +141,18 @@ def test_each_part_of_a_recovery_is_what_the_script_noted_itself(struck: Measure
     asked, begin, first = (noted(folder, what) for what in ("asked", "begin", "first"))
     both = [one for one in recoveries(struck) if one.launch == found["launch"]]
     other = parts.filter(rank=0).row(0, named=True)
-    assert other["detect"] == pytest.approx(sum(asked[0, i] - both[i].fault_ns for i in (0, 1)) / 1e9, abs=0.5)
+    assert other["detect"] == pytest.approx(sum(asked[0, i] - both[i].fault_ns for i in (0, 1)) / 1e9, abs=ADDED_S)
     # Between the beginning of a process and the script's first line lies the start of Python: seconds of it on a busy machine, of the reload.
-    assert other["restart"] <= sum(begin[0, i + 1] - asked[0, i] for i in (0, 1)) / 1e9 + 0.5
+    assert other["restart"] <= sum(begin[0, i + 1] - asked[0, i] for i in (0, 1)) / 1e9 + ADDED_S
     assert other["restart"] + other["reload"] == pytest.approx(
-        sum(first[0, i + 1] - asked[0, i] for i in (0, 1)) / 1e9, abs=0.5
+        sum(first[0, i + 1] - asked[0, i] for i in (0, 1)) / 1e9, abs=ADDED_S
     )
     assert other["reload"] >= 2 * LOAD_S
     for incarnation, recovery in enumerate(both, start=1):
         assert recovery.resumed_ns is not None
-        assert recovery.resumed_ns == pytest.approx(min(first[0, incarnation], first[1, incarnation]), abs=0.5e9)
+        assert recovery.resumed_ns == pytest.approx(
+            min(first[0, incarnation], first[1, incarnation]), abs=ADDED_S * 1e9
+        )
 
 
 def noted(folder: Path, what: str) -> dict[tuple[int, int], int]:

@@ -17,8 +17,6 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from assay.instruments import _hooks
 from assay.instruments._attached import Attached
 from assay.instruments._recorder import Recorder
@@ -31,6 +29,8 @@ ALIVE: list[object] = []  # a reducer that is taken apart after its group was de
 
 def attached(script: Path) -> tuple[dict[str, Any], MemorySink]:
     """The script's globals, and the rows that were recorded of it."""
+    import torch  # here, since a test module takes names from this file and every worker collects it
+
     rank, workers = int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))
     sink = MemorySink()
     recorder = Recorder(Identity(launch=0, rank=rank, workers=workers, incarnation=0, seed=0, host="here"), sink)
@@ -51,6 +51,8 @@ def attached(script: Path) -> tuple[dict[str, Any], MemorySink]:
 
 def bare(script: Path) -> dict[str, Any]:
     """The script as it is; what stayed of the one before is forgotten."""
+    import torch
+
     random.seed(0)
     torch.manual_seed(0)
     torch._dynamo.reset()

@@ -16,9 +16,10 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
-import torch
+from tests.lazy import torch
+from tests.limits import PROCESS_S
 
-Spoil = Callable[[str, int, int, list[torch.Tensor], torch.Tensor], None]
+Spoil = Callable[[str, int, int, "list[torch.Tensor]", "torch.Tensor"], None]
 
 
 @dataclass
@@ -34,7 +35,7 @@ class World:
     lock: Any = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
-        self.barrier = threading.Barrier(self.size, timeout=20)
+        self.barrier = threading.Barrier(self.size, timeout=PROCESS_S)
         self.given = [None] * self.size
 
 
@@ -180,6 +181,6 @@ def run(world: World, work: Callable[[Torch, int], None]) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(timeout=60)
+        thread.join(timeout=PROCESS_S)
     if errors:
         raise next((error for error in errors if not isinstance(error, threading.BrokenBarrierError)), errors[0])

@@ -13,8 +13,9 @@ from typing import Any
 
 from assay.instruments.reference_loop import Server
 from assay.instruments.reference_settings import Settings
+from tests.limits import PROCESS_S
 
-PATIENCE_S = 20.0  # for a test that goes wrong; nothing waits for so long otherwise
+PATIENCE_S = PROCESS_S  # for a test that goes wrong; nothing waits for so long otherwise
 
 
 @contextlib.contextmanager

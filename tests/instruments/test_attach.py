@@ -18,8 +18,9 @@ import pytest
 from assay.record.tables import TABLES
 from assay.record.writer import to_batch
 from tests.instruments.corpus import RUNS
+from tests.limits import TRAININGS_S
 
-pytestmark = [pytest.mark.torch, pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.torch, pytest.mark.slow]
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,7 @@ def run(folder: Path, names: list[str], *, workers: int) -> None:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("ASSAY_")}
     done = subprocess.run(
         [sys.executable, "-W", "ignore", *engine, "-m", "tests.instruments.corpus", str(folder), *names],
-        env={**environment, "OMP_NUM_THREADS": "1"}, capture_output=True, text=True, timeout=250, check=False,
+        env={**environment, "OMP_NUM_THREADS": "1"}, capture_output=True, text=True, timeout=TRAININGS_S, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-4000:]
 

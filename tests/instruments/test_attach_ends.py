@@ -13,8 +13,9 @@ import pyarrow as pa
 import pytest
 
 from assay.instruments import injected
+from tests.limits import PROCESS_S
 
-pytestmark = [pytest.mark.torch, pytest.mark.slow, pytest.mark.timeout(200)]
+pytestmark = [pytest.mark.torch, pytest.mark.slow]
 
 TRAINING = """
 import os, sys, torch
@@ -72,7 +73,7 @@ def ended(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Ended]:
                 [sys.executable, *script], cwd=place, env=injected.into({**own, **variables}), stderr=subprocess.DEVNULL
             ),
         )
-    return {name: Ended(process.wait(timeout=150), folder) for name, (folder, process) in started.items()}
+    return {name: Ended(process.wait(timeout=PROCESS_S), folder) for name, (folder, process) in started.items()}
 
 
 @pytest.mark.parametrize("name", ENDINGS)

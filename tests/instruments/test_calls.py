@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from assay.instruments import calls
+from tests.limits import PROCESS_S
 
 BASE: dict[str, Any] = {"args": [], "kwargs": {}, "round_ns": 1, "trials": 3, "warm_up": 1, "calls": None}
 
@@ -18,7 +19,7 @@ BASE: dict[str, Any] = {"args": [], "kwargs": {}, "round_ns": 1, "trials": 3, "w
 def rows(tmp_path: Path, target: str, **asked: Any) -> list[dict[str, Any]]:
     job = {"target": target, "out": str(tmp_path / "lines"), **BASE, **asked}
     words = [sys.executable, "-m", "assay.instruments.calls", json.dumps(job)]
-    subprocess.run(words, check=True, timeout=60, cwd=tmp_path, capture_output=True)
+    subprocess.run(words, check=True, timeout=PROCESS_S, cwd=tmp_path, capture_output=True)
     lines = [json.loads(line) for line in (tmp_path / "lines").read_text().splitlines()]
     assert lines[0]["floor"]["seconds"] > 0.0
     return [line["trial"] for line in lines[1:]]

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assay.instruments.collectives.check import check
 from assay.instruments.collectives.data import PERIOD, Asked, expected, numbers, poison, right, sent, sums, whole
 from assay.spec.collectives import DTYPES, OPERATIONS, PLACEMENTS
+from tests.lazy import torch
 
 COUNT = 60
 
@@ -99,7 +99,7 @@ def test_no_element_of_a_long_result_may_be_wrong_unseen(count: int, call: int, 
 
 # ---- the eight corruptions, and those that are close to them -------------------------------------------------------------
 
-Spoil = Callable[[Asked, torch.Tensor], torch.Tensor]
+Spoil = Callable[[Asked, "torch.Tensor"], "torch.Tensor"]
 
 
 def _without(rank: int) -> Spoil:

@@ -8,7 +8,6 @@ from typing import Any
 
 import polars as pl
 import pytest
-import torch
 
 from assay.instruments._sink import Identity, MemorySink
 from assay.instruments.collectives import timing
@@ -17,6 +16,7 @@ from assay.metrics.collective_calls import loops
 from assay.spec.collectives import OPERATIONS, PLACEMENTS, Collectives, cells
 from tests.builders import frame
 from tests.instruments.fake_group import Spoil, Torch, World, run
+from tests.lazy import torch
 
 SMALL = Collectives(sizes=("1K:4K",), seconds=0.001, batches=2, calls=3, warm_up=2, memory_mib=0.05)
 

@@ -27,6 +27,7 @@ from tests.instruments.known_communication import (
     truth_ms,
     unknown_share,
 )  # fmt: skip
+from tests.limits import PROCESS_S
 
 pytestmark = [pytest.mark.torch, pytest.mark.slow]
 EXACT = ("unsynchronised", "group", "engine")
@@ -41,7 +42,7 @@ def trained(clock: str, regimes: dict[str, tuple[float, float]]) -> dict[str, di
     """Every regime, in one process: importing torch is half of its time."""
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-m", "tests.instruments.known_communication", clock, "3", *(f"{a},{b}" for a, b in regimes.values())],
-        capture_output=True, text=True, timeout=120, check=False, env={**os.environ, "OMP_NUM_THREADS": "1"},
+        capture_output=True, text=True, timeout=PROCESS_S, check=False, env={**os.environ, "OMP_NUM_THREADS": "1"},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return dict(zip(regimes, json.loads(done.stdout.splitlines()[-1]), strict=True))

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = [pytest.mark.torch, pytest.mark.timeout(120)]
+from tests.limits import PROCESS_S
+
+pytestmark = [pytest.mark.torch]
 
 # One rank is enough: the reducer puts its buckets together anew in the second pass, inside of what is compiled, and asks the group.
 SCRIPT = """
@@ -32,7 +34,7 @@ os._exit(0)
 def test_a_compiled_data_parallel_model_trains_while_its_group_is_timed(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", SCRIPT, str(tmp_path / "meet")],
-        env={**os.environ, "OMP_NUM_THREADS": "1"}, capture_output=True, text=True, timeout=100, check=False,
+        env={**os.environ, "OMP_NUM_THREADS": "1"}, capture_output=True, text=True, timeout=PROCESS_S, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-3000:]
     assert int(done.stdout.split()[-1]) >= 3, "one for each backward pass"

@@ -17,6 +17,7 @@ from assay.instruments.meter import COUNTERS, Meter, Row
 from assay.record.environment import FIELDS, Machine
 from assay.record.tables import TELEMETRY, arrow_schema
 from assay.spec.experiment import Energy
+from tests.limits import PROCESS_S
 
 NEVER = 3600.0  # seconds between readings: only the first and the last one are made
 STAT = "cpu  1000 100 500 3000 50 20 30 40 0 0\n"
@@ -46,7 +47,7 @@ class Rows(list[Row]):
     def seen(self, readings: int) -> None:
         """Returns once the last counter of a reading was written `readings` times."""
         with self._changed:
-            assert self._changed.wait_for(lambda: len(self.of("meter", "cpu_time")) >= readings, timeout=60)
+            assert self._changed.wait_for(lambda: len(self.of("meter", "cpu_time")) >= readings, timeout=PROCESS_S)
 
     def of(self, device: str, counter: str) -> list[Row]:
         """The rows of one counter."""

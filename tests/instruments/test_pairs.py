@@ -13,8 +13,9 @@ import pytest
 from assay.instruments import pairs
 from assay.instruments._sink import Identity, MemorySink
 from assay.record.tables import COLLECTIVES
+from tests.limits import PROCESS_S
 
-WAIT_S = 20.0
+WAIT_S = PROCESS_S / 2
 
 
 @pytest.mark.parametrize("n", range(41))

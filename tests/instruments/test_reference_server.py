@@ -16,6 +16,7 @@ import pytest
 from assay.instruments.reference_server import Settings, main, serving
 from assay.instruments.reference_truth import entries
 from tests.instruments.raw_client import Raw, served
+from tests.limits import PROCESS_S
 
 ECHO = "three one two"  # of the prompt "one two three": its last word first
 
@@ -496,8 +497,8 @@ def test_a_server_ends_when_the_process_that_started_it_has_died() -> None:
         "import os\nfrom assay.instruments.reference_server import serving\n"
         "with serving() as server:\n    print(server.pid, flush=True)\n    os._exit(9)\n"
     )
-    pid = int(subprocess.run([sys.executable, "-c", code], capture_output=True, check=False, timeout=60).stdout)
-    end = time.monotonic() + 20
+    pid = int(subprocess.run([sys.executable, "-c", code], capture_output=True, check=False, timeout=PROCESS_S).stdout)
+    end = time.monotonic() + PROCESS_S
     while psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
         assert time.monotonic() < end
         time.sleep(0.01)

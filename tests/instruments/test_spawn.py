@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from assay.instruments import spawn
+from tests.limits import PROCESS_S
 
 BASE = {"round_ns": 1, "trials": 2, "warm_up": 1, "ignore_failure": False, "keep_output": False}
 
@@ -17,7 +18,9 @@ def rows(tmp_path: Path, *command: str, **asked: Any) -> tuple[list[dict[str, An
     """The lines of a round of this Python, and how it ended."""
     job = {"path": command[0], "argv": list(command), "out": str(tmp_path / "lines"), **BASE, **asked}
     words = [sys.executable, "-I", "-S", spawn.__file__, json.dumps(job)]
-    ended = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False, stdin=subprocess.DEVNULL)
+    ended = subprocess.run(
+        words, capture_output=True, text=True, timeout=PROCESS_S, check=False, stdin=subprocess.DEVNULL
+    )
     return [json.loads(line) for line in (tmp_path / "lines").read_text().splitlines()], ended
 
 

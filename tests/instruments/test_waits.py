@@ -7,11 +7,13 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from assay.instruments._waits import Waits
 from tests.launched import environment
+from tests.limits import PROCESS_S
 
 
 class Rig:
@@ -83,40 +85,31 @@ def test_other_threads_are_not_looked_at() -> None:
 
 @pytest.mark.torch
 @pytest.mark.slow
-@pytest.mark.timeout(200)
 def test_a_rank_that_sleeps_in_a_real_training_is_named_with_its_phase(tmp_path: Path, repository: Path) -> None:
     """40 ms where both ranks' backward passes last as long (traceml #252), also in a script that marks its own steps, and in a comm hook.
 
-    Of a launch that never gets steady half of the steps count: 60 leave enough."""
-    script = repository / "benchmarks" / "straggler_truth.py"
-    asked = [
-        "--steps",
-        "60",
-        "--workers",
-        "2",
-        "--seeds",
-        "1",
-        "--delay-ms",
-        "40",
-        "--cases",
-        "backward,communication,marked-backward",
-        "--keep",
-        str(tmp_path),
-    ]
+    On a machine whose other programs take as much from a step nobody is named, and nobody else ever is; there 400 ms must be seen."""
+    truth = {"backward": (0, "backward"), "communication": (0, "communication"), "marked-backward": (0, "backward")}
+    for delay_ms in (40, 400):
+        told = trained(
+            repository / "benchmarks" / "straggler_truth.py", tmp_path / str(delay_ms), delay_ms, tuple(truth)
+        )
+        found = {one["case"]: [found[:2] for found in one["found"]] for one in told}
+        assert found.keys() == truth.keys()
+        assert {case: names for case, names in found.items() if not set(names) <= {truth[case]}} == {}
+        (walls,) = (one["backward_ms"] for one in told if one["case"] == "backward")
+        assert min(walls) >= delay_ms, "both last as long as the slow one"
+        if all(found.values()):
+            return
+    pytest.fail(f"not named, although it sleeps for {delay_ms} ms in every step: {found}")
+
+
+def trained(script: Path, folder: Path, delay_ms: int, cases: tuple[str, ...]) -> list[dict[str, Any]]:
+    """Of a launch that never gets steady half of the steps count: 60 leave enough."""
+    asked = ["--steps", "60", "--workers", "2", "--seeds", "1", "--delay-ms", str(delay_ms), "--cases", ",".join(cases)]
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", str(script), *asked],
-        env=environment(),
-        capture_output=True,
-        text=True,
-        timeout=190,
-        check=False,
-    )
+        [sys.executable, "-W", "ignore", str(script), *asked, "--keep", str(folder)],
+        env=environment(), capture_output=True, text=True, timeout=PROCESS_S, check=False,
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr[-4000:]
-    told = list(runpy.run_path(str(script))["judged"](tmp_path / "workers=2", 2))
-    assert {one["case"]: [found[:2] for found in one["found"]] for one in told} == {
-        "backward": [(0, "backward")],
-        "communication": [(0, "communication")],
-        "marked-backward": [(0, "backward")],
-    }
-    (walls,) = (one["backward_ms"] for one in told if one["case"] == "backward")
-    assert min(walls) >= 40.0, "both last as long as the slow one"
+    return list(runpy.run_path(str(script))["judged"](folder / "workers=2", 2))

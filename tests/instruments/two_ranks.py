@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-LIMIT_S = 150
+from tests.limits import PROCESS_S
 
 
 def run(module: str, folder: Path) -> None:
@@ -21,7 +21,7 @@ def run(module: str, folder: Path) -> None:
     ]  # fmt: skip
     try:
         for process in started:
-            _, error = process.communicate(timeout=LIMIT_S)
+            _, error = process.communicate(timeout=PROCESS_S)
             assert process.returncode == 0, error[-4000:]
     finally:
         for process in started:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.launchers.namespaces import PAYLOAD, Host, two_hosts, why_not
+from tests.limits import PROCESS_S
 
 THERE, BACK = 100.0, 50.0  # Mbit/s
 
@@ -35,7 +36,7 @@ def look(here: Host, there: Host, root: Path) -> dict[str, Any]:
         str(root),
     ]
     done = subprocess.run(
-        [*here.prefix, sys.executable, *words], capture_output=True, text=True, timeout=60, check=False
+        [*here.prefix, sys.executable, *words], capture_output=True, text=True, timeout=PROCESS_S, check=False
     )
     assert done.returncode == 4, done.stderr  # one round carries no verdict
     found = json.loads(done.stdout)
@@ -60,7 +61,7 @@ def test_the_rates_of_both_directions_are_the_shaped_ones(tmp_path: Path) -> Non
     with two_hosts(mbit=THERE, back_mbit=BACK, tag="n") as (here, there):
         server = subprocess.Popen([*there.prefix, "iperf3", "-s"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
-            deadline = time.monotonic() + 20
+            deadline = time.monotonic() + PROCESS_S
             while not listens(there):
                 assert time.monotonic() < deadline
                 time.sleep(0.05)

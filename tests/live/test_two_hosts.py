@@ -19,11 +19,15 @@ from assay.spec.collectives import Collectives
 from tests.builders import measured
 from tests.launched import Launched, environment
 from tests.launchers.namespaces import PAYLOAD, two_hosts, why_not
+from tests.limits import TRAININGS_S
 
-pytestmark = pytest.mark.timeout(300)  # the rounds take 20 s, on a busy machine a minute or two
 ROUNDS = 4  # each with connections of its own; they stand for launches here, whose start takes seconds
-DELAY_S = 0.010
+DELAY_S = 0.030  # much more than what a busy machine adds to a message
 THERE, BACK = 100.0, 200.0  # Mbit/s
+NEAR = 0.3  # of the truth: both directions together are a third off either one (133 Mbit/s), so that neither of them can pass for it
+SHAPED = (
+    0.1  # a shaper whose turn comes late hands on in bursts: so much of the rate is not the link's but the machine's
+)
 CONFIDENCE = 0.999  # a test that asks for 95 % fails every twentieth time, and here there are several
 # as the worker of `assay comm` times them: a broadcast goes one way, an all-reduce both and back
 SENT = [
@@ -53,7 +57,7 @@ from assay.spec.collectives import Collectives
 
 rank, address, folder, rounds = int(sys.argv[1]), sys.argv[2], Path(sys.argv[3]), int(sys.argv[4])
 sent, reduced = [[Collectives.model_validate(one) for one in part] for part in json.loads(sys.argv[6])]
-store = dist.TCPStore(address, int(sys.argv[5]), 2, rank == 0, datetime.timedelta(seconds=60))
+store = dist.TCPStore(address, int(sys.argv[5]), 2, rank == 0, datetime.timedelta(seconds=300))
 for number in range(rounds + 3):
     os.environ["GLOO_SOCKET_IFNAME"] = "link0" if number < rounds else "slow0"
     dist.init_process_group("gloo", store=dist.PrefixStore(str(number), store), rank=rank, world_size=2)
@@ -91,7 +95,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ]  # fmt: skip
         try:
             for process in processes:
-                _, said = process.communicate(timeout=250)
+                _, said = process.communicate(timeout=TRAININGS_S)
                 assert process.returncode == 0, said
         finally:
             for process in processes:
@@ -144,8 +148,8 @@ def test_the_bandwidth_of_each_direction_is_the_shaped_one(
     assert isinstance(found, Estimate)
     truth = mbit * 1e6 / 8 * PAYLOAD
     assert found.n_launches == ROUNDS
-    assert found.low <= truth <= found.high
-    assert abs(found.value / truth - 1) < 0.25  # both ranks, and whatever else runs, share two processors
+    assert abs(found.value / truth - 1) < NEAR
+    assert found.low / (1 + SHAPED) <= truth <= found.high * (1 + SHAPED)
 
 
 @pytest.mark.torch
@@ -177,8 +181,8 @@ def test_the_time_of_a_byte_by_a_collective_is_that_of_the_shaped_link(folder: P
     found = fitted(beta.METRIC, read(folder, range(ROUNDS), f"-{root}", SENT[root]))
     truth = 8 / (mbit * 1e6 * PAYLOAD)
     assert found.n_launches == ROUNDS
-    assert found.low <= truth <= found.high
-    assert abs(found.value / truth - 1) < 0.25
+    assert abs(found.value / truth - 1) < NEAR
+    assert found.low / (1 + SHAPED) <= truth <= found.high * (1 + SHAPED)
 
 
 @pytest.mark.torch

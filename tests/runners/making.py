@@ -24,7 +24,7 @@ def experiment(**changes: Any) -> Experiment:
     content: dict[str, Any] = {
         "name": "made", "workload": {"script": "train.py"}, "factor": {"levels": [1, 2]},
         "launches": {"per_configuration": 2}, "launcher": {"kind": "plain"},
-        "limits": {"grace_s": 0.5, "launch_timeout_s": 60.0},
+        "limits": {"grace_s": 0.5, "launch_timeout_s": 120.0},
     }  # fmt: skip
     for section, values in changes.items():
         content[section] = {**content.get(section, {}), **values} if isinstance(values, Mapping) else values

@@ -12,6 +12,7 @@ import pytest
 
 from assay.runners import watch as watch_module
 from assay.runners.watch import Watch, Worker
+from tests.limits import PROCESS_S
 from tests.runners.making import worker
 
 S = 1_000_000_000
@@ -75,7 +76,7 @@ def test_a_process_that_ends_is_told_once_even_as_a_zombie(
     assert watch.vanished() == []
     process.kill()  # and not waited for: it stays a zombie
     gone: list[Worker] = []
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + PROCESS_S
     while not gone and time.monotonic() < deadline:
         gone = watch.vanished()
     assert gone == [Worker(rank=0, incarnation=0, pid=process.pid)]

@@ -24,10 +24,12 @@ from assay.record.verify import verify
 from assay.spec.experiment import Experiment
 from assay.spec.load import from_mapping
 from assay.spec.plan import plan
+from tests.limits import PROCESS_S
 
 HERE = Path(__file__).resolve().parent
-DEADLINE_S = 60.0
-LOST_AT_MOST_NS = 1_000_000_000
+DEADLINE_S = PROCESS_S
+LOST_AT_MOST_NS = 1_000_000_000  # a flush is due every half a second
+TURNS = 4  # of the flushing thread, each of which may be late: woken, given the interpreter twice, and written
 VICTIMS = ("coordinator", "worker", "ctrl-c", "guard", "engine")
 
 
@@ -54,7 +56,7 @@ class Setting:
             "factor": {"levels": list(self.levels)},
             "launches": {"per_configuration": self.launches},
             "launcher": {"kind": "plain"},
-            "limits": {"grace_s": 1.0, "launch_timeout_s": 60.0},
+            "limits": {"grace_s": 1.0, "launch_timeout_s": 120.0},
         }
 
     def as_experiment(self) -> Experiment:
@@ -174,7 +176,7 @@ def once(setting: Setting, victim: str, after_s: float, numbers: random.Random) 
 def no_process_left(record: Path, seen: Seen) -> None:
     """Wait for the end of all that was started; what stays is a problem."""
     try:
-        wait_for(lambda: not guard.marked(f"{record.name}."), "the end of all processes", 20.0)
+        wait_for(lambda: not guard.marked(f"{record.name}."), "the end of all processes")
     except AssertionError as error:
         seen.problems.append(str(error))
 
@@ -187,8 +189,16 @@ def _look(record: Path, setting: Setting, seen: Seen) -> None:
     if seen.hit and seen.exit_code != expected and not opened.sealed:
         seen.problems.append(f"exit code {seen.exit_code} instead of {expected}")
     seen.lost_ms = lost_ns(opened.table("steps"), setting.notes) / 1e6
-    if seen.lost_ms * 1e6 > LOST_AT_MOST_NS:
-        seen.problems.append(f"{seen.lost_ms:.0f} ms of steps are lost")
+    late_ns = worst_late_ns(setting.notes)
+    if seen.lost_ms * 1e6 > LOST_AT_MOST_NS + TURNS * late_ns:
+        seen.problems.append(
+            f"{seen.lost_ms:.0f} ms of steps are lost; a thread was woken at most {late_ns / 1e6:.0f} ms late"
+        )
+
+
+def worst_late_ns(notes: Path) -> int:
+    """By how much a sleeping thread of the workload was woken too late: what the machine adds to the time between two flushes."""
+    return max((int(file.read_text() or 0) for file in notes.with_suffix(".late").glob("*")), default=0)
 
 
 def lost_ns(steps: pl.DataFrame, notes: Path) -> int:

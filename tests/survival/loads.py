@@ -68,7 +68,7 @@ class Setting:
                 "prompts": sessions, "client": {"processes": self.clients},
             },
             "launches": {"per_configuration": self.launches}, "noise": {"sentinel_s": 0.0},
-            "limits": {"grace_s": 2.0, "launch_timeout_s": 60.0},
+            "limits": {"grace_s": 2.0, "launch_timeout_s": 120.0},
         }  # fmt: skip
 
 

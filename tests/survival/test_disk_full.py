@@ -70,7 +70,7 @@ def test_what_was_written_before_the_disk_was_full_stays_readable_and_the_plan_i
     monkeypatch.setenv("FILL", "1")
     experiment = {
         "name": "full", "workload": {"script": "train.py"}, "factor": {"levels": [1]}, "launches": {"per_configuration": 2},
-        "launcher": {"kind": "plain"}, "limits": {"grace_s": 0.5, "launch_timeout_s": 60.0},
+        "launcher": {"kind": "plain"}, "limits": {"grace_s": 0.5, "launch_timeout_s": 120.0},
     }  # fmt: skip
     done = subprocess.run(
         [sys.executable, str(COORDINATOR), "run", str(small_disk), str(tmp_path), json.dumps(experiment)],

@@ -1,0 +1,84 @@
+"""Which tests fail, and which of them only beside others?  Runs the suite on three workers, then what failed once more, alone.
+
+    python tools/suite.py [what pytest takes]
+
+A test that passes the second time is flaky: it is named in the last lines, and the run stays green. The very last line counts every test
+once. A run that did not end by itself (a broken module, an internal error, Ctrl-C) is red at once, as is one with more failures than
+`AT_MOST`: they are no accident. It cannot tell a flaky test from one that needs another to run before it.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from xml.etree import ElementTree
+
+BESIDE = (
+    "-n",
+    "3",
+    "--dist",
+    "worksteal",
+)  # a third worker, since many tests wait; whoever is done takes over from the others
+ALONE = (
+    "-p",
+    "no:xdist",
+    "--last-failed",
+    "--last-failed-no-failures",
+    "none",
+    "-qq",
+)  # -qq: without a second closing line
+AT_MOST = 50
+OK, FAILED = 0, 1  # pytest's exit codes; all others mean that some tests did not run
+RANK = ("passed", "skipped", "failed")
+
+
+def outcomes(report: Path) -> dict[str, str]:
+    """Each test's outcome in a JUnit report; a test whose fixture failed at the end is in it twice."""
+    found: dict[str, str] = {}
+    for case in ElementTree.parse(report).iter("testcase") if report.exists() else ():
+        kinds = {child.tag for child in case}
+        outcome = "failed" if kinds & {"failure", "error"} else "skipped" if "skipped" in kinds else "passed"
+        name = f"{case.get('file') or case.get('classname')}::{case.get('name')}"
+        found[name] = max(outcome, found.get(name, "passed"), key=RANK.index)
+    return found
+
+
+def pytest(scratch: Path, name: str, *words: str) -> tuple[int, dict[str, str]]:
+    """Run pytest with a cache of its own; its exit code and every test's outcome."""
+    report = scratch / f"{name}.xml"
+    own = ("-o", f"cache_dir={scratch / 'cache'}", "-o", "junit_family=xunit1", f"--junit-xml={report}")
+    code = subprocess.run([sys.executable, "-m", "pytest", *own, *words], check=False).returncode
+    return code, outcomes(report)
+
+
+def twice(scratch: Path, words: list[str]) -> tuple[int, dict[str, str], list[str]]:
+    """The exit code of both runs together, every test's outcome, and the flaky ones."""
+    code, first = pytest(scratch, "beside", *BESIDE, *words)
+    failed = [name for name, outcome in first.items() if outcome == "failed"]
+    if code != FAILED or not 0 < len(failed) <= AT_MOST:
+        return code, first, []
+    print(f"\nonce more, alone: {len(failed)} that failed", flush=True)
+    again, second = pytest(scratch, "alone", *ALONE, *words)
+    flaky = [name for name in failed if second.get(name) == "passed"]
+    if again == OK and len(flaky) == len(failed):
+        code = OK
+    return code, {**first, **dict.fromkeys(flaky, "passed")}, flaky
+
+
+def main(words: list[str]) -> int:
+    with TemporaryDirectory(prefix="suite-") as scratch:
+        code, found, flaky = twice(Path(scratch), words)
+    count = Counter(found.values())
+    if code not in (OK, FAILED):
+        print(f"\npytest ended with {code}: not every test ran")
+    if flaky:
+        print(f"\nflaky, failed beside others and passed alone: {len(flaky)}", *flaky, sep="\n  ")
+    print(f"\n{count['passed']} passed, {count['failed']} failed, {count['skipped']} skipped", flush=True)
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
