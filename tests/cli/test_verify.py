@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 
 import pytest
@@ -10,10 +11,57 @@ from assay.cli import main
 from tests.record.making import sealed, unfinished
 
 
-def test_an_intact_record_returns_0_and_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def seal_of(path: Path) -> str:
+    """As any other program finds it."""
+    return hashlib.sha256((path / "manifest.json").read_bytes()).hexdigest()
+
+
+def test_an_intact_record_returns_0_and_says_its_seal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = sealed(tmp_path)
     assert main(["verify", str(path)]) == 0
-    assert capsys.readouterr().out == f"{path}: intact\n"
+    assert capsys.readouterr().out == f"{path}: intact\n  seal: {seal_of(path)}\n"
+
+
+def test_the_expected_seal_is_another_records_or_this_ones(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, other = sealed(tmp_path / "a"), sealed(tmp_path / "b")
+    assert main(["verify", str(path), "--expect", f"sha256:{seal_of(path).upper()}"]) == 0
+    assert "it is the record that was expected" in capsys.readouterr().out
+    assert main(["verify", str(other), "--expect", seal_of(path)]) == 6
+    assert "another record" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("digest", ["", "abc", "z" * 64, "0" * 63])
+def test_what_is_no_digest_is_bad_input(tmp_path: Path, capsys: pytest.CaptureFixture[str], digest: str) -> None:
+    assert main(["verify", str(sealed(tmp_path)), "--expect", digest]) == 2
+    assert "64 hexadecimal digits" in capsys.readouterr().err
+
+
+def test_a_record_that_was_changed_and_sealed_again_is_consistent_but_not_the_one_expected(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = sealed(tmp_path)
+    before = seal_of(path)
+    content = (path / "manifest.json").read_bytes().replace(b'"name": "digits"', b'"name": "forged"')
+    (path / "manifest.json").write_bytes(content)
+    (path / "SEAL").write_text(f"{hashlib.sha256(content).hexdigest()}  manifest.json\n")
+    assert main(["verify", str(path)]) == 0
+    assert main(["verify", str(path), "--expect", before]) == 6
+
+
+KEY = "hf_" + "aBcD3fGh" * 5
+
+
+def test_a_record_with_a_key_in_it_is_not_intact_and_the_key_is_not_repeated(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    record = unfinished(tmp_path)
+    (record.path / "logs").mkdir(exist_ok=True)
+    (record.path / "logs" / "launch=0009.log").write_text(f"token {KEY}\n")
+    record.finish("complete")
+    assert main(["verify", str(record.path)]) == 6
+    out = capsys.readouterr().out
+    assert "  logs/launch=0009.log: holds what looks like a secret" in out
+    assert KEY not in out
 
 
 def test_a_damaged_record_returns_6_and_names_every_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -41,7 +89,7 @@ def test_without_an_argument_the_latest_record_is_checked(
     path = sealed(tmp_path / "records")
     monkeypatch.chdir(tmp_path)
     assert main(["verify"]) == 0
-    assert capsys.readouterr().out == f"records/{path.name}: intact\n"
+    assert capsys.readouterr().out.startswith(f"records/{path.name}: intact\n")
 
 
 def test_a_record_below_another_root_is_found_by_the_beginning_of_its_name(

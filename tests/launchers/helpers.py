@@ -11,8 +11,9 @@ from types import ModuleType
 from assay.launchers import guard
 from assay.launchers.base import Ending, Handle, Request, worker_environment
 from assay.spec.experiment import Launcher as Settings
+from tests.limits import PROCESS_S
 
-DEADLINE_S = 60.0
+DEADLINE_S = PROCESS_S
 
 
 def request(folder: Path, source: str, **changes: object) -> Request:

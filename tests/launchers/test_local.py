@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from assay.errors import EnvironmentLacks, SpecError
+from assay.instruments import injected
 from assay.launchers import local
-from assay.launchers.base import worker_environment
+from assay.launchers.base import loopback, worker_environment
 from assay.spec.experiment import Experiment, Factor, Launcher, Workload
 from tests.launchers.helpers import request, run
 
@@ -33,7 +36,9 @@ def test_one_node_meets_by_itself(tmp_path: Path) -> None:
     words = local.command(
         request(tmp_path, "", workers=4, max_restarts=2, arguments=("--epochs", "3")), with_torch=True
     )
-    assert words[1:4] == ["-m", "torch.distributed.run", "--standalone"]
+    assert words[1:4] == ["-P", "-m", "torch.distributed.run"]
+    assert "--standalone" not in words  # its store listens on every interface
+    assert (follows(words, "--rdzv-conf"), follows(words, "--local-addr")) == ("store_type=file", "127.0.0.1")
     assert (follows(words, "--nproc-per-node"), follows(words, "--max-restarts")) == ("4", "2")
     assert words[-3:] == [str(tmp_path / "script.py"), "--epochs", "3"]
 
@@ -85,8 +90,47 @@ def test_the_workers_get_what_elastic_restarts_need_and_nothing_of_an_outer_engi
     }
     inner = worker_environment(outer, Launcher(threads_per_worker=2), {"MINE": "yes"})
     assert inner == {
-        "PATH": "/bin", "MINE": "yes", "OMP_NUM_THREADS": "2", "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1",
+        "PATH": "/bin", "MINE": "yes", "OMP_NUM_THREADS": "2", "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1", "ASSAY_LOOPBACK": "1",
+        "GLOO_SOCKET_IFNAME": loopback(), "NCCL_SOCKET_IFNAME": loopback(),
     }  # fmt: skip
+
+
+def test_the_users_own_interface_stays(tmp_path: Path) -> None:
+    inner = worker_environment({"GLOO_SOCKET_IFNAME": "eth7"}, Launcher(), {"NCCL_SOCKET_IFNAME": "ib0"})
+    assert (inner["GLOO_SOCKET_IFNAME"], inner["NCCL_SOCKET_IFNAME"]) == ("eth7", "ib0")
+
+
+def test_workers_of_several_machines_choose_their_interfaces_themselves() -> None:
+    inner = worker_environment({}, Launcher(nodes=2, rendezvous_endpoint="10.0.0.1:1", rendezvous_id="x"), {})
+    assert not {"ASSAY_LOOPBACK", "GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME"} & set(inner)
+
+
+LISTENING = """
+import json, os, psutil
+import torch.distributed as distributed
+
+distributed.init_process_group("gloo")
+distributed.barrier()
+if distributed.get_rank() == 0:
+    everyone = [psutil.Process(os.getppid()), *psutil.Process(os.getppid()).children(recursive=True)]
+    sockets = [one.laddr.ip for process in everyone for one in process.net_connections("inet") if one.status == "LISTEN"]
+    os.write(1, (json.dumps(sockets) + "\\n").encode())
+distributed.barrier()
+distributed.destroy_process_group()
+"""
+
+
+@pytest.mark.torch
+def test_nothing_of_a_job_on_one_machine_listens_beyond_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    environment = injected.into(worker_environment(os.environ, Launcher(), {"ASSAY_LAUNCH_DIR": str(tmp_path)}))
+    asked = request(tmp_path, LISTENING, workers=2, environment=environment)
+    assert run(local, asked).exit_code == 0, asked.log.read_text()
+    (line,) = [line for line in asked.log.read_text().splitlines() if line.startswith("[") and "." in line]
+    heard = json.loads(line)
+    assert len(heard) >= 3  # rank 0's store and gloo's two
+    assert set(heard) == {"127.0.0.1"}
+    assert list(tmp_path.glob("assay-*")) == []  # where they met is gone
 
 
 @pytest.mark.torch

@@ -48,7 +48,7 @@ def experiment(
 ) -> Experiment:
     return Experiment(
         name="nodes", workload=Workload(script=script), factor=Factor(levels=levels), launches=Launches(per_configuration=1),
-        launcher=Launcher(kind="nodes", hosts=of, **launcher), limits=Limits(launch_timeout_s=90.0, grace_s=1.0),
+        launcher=Launcher(kind="nodes", hosts=of, **launcher), limits=Limits(launch_timeout_s=120.0, grace_s=1.0),
     )  # type: ignore[arg-type]  # fmt: skip
 
 
@@ -81,7 +81,7 @@ def test_each_node_gets_its_share_of_the_workers_and_the_first_holds_the_rendezv
     request = asked(tmp_path, hosts())
     first, second = (nodes.engine(request, host, "10.0.0.1:7", "id") for host in request.settings.hosts)
     for line, is_host, address in ((first, 1, "10.0.0.1"), (second, 0, "10.0.0.2")):
-        told = dict(zip(line[3:-1:2], line[4::2], strict=False))
+        told = dict(zip(line[4:-1:2], line[5::2], strict=False))
         assert told["--nnodes"] == "2"
         assert told["--nproc-per-node"] == "2"
         assert told["--rdzv-conf"] == f"is_host={is_host}"

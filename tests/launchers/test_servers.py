@@ -24,6 +24,7 @@ from assay.launchers import guard, servers
 from assay.launchers.servers import Replicas
 from assay.spec.serving import Target
 from tests.launchers.helpers import is_gone, until, wait_until_gone
+from tests.limits import PROCESS_S
 
 SERVER = Path(__file__).with_name("tiny_server.py")
 COMMAND = (sys.executable, "-S", str(SERVER), "{port}")
@@ -64,7 +65,7 @@ def replicas(folder: Path, *words: str, heard: Heard | None = None, **changes: A
 
 
 def pid_at(url: str) -> int:
-    with urllib.request.urlopen(f"{url}/x", timeout=60) as answer:
+    with urllib.request.urlopen(f"{url}/x", timeout=PROCESS_S) as answer:
         return int(answer.read())
 
 
@@ -253,6 +254,6 @@ def test_a_connection_to_a_replica_that_is_down_is_refused(tmp_path: Path) -> No
     with replicas(tmp_path) as one:
         one.start()
         one.kill(0)
-        connection = http.client.HTTPConnection("127.0.0.1", one.port(0), timeout=5)
+        connection = http.client.HTTPConnection("127.0.0.1", one.port(0), timeout=PROCESS_S)
         with pytest.raises(ConnectionRefusedError):
             connection.connect()

@@ -14,6 +14,7 @@ import pytest
 
 from assay.record import environment
 from assay.record.environment import FIELDS, VARIABLES, Machine, Unread, capture, cgroup_folder
+from tests.limits import PROCESS_S
 
 CPUINFO = "\n\n".join(
     f"processor\t: {number}\nmodel name\t: Made-up CPU 3000\nphysical id\t: {number // 4}\ncore id\t\t: {number % 4 // 2}\nflags\t\t: fpu hypervisor sse2"
@@ -187,7 +188,7 @@ def test_this_machine_is_described_and_the_description_is_json() -> None:
 
 def test_torch_is_described_without_being_imported() -> None:
     code = "import json, sys; from assay.record.environment import capture; print(json.dumps([capture()['software']['torch'], 'torch' in sys.modules]))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=100, check=True)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=PROCESS_S, check=True)
     described, imported = json.loads(done.stdout)
     assert not imported
     assert described.keys() == {"absent"} or described.keys() == {
@@ -234,7 +235,7 @@ def _git(folder: Path, *arguments: str) -> str:
         "init.defaultBranch=trunk",
         *arguments,
     ]
-    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout.strip()
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=PROCESS_S).stdout.strip()
 
 
 def test_the_workloads_commit_and_its_changes_are_recorded(tmp_path: Path) -> None:

@@ -144,8 +144,8 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
 def _log(path: Path | None, text: str) -> None:
     if path is not None:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("a", encoding="utf-8") as file:
-            file.write(text)
+        with guard.appending(path) as file:
+            file.write(text.encode("utf-8", "replace"))
 
 
 FAULT = Fault(

@@ -18,6 +18,7 @@ from urllib.parse import quote, urlsplit
 
 from assay.errors import EnvironmentLacks, Problem, SpecError
 from assay.faults.base import Fault, Struck, Undo
+from assay.instruments.deadline import within
 from assay.spec.experiment import Fault as Asked
 from assay.spec.serving import Target
 
@@ -101,9 +102,11 @@ class Toxiproxy:
         connection = http.client.HTTPConnection(self._host, self._port, timeout=TIMEOUT_S)
         try:
             text = None if body is None else json.dumps(body)
-            connection.request(method, path, text, {"content-type": "application/json", "user-agent": "assay"})
-            answer = connection.getresponse()
-            said = answer.read(1 << 20).decode("utf-8", "replace").strip()
+            connection.connect()
+            with within(connection.sock, TIMEOUT_S, "no whole answer"):
+                connection.request(method, path, text, {"content-type": "application/json", "user-agent": "assay"})
+                answer = connection.getresponse()
+                said = answer.read(1 << 20).decode("utf-8", "replace").strip()
         except (OSError, http.client.HTTPException) as error:
             raise RuntimeError(f"Toxiproxy at {self._host}:{self._port}: {error or type(error).__name__}") from None
         finally:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Protocol
 
@@ -20,6 +21,7 @@ ENGINE_VARIABLES = frozenset({
     "ROLE_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RESTART_COUNT", "TORCHELASTIC_MAX_RESTARTS",
     "TORCHELASTIC_RUN_ID", "TORCHELASTIC_USE_AGENT_STORE", "TORCHELASTIC_ERROR_FILE", "TORCHELASTIC_LOG_DIR",
 })  # fmt: skip
+INTERFACES = ("GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME")  # where workers of these backends listen
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,4 +95,21 @@ def worker_environment(outer: Mapping[str, str], settings: Settings, extra: Mapp
     inner["OMP_NUM_THREADS"] = str(settings.threads_per_worker)
     # Without it a restarted gloo group meets the dead workers' addresses and does not recover (pytorch 2.13, torchrun).
     inner["TORCH_DISABLE_SHARE_RDZV_TCP_STORE"] = "1"
-    return {**inner, **extra}
+    return {**inner, **_kept_here(inner, settings), **extra}
+
+
+def _kept_here(outer: Mapping[str, str], settings: Settings) -> dict[str, str]:
+    """Where all workers are on this machine, what they listen on is not to be reached from others (`instruments/loopback.py`)."""
+    interface = loopback()
+    if settings.nodes > 1 or settings.hosts or not interface:
+        return {}
+    return {"ASSAY_LOOPBACK": "1", **{name: interface for name in INTERFACES if name not in outer}}
+
+
+@cache
+def loopback() -> str:
+    """The name of this machine's loopback interface; "" if it has none."""
+    import psutil
+
+    addresses = psutil.net_if_addrs()
+    return next((name for name, own in addresses.items() if any(one.address == "127.0.0.1" for one in own)), "")

@@ -206,7 +206,7 @@ class Log:
 
     def _open(self, path: Path) -> Any:
         try:
-            return path.open("ab", buffering=0)
+            return appending(path)
         except OSError as error:
             self.error = self.error or error.strerror
             return None
@@ -245,6 +245,13 @@ class Log:
             self.error = self.error or error.strerror
 
 
+def appending(path: Path) -> Any:
+    """A log to be added to; a link in its place is an error, for a record may have come from anybody."""
+    return open(
+        os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666), "ab", buffering=0
+    )
+
+
 def tail_of(log: Path) -> Path:
     """Where the newest output goes once the first half is full."""
     return log.with_name(log.name + ".tail")
@@ -267,7 +274,7 @@ def join(log: Path, half: int) -> None:
         return
     kept = b"".join(path.read_bytes() for path in parts)[-half:]
     note = b"\n[assay: the middle of the output is left out here; limits.log_mib says how much is kept]\n"
-    with log.open("ab") as file:
+    with appending(log) as file:
         if older.exists():
             file.write(note)
             kept = kept[kept.find(b"\n") + 1 :]

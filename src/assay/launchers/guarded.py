@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -18,17 +18,17 @@ from assay.launchers.base import Ending, Request
 ANSWER_S = 10.0  # how long a guard may take beyond the grace before it is taken for dead
 
 
-def start(request: Request, command: Sequence[str]) -> GuardedHandle:
-    """Start the engine's command under a guard."""
+def start(request: Request, command: Sequence[str], *, after: Callable[[], object] = lambda: None) -> GuardedHandle:
+    """Start the engine's command under a guard. `after`: what is done once nothing of it is left."""
     # Only what Python itself needs: the user's variables reach the engine through the job, not through the guard.
     variables = {name: os.environ[name] for name in ("PATH", "LANG", "LC_ALL", "SYSTEMROOT") if name in os.environ}
     request.log.parent.mkdir(parents=True, exist_ok=True)
-    with request.log.open("ab") as log:
+    with guard.appending(request.log) as log:
         process = subprocess.Popen(
             [sys.executable, "-I", "-S", guard.__file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log,
             start_new_session=True, env={**variables, guard.MARK: request.mark},
         )  # fmt: skip
-    handle = GuardedHandle(process, request)
+    handle = GuardedHandle(process, request, after)
     handle.tell({
         "command": [*request.prefix, *command], "cwd": str(request.cwd), "log": str(request.log), "log_bytes": request.log_bytes,
         "environment": {**request.environment, guard.MARK: request.mark}, "secrets": list(request.secrets),
@@ -40,10 +40,10 @@ def start(request: Request, command: Sequence[str]) -> GuardedHandle:
 class GuardedHandle:
     """A launch under a guard."""
 
-    def __init__(self, process: subprocess.Popen[bytes], request: Request) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], request: Request, after: Callable[[], object]) -> None:
         assert process.stdin is not None
         assert process.stdout is not None
-        self._process, self._request = process, request
+        self._process, self._request, self._after = process, request, after
         self._control, self._answers = process.stdin, process.stdout
         self._heard = b""
         self._trouble = ""
@@ -95,6 +95,7 @@ class GuardedHandle:
                 self._process.wait()
         self.poll()
         guard.end_marked(self._request.mark)
+        self._after()
         for pipe in (self._control, self._answers):
             try:
                 pipe.close()

@@ -2,6 +2,8 @@
 
 Every worker count goes through torchrun, one worker too, so that a speedup compares like with like.  Where torch is
 not installed, one worker is started directly: a script that needs no torch can still be measured.
+On one node nothing of it can be reached from other machines: torchrun meets in a file of a folder that only this user can open, and
+the workers listen on the loopback interface (`base.worker_environment`).
 Several nodes: assay is started on each node with its own node_rank; c10d rendezvous at rendezvous_endpoint, of which
 node 0 is told that it is the host (host names that resolve to 127.0.0.1 make the rendezvous hang otherwise).
 Source: https://docs.pytorch.org/docs/stable/elastic/run.html
@@ -11,11 +13,17 @@ from __future__ import annotations
 
 import importlib.util
 import platform
+import shutil
 import sys
+import tempfile
+from functools import partial
+from pathlib import Path
 
+from assay import isolated
 from assay.errors import EnvironmentLacks, Problem, SpecError
 from assay.launchers import guarded, processors
 from assay.launchers.base import Handle, Launcher, Request
+from assay.launchers.ports import HOST
 from assay.spec.experiment import Experiment
 
 
@@ -46,8 +54,8 @@ def check(experiment: Experiment) -> None:
     processors.check(experiment)
 
 
-def command(request: Request, *, with_torch: bool) -> list[str]:
-    """The engine's command line."""
+def command(request: Request, *, with_torch: bool, meeting: str = "") -> list[str]:
+    """The engine's command line. `meeting`: the file in which the workers of one node meet; "" leaves it to torchrun."""
     own, entry = [str(request.script), *request.arguments], processors.entry(request)
     if not with_torch:
         binding = [sys.executable, "-I", "-S", *entry] if entry else []
@@ -55,16 +63,19 @@ def command(request: Request, *, with_torch: bool) -> list[str]:
     script = [*entry, sys.executable, "-u", *own] if entry else own
     nodes = request.settings.nodes
     return [
-        sys.executable, "-m", "torch.distributed.run", *_rendezvous(request),
+        *isolated.python("-m", "torch.distributed.run"), *_rendezvous(request, meeting),
         "--nproc-per-node", str(request.workers // nodes), "--max-restarts", str(request.max_restarts),
         "--monitor-interval", "0.1", *script,
     ]  # fmt: skip
 
 
-def _rendezvous(request: Request) -> list[str]:
+def _rendezvous(request: Request, meeting: str) -> list[str]:
     settings = request.settings
-    if settings.nodes == 1:
-        return ["--standalone"]
+    if settings.nodes == 1:  # they meet in a file: the store of --standalone listens on every interface
+        return [
+            "--nnodes", "1", "--rdzv-backend", "c10d", "--rdzv-conf", "store_type=file", "--rdzv-endpoint", meeting,
+            "--rdzv-id", "assay", "--local-addr", HOST,
+        ]  # fmt: skip
     endpoint = settings.rendezvous_endpoint or ""
     is_host = settings.node_rank == 0
     words = [
@@ -76,7 +87,11 @@ def _rendezvous(request: Request) -> list[str]:
 
 def start(request: Request) -> Handle:
     """Start torchrun, or the script itself where there is no torch."""
-    return guarded.start(request, command(request, with_torch=torch_is_installed()))
+    if not torch_is_installed() or request.settings.nodes > 1:
+        return guarded.start(request, command(request, with_torch=torch_is_installed()))
+    folder = tempfile.mkdtemp(prefix="assay-")  # on a local disk: locks do not work on every network file system
+    words = command(request, with_torch=True, meeting=str(Path(folder) / "rendezvous"))
+    return guarded.start(request, words, after=partial(shutil.rmtree, folder, ignore_errors=True))
 
 
 def describe(request: Request) -> dict[str, object]:

@@ -26,6 +26,7 @@ from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
+from assay import isolated
 from assay.errors import EnvironmentLacks, Problem, SpecError
 from assay.launchers import guard, guarded, nodes_engine, processors
 from assay.launchers.base import Handle, Launcher, Request
@@ -95,7 +96,7 @@ def engine(request: Request, host: Host, endpoint: str, run_id: str) -> list[str
     hosts = request.settings.hosts
     first = host.name == hosts[0].name
     return [
-        sys.executable, "-m", "torch.distributed.run", "--nnodes", str(len(hosts)),
+        *isolated.python("-m", "torch.distributed.run"), "--nnodes", str(len(hosts)),
         "--nproc-per-node", str(request.workers // len(hosts)), "--rdzv-backend", "c10d", "--rdzv-endpoint", endpoint,
         "--rdzv-id", run_id, "--rdzv-conf", f"is_host={int(first)}", "--local-addr", host.address,
         "--max-restarts", str(request.max_restarts), "--monitor-interval", "0.1", str(request.script), *request.arguments,

@@ -8,8 +8,12 @@ import ssl
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
+from assay.instruments.deadline import within
+from assay.printable import one_line
+
 TIMEOUT_S = 2.0
 MOST_BYTES = 1 << 16  # of an answer that nobody needs
+MOST_SAID = 300  # characters of a reason
 
 
 def trouble(
@@ -22,19 +26,23 @@ def trouble(
         if not path:
             socket.create_connection((host, port), timeout_s).close()
             return ""
-        return _asked(_connection(parts.scheme, host, port, timeout_s, verify), path, headers or {})
+        return _asked(_connection(parts.scheme, host, port, timeout_s, verify), path, headers or {}, timeout_s)
     except TimeoutError:
         return f"no answer within {timeout_s:g} s"
     except (OSError, http.client.HTTPException) as error:
-        return str(error) or type(error).__name__
+        return one_line(str(error))[:MOST_SAID] or type(error).__name__
 
 
-def _asked(connection: http.client.HTTPConnection, path: str, headers: Mapping[str, str]) -> str:
+def _asked(connection: http.client.HTTPConnection, path: str, headers: Mapping[str, str], timeout_s: float) -> str:
     try:
-        connection.request("GET", path, headers={"connection": "close", **headers})
-        answer = connection.getresponse()
-        answer.read(MOST_BYTES)
-        return "" if 200 <= answer.status < 300 else f"GET {path} answered {answer.status} {answer.reason}".rstrip()
+        connection.connect()
+        with within(connection.sock, timeout_s, "no answer"):
+            connection.request("GET", path, headers={"connection": "close", **headers})
+            answer = connection.getresponse()
+            answer.read(MOST_BYTES)
+        if 200 <= answer.status < 300:
+            return ""
+        return one_line(f"GET {path} answered {answer.status} {answer.reason}")[:MOST_SAID]
     finally:
         connection.close()
 

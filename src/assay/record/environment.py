@@ -16,11 +16,13 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+from assay.record import repository
 from assay.record.redact import redact, redact_environment, secret_values
 
 GIT_TIMEOUT_S: Final = 2.0
@@ -423,11 +425,15 @@ def _assigned(source: str, name: str) -> Any:
 def _git(machine: Machine) -> dict[str, Any]:
     """The commit of the workload's folder. Raises Unread where it is no repository."""
 
+    off: tuple[str, ...] = ()
+
     def git(*arguments: str) -> str:
         settings = {**machine.environ, "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
-        return _output(["git", "-C", str(machine.folder), *arguments], GIT_TIMEOUT_S, env=settings)
+        return _output(repository.command(machine.folder, *arguments, off=off), GIT_TIMEOUT_S, env=settings)
 
     commit = git("rev-parse", "HEAD")
+    with suppress(Unread):  # none are configured
+        off = repository.without_filters(git)
     return {
         "commit": commit,
         "branch": _or_absent(lambda: git("rev-parse", "--abbrev-ref", "HEAD")),
