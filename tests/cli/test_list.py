@@ -13,6 +13,7 @@ import pytest
 from assay.cli import main
 from assay.clock import FakeClock
 from assay.record.folder import create
+from tests.limits import PROCESS_S
 from tests.record.making import experiment, launch_row, sealed
 
 
@@ -99,7 +100,7 @@ def test_a_folder_that_does_not_exist_is_an_error(tmp_path: Path, capsys: pytest
 def test_a_pipe_gets_plain_text(root: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "assay", "list", str(root)],
-        capture_output=True, text=True, timeout=60, env=os.environ | {"FORCE_COLOR": "1"},
+        capture_output=True, text=True, timeout=PROCESS_S, env=os.environ | {"FORCE_COLOR": "1"},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "\x1b" not in done.stdout
@@ -113,7 +114,7 @@ from assay.cli import main
 main([{verb!r}, {str(root)!r} if {verb!r} == "list" else {str(root)!r} + "/" + {_complete(root)!r}])
 assert not set(sys.modules) & {{"torch", "scipy", "polars", "pandas", "altair", "rich"}}, sorted(sys.modules)
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=PROCESS_S)
     assert done.returncode == 0, done.stderr
 
 

@@ -83,6 +83,17 @@ def test_an_old_record_is_migrated_while_it_is_read_and_stays_intact(
     assert verify(path) == ()
 
 
+@pytest.mark.parametrize("table", ["examples", "arrivals"])
+def test_of_format_5_nobody_knows_what_examples_share(table: str) -> None:
+    import pyarrow as pa
+
+    old = pa.table({"launch": pa.array([0, 1], pa.int32())})
+    found = migrations.MIGRATIONS[5].table(table, {table: old}.get)
+    assert found is not None
+    assert (found.schema.field("cluster").type, found["cluster"].to_pylist()) == (pa.string(), [None, None])
+    assert migrations.MIGRATIONS[5].table("steps", {"steps": old}.get) is old
+
+
 def test_migrations_are_chained_in_order_and_a_gap_is_not_jumped() -> None:
     step = Migration()
     assert steps_from(FORMAT_VERSION, {}) == ()

@@ -183,7 +183,7 @@ def test_a_table_that_is_a_link_is_refused(tmp_path: Path) -> None:
     part = sorted((path / "tables" / "launches").rglob("*.parquet"))[0]
     part.rename(tmp_path / "elsewhere.parquet")
     part.symlink_to(tmp_path / "elsewhere.parquet")
-    with pytest.raises(RecordError, match="it is a link"):
+    with pytest.raises(RecordError, match="is a symbolic link"):
         open_record(path).table("launches")
 
 

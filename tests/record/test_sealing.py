@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from tests.limits import PROCESS_S
+
 ROWS = 6  # 3 steps and 3 samples
 
 
@@ -19,7 +21,7 @@ def drill(folder: Path, mode: str) -> list[dict[str, Any]]:
     repository = Path(__file__).resolve().parents[2]
     done = subprocess.run(
         [sys.executable, "-m", "tests.record.sealing_drill", str(folder), mode],
-        capture_output=True, text=True, timeout=110, cwd=repository, env=os.environ | {"POLARS_MAX_THREADS": "1"},
+        capture_output=True, text=True, timeout=PROCESS_S, cwd=repository, env=os.environ | {"POLARS_MAX_THREADS": "1"},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return [json.loads(line) for line in done.stdout.splitlines()]

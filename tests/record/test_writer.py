@@ -17,6 +17,7 @@ import pytest
 from assay.record import writer as writer_module
 from assay.record.salvage import read_stream
 from assay.record.writer import StreamWriter, to_batch
+from tests.limits import PROCESS_S
 from tests.record.making import sample_row, step_row
 
 NEVER_S = 3600.0  # the thread never comes by; only explicit flushes write
@@ -55,7 +56,7 @@ def test_the_thread_writes_without_being_asked(tmp_path: Path) -> None:
 
     writer._write_rows = tell  # type: ignore[method-assign]
     writer.append("steps", step_row(0, 0))
-    assert written.wait(timeout=60)
+    assert written.wait(timeout=PROCESS_S)
     assert steps_in(tmp_path / "steps.rank=0.arrows") == [0]
     writer.close()
 
@@ -220,7 +221,7 @@ def test_a_stalled_disk_bounds_the_memory_and_the_record_tells_what_is_missing(
 
     def write(descriptor: int, data: memoryview) -> int:
         stalled.set()
-        go_on.wait(timeout=60)
+        go_on.wait(timeout=PROCESS_S)
         return real(descriptor, data)
 
     monkeypatch.setattr("assay.record.writer.os.write", write)
@@ -228,7 +229,7 @@ def test_a_stalled_disk_bounds_the_memory_and_the_record_tells_what_is_missing(
     writer.append("steps", step_row(0, 0))
     flushing = threading.Thread(target=writer.flush)
     flushing.start()
-    assert stalled.wait(timeout=60)
+    assert stalled.wait(timeout=PROCESS_S)
     for step in range(1, 31):
         writer.append("steps", step_row(0, step))
     assert len(writer._buffers["steps"]) == 10
@@ -325,7 +326,7 @@ def run(code: str, folder: Path) -> subprocess.CompletedProcess[str]:
     """A Python program with one argument, in a process of its own."""
     repository = Path(__file__).resolve().parents[2]
     return subprocess.run(
-        [sys.executable, "-c", code, str(folder)], capture_output=True, text=True, timeout=60, cwd=repository
+        [sys.executable, "-c", code, str(folder)], capture_output=True, text=True, timeout=PROCESS_S, cwd=repository
     )
 
 
@@ -377,7 +378,7 @@ while True:
         assert child.stdout is not None
         flushed = [int(child.stdout.readline()) for _ in range(5)][-1]
         child.send_signal(signal.SIGKILL)
-        child.wait(timeout=60)
+        child.wait(timeout=PROCESS_S)
     steps = steps_in(tmp_path / "steps.rank=0.arrows")
     assert len(steps) >= flushed
     assert steps == list(range(len(steps)))
@@ -429,7 +430,7 @@ def test_batches_that_a_stalled_disk_cannot_take_are_dropped_and_counted(
 
     def write(descriptor: int, data: memoryview) -> int:
         stalled.set()
-        go_on.wait(timeout=60)
+        go_on.wait(timeout=PROCESS_S)
         return real(descriptor, data)
 
     monkeypatch.setattr("assay.record.writer.os.write", write)
@@ -437,7 +438,7 @@ def test_batches_that_a_stalled_disk_cannot_take_are_dropped_and_counted(
     writer.append_batch("steps", batch_of(0, 1))
     flushing = threading.Thread(target=writer.flush)
     flushing.start()
-    assert stalled.wait(timeout=60)
+    assert stalled.wait(timeout=PROCESS_S)
     for step in range(2, 12, 2):
         writer.append_batch("steps", batch_of(step, step + 1))
     go_on.set()

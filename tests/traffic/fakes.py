@@ -23,6 +23,7 @@ from urllib.parse import urlsplit
 from assay import catalog
 from assay.spec.serving import Target
 from assay.traffic.base import Answer, Ask, Reply, Wire
+from tests.limits import PROCESS_S
 from tests.traffic.transcripts import reply_of
 
 
@@ -88,7 +89,7 @@ def serving(pieces: Sequence[bytes], *, status: int = 200, headers: Mapping[str,
 def exchange(url: str, wire: Wire) -> Reply:
     """Send one request and read its answer as it comes."""
     parts = urlsplit(url)
-    connection = HTTPConnection(parts.hostname or "", parts.port, timeout=30)
+    connection = HTTPConnection(parts.hostname or "", parts.port, timeout=PROCESS_S)
     try:
         connection.request(wire.method, wire.path, wire.body, dict(wire.headers))
         response = connection.getresponse()

@@ -11,7 +11,7 @@ import pytest
 
 from assay.record.tables import arrow_schema
 from assay.traffic import arrivals, arrivals_file
-from assay.traffic.arrivals_rows import TYPES, rows
+from assay.traffic.arrivals_rows import TYPES, chosen, joined, rows
 from assay.traffic.schedule import Schedule
 
 
@@ -43,6 +43,27 @@ def test_a_schedule_is_read_as_it_was_written(tmp_path: Path) -> None:
     found = arrivals.read(tmp_path / "schedule.arrow")
     assert equal(found, small())
     assert {name: getattr(found, name).dtype.type for name in TYPES} == TYPES
+
+
+def test_what_prompts_share_is_kept_and_recorded_and_does_not_change_what_is_sent(tmp_path: Path) -> None:
+    shared = replace(small(), cluster={2: "passage 1", 5: "passage 1"})
+    arrivals.write(shared, tmp_path / "schedule.arrow")
+    assert arrivals.read(tmp_path / "schedule.arrow").cluster == {2: "passage 1", 5: "passage 1"}
+    assert [row["cluster"] for row in arrivals.batch(shared, 0).to_pylist()] == [
+        None,
+        None,
+        "passage 1",
+        None,
+        None,
+        "passage 1",
+    ]
+    assert arrivals.digest(shared) == arrivals.digest(small())
+
+
+def test_requests_that_are_put_in_another_order_keep_what_they_share() -> None:
+    shared = replace(small(), cluster={2: "a", 5: "b"})
+    assert chosen(shared, np.array([5, 0, 2])).cluster == {0: "b", 2: "a"}
+    assert joined([small(), shared]).cluster == {8: "a", 11: "b"}
 
 
 def test_what_was_read_cannot_be_changed(tmp_path: Path) -> None:
@@ -87,7 +108,7 @@ def test_rows_of_the_table_say_nothing_where_there_is_nothing() -> None:
     assert batch.to_pylist()[0] == {
         "launch": 3, "request": 0, "phase": "cold", "kind": "normal", "stream": None, "session": None, "turn": None,
         "due_ns": None, "pause_ns": 0, "pause_kind": "none", "tokens_in": 100, "tokens_out": None, "seed": 0, "replica": 0,
-        "example": None, "expected": None,
+        "example": None, "expected": None, "cluster": None,
     }  # fmt: skip
     last = batch.to_pylist()[5]
     assert (last["kind"], last["example"], last["expected"], last["replica"]) == ("needle", "12", "Straße", 1)

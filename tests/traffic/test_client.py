@@ -18,6 +18,7 @@ import pytest
 
 from assay.traffic import client
 from assay.traffic.sockets import stamping
+from tests.limits import PROCESS_S
 from tests.traffic.engine import Heard, answer, begin, closed, engine, load_on, rows_of, well, write_job
 from tests.traffic.planned import planned
 
@@ -107,7 +108,7 @@ def test_the_warm_up_is_told_by_the_time_a_request_is_due(tmp_path: Path) -> Non
         job = write_job(
             tmp_path, [made.url], load=2, concurrency=[2], arrivals=closed(10_000, warm_up_s=0.2, duration_s=0.3)
         )
-        t0 = begin(job, in_s=3.0)  # loaded by then, on a busy machine too
+        t0 = begin(job, in_s=6.0)  # loaded by then, on a busy machine too
         run(job)
     rows = rows_of(job)
     assert {row["phase"] for row in rows} == {"warm_up", "main"}
@@ -284,7 +285,7 @@ def state(job: Path) -> str:
 
 
 def ended(process: subprocess.Popen[bytes]) -> tuple[int, bytes]:
-    _, said = process.communicate(timeout=60)
+    _, said = process.communicate(timeout=PROCESS_S)
     return process.returncode, said
 
 

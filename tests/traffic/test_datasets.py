@@ -56,6 +56,28 @@ def test_jsonl_with_answers_images_and_ids(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize("name", ["q.jsonl", "q.csv"])
+def test_rows_share_what_the_cluster_field_says(tmp_path: Path, name: str) -> None:
+    rows = [("1+1?", "a"), ("2+2?", "a"), ("3+3?", "")]
+    content = (
+        "prompt,passage\n" + "\n".join(",".join(row) for row in rows) if name.endswith("csv")
+        else "\n".join(json.dumps({"prompt": p, "passage": c or None}) for p, c in rows)
+    )  # fmt: skip
+    (tmp_path / name).write_text(content)
+    found = load(Prompts(source=name), tmp_path, "passage")
+    assert [row.cluster for row in found.rows] == ["a", "a", None]
+    with pytest.raises(SpecError, match="no 'page' among the"):
+        load(Prompts(source=name), tmp_path, "page")
+
+
+def test_an_answer_of_white_space_is_none_and_a_file_without_any_is_refused(tmp_path: Path) -> None:
+    lines = [{"prompt": "a", "gold": " "}, {"prompt": "b", "gold": "x"}]
+    found = read(tmp_path, "q.jsonl", "\n".join(map(json.dumps, lines)), answer_field="gold")
+    assert [row.answer for row in found.rows] == [None, "x"]
+    problem = wrong(tmp_path, "q.jsonl", json.dumps(lines[0]), answer_field="gold")
+    assert problem.found == "q.jsonl, in which no row has a reference answer"
+
+
 def test_a_field_may_hold_a_list_of_messages(tmp_path: Path) -> None:
     messages = [
         {"role": "system", "content": "Be brief."},

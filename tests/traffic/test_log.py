@@ -86,14 +86,6 @@ def test_batches_end_by_rows_and_by_chunks(monkeypatch: pytest.MonkeyPatch) -> N
     assert log.rows == 8
 
 
-def test_secrets_leave_texts_and_errors_and_errors_are_cut() -> None:
-    answer = Answer(status="error", error="bad KEY " + "x" * 600, text="my KEY is", reasoning="a KEY")
-    (row,) = logged((FULL, answer), redact=lambda text: text.replace("KEY", "[redacted]"), secrets=("KEY",))
-    assert (row["text"], row["reasoning"]) == ("my [redacted] is", "a [redacted]")
-    assert row["error"].startswith("bad [redacted] x")
-    assert len(row["error"]) == 500
-
-
 def test_text_that_no_utf_8_can_hold_is_kept_as_far_as_it_can() -> None:
     (row,) = logged((FULL, Answer(status="ok", text="a\ud800b")))
     assert row["text"] == "a?b"

@@ -20,8 +20,9 @@ from hypothesis import strategies as st
 from assay.launchers import guard
 from assay.traffic.proxy import Proxies
 from tests.launchers.helpers import until
+from tests.limits import PROCESS_S
 
-WAIT_S = 20.0
+WAIT_S = PROCESS_S
 
 
 @contextmanager

@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+from tests.limits import PROCESS_S
+
 CODE = """
 import sys
 from assay.traffic.steady import SWITCH_S, steady
@@ -17,4 +19,4 @@ assert sum(pa.array(range(1000)).to_pylist()) == 499500
 
 
 def test_the_settings_hold_in_a_process_of_its_own() -> None:
-    subprocess.run([sys.executable, "-c", CODE], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", CODE], check=True, timeout=PROCESS_S)

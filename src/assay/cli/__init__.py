@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 
-from assay import catalog
+from assay import catalog, isolated
 from assay.exit_codes import BROKEN_PIPE, DEFECT, EXIT_CODES
 
 TYPE_CHECKING = False  # read by type checkers as true; see assay/__init__.py
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from assay.cli.base import Parser, Verb
+    from assay.cli.stopping import Stop
 
 GROUPS = ("measure", "judge", "records", "instrument")
 HEAD = """\
@@ -29,7 +30,16 @@ a verdict over correctness, performance, cost and reliability.
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one verb and return an exit code of `assay.exit_codes`."""
+    if arguments is None:  # this process is the command line's own
+        isolated.leave_current_folder()
+    from assay.cli.stopping import heard
+
     words = sys.argv[1:] if arguments is None else arguments
+    with heard() as stop:
+        return _run(words, stop)
+
+
+def _run(words: list[str], stop: Stop) -> int:
     code = BROKEN_PIPE
     try:
         code = _dispatch(words)
@@ -37,7 +47,7 @@ def main(arguments: list[str] | None = None) -> int:
     except BrokenPipeError:
         _silence_stdout()
     except KeyboardInterrupt:
-        code = _say("interrupted", 130)
+        code = _explain_stop(stop, words)
     except SystemExit as stop:
         if not isinstance(stop.__context__, BrokenPipeError):  # rich turns a broken pipe into exit 1, our FAIL
             raise
@@ -102,16 +112,23 @@ def _unknown(word: str) -> int:
 
 def _explain(error: Exception) -> int:
     from assay.errors import AssayError
+    from assay.printable import printable
+    from assay.record.redact import redact, secret_values
 
+    secrets = secret_values(os.environ)
     if isinstance(error, AssayError):
-        from assay.printable import printable
-        from assay.record.redact import redact
-
-        return _say(printable(redact(str(error))), error.exit_code)  # it may quote a line of a file
+        return _say(printable(redact(str(error), secrets)), error.exit_code)  # it may quote a line of a file
     import traceback
 
-    traceback.print_exception(error)
+    print(printable(redact("".join(traceback.format_exception(error)), secrets)), end="", file=sys.stderr)
     return _say("this is a defect in assay; please report it with the lines above", DEFECT)
+
+
+def _explain_stop(stop: Stop, words: list[str]) -> int:
+    from assay.printable import printable
+
+    measures = bool(words) and words[0] in catalog.names("cli") and _card(words[0])["group"] == "measure"
+    return _say(printable(stop.sentence(measures=measures)), 130)
 
 
 def _say(sentence: str, code: int) -> int:

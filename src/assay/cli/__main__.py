@@ -2,6 +2,10 @@
 
 import sys
 
-from assay.cli import main
+from assay.isolated import leave_current_folder
+
+leave_current_folder()
+
+from assay.cli import main  # noqa: E402
 
 sys.exit(main())

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from assay.cli.base import Verb
-from assay.printable import columns, printable
+from assay.printable import columns, json_text, printable, say
 
 if TYPE_CHECKING:
     from assay.record.reader import Record
@@ -41,9 +42,9 @@ def _run(arguments: argparse.Namespace) -> int:
     found = [_describe(path) for path in record_folders(arguments.root)]
     found.sort(key=lambda one: (one["date"], one["folder"]), reverse=True)
     if arguments.json:
-        print(json.dumps(found, indent=2, ensure_ascii=False))
+        print(json_text(json.dumps(found, indent=2, ensure_ascii=False)))
     elif not found:
-        print(f"no records in {arguments.root}; `assay run` makes one")
+        say(f"no records in {arguments.root}; `assay run` makes one")
     else:
         print(_table(found))
     return 0
@@ -59,9 +60,9 @@ def _list_store(url: str, *, as_json: bool) -> int:
     store = Store(url)
     found = [asdict(entry) for entry in reversed(store.entries())]
     if as_json:
-        print(json.dumps(found, indent=2, ensure_ascii=False))
+        print(json_text(json.dumps(found, indent=2, ensure_ascii=False)))
     elif not found:
-        print(f"no records in {store.shown}; `assay check --push` puts them there")
+        say(f"no records in {store.shown}; `assay check --push` puts them there")
     else:
         rows = [("NAME", "ID", "DATE (UTC)", "STATE", "PLAN", "FOLDER"), *(_store_row(one) for one in found)]
         print("\n".join(columns(rows)))
@@ -77,15 +78,16 @@ def _store_row(one: dict[str, str]) -> tuple[str, ...]:
 def _describe(path: Path) -> dict[str, Any]:
     """What is shown of one record; a damaged one is shown with its problem instead of stopping the list."""
     from assay.errors import RecordError
-    from assay.record.reader import open_record
+    from assay.record.reader import judged_from, open_record
 
     described: dict[str, Any] = {
         "name": path.name, "id": "", "date": "", "state": "damaged", "reason": "", "launches_done": None,
         "launches_planned": None, "bytes": _bytes(path), "folder": str(path),
     }  # fmt: skip
     try:
-        record = open_record(path)
-        done, planned = _launches(record)
+        with judged_from(path):
+            record = open_record(path)
+            done, planned = _launches(record)
     except RecordError as error:
         return described | {"reason": str(error)}
     manifest = record.manifest
@@ -105,12 +107,15 @@ def _launches(record: Record) -> tuple[int, int]:
 
 
 def _bytes(path: Path) -> int:
+    from assay.record import inside
+
     total = 0
-    for file in path.rglob("*"):
-        try:
-            total += file.lstat().st_size if file.is_file() else 0
-        except FileNotFoundError:  # a running record is sealed while we look
-            continue
+    with suppress(
+        OSError
+    ):  # a running record is sealed while we look, or a folder cannot be listed: what was seen until then
+        for entry in inside.walk(path):
+            if entry.is_file(follow_symlinks=False):
+                total += entry.stat(follow_symlinks=False).st_size
     return total
 
 

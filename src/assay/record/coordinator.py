@@ -47,7 +47,9 @@ def hold(record: Path) -> bool:
     key = record.resolve()
     if key in _HELD:
         return True
-    descriptor = os.open(_lock_file(record), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    descriptor = os.open(
+        _lock_file(record), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o666
+    )
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -82,7 +84,8 @@ def _is_running(pid: int, created: float) -> bool:
 
 def _is_locked(file: Path) -> bool:
     try:
-        with file.open("rb") as opened:
+        # no link, and no pipe that would be waited for: the record may be anybody's
+        with open(os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as opened:
             fcntl.flock(opened, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except FileNotFoundError:
         return False

@@ -11,10 +11,12 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
+import secrets
 import shutil
+import stat
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 from assay.errors import RecordError
 
@@ -27,11 +29,60 @@ TEMPORARY = ".tmp"
 def replace(path: Path, content: bytes) -> None:
     """Replace a file's content at once: after a crash the file holds the old or the new content, whole."""
     temporary = path.with_name(path.name + TEMPORARY)
-    with temporary.open("wb") as file:
+    with _fresh(temporary) as file:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())
     rename(temporary, path)
+
+
+def write_output(path: Path, content: bytes, *, append: bool = False) -> None:
+    """Write a file that the user named, at once, so that a link is replaced and what it leads to stays as it is.
+
+    A device or a pipe (/dev/stdout, a shell's >(...)) is written into: nothing there can be lost.
+
+    Raises:
+        OSError: it cannot be written, or is a link and to be appended to.
+    """
+    if _is_special(path):
+        with path.open("wb") as file:
+            file.write(content)
+        return
+    if append:
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+        with open(os.open(path, flags, 0o666), "ab") as file:
+            file.write(content)
+        return
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    temporary = path.with_name(f".{path.name[:100]}.{secrets.token_hex(4)}{TEMPORARY}")
+    try:
+        with _fresh(temporary) as file:
+            file.write(content)
+            if path.is_file() and not path.is_symlink():  # who may read it stays as it was
+                os.fchmod(file.fileno(), stat.S_IMODE(path.lstat().st_mode))
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def _is_special(path: Path) -> bool:
+    try:
+        mode = path.stat().st_mode
+    except OSError:
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+
+
+def _fresh(path: Path) -> BinaryIO:
+    """A file that did not exist: what a crash left under this name, or a link that somebody put there, is removed, not written into."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        return open(os.open(path, flags, 0o666), "wb")
+    except FileExistsError:
+        path.unlink()
+        return open(os.open(path, flags, 0o666), "wb")
 
 
 def rename(source: Path, target: Path) -> None:
@@ -56,15 +107,15 @@ def sync_folder(path: Path) -> None:
 
 def remove_tree(path: Path) -> None:
     """Remove a folder with everything in it, if it is there."""
-    if path.exists():
-        shutil.rmtree(path)
+    if os.path.lexists(path):
+        shutil.rmtree(path)  # refuses a link, and follows none
 
 
 def digest(path: Path) -> str:
     """SHA-256 of a file, in hexadecimal, read piece by piece; of a symbolic link, the digest of where it points."""
     if path.is_symlink():
         return hashlib.sha256(os.fsencode(path.readlink())).hexdigest()
-    with path.open("rb") as file:
+    with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
@@ -112,7 +163,7 @@ def write_parquet_groups(path: Path, schema: pa.Schema, tables: Iterable[pa.Tabl
     import pyarrow.parquet as pq
 
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("wb") as file:
+    with _fresh(path) as file:
         with pq.ParquetWriter(file, schema, compression="zstd") as writer:
             for table in tables:
                 writer.write_table(table)

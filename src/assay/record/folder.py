@@ -17,12 +17,15 @@ import tomli_w
 from assay import __version__
 from assay.clock import Clock
 from assay.errors import RecordError
-from assay.record import coordinator, files, seal
+from assay.record import coordinator, files, inside, seal
 from assay.record.reader import launch_folders, launch_name, open_record, read_launch
-from assay.record.redact import redact_environment
+from assay.record.redact import redact_all, redact_environment, secret_values
+from assay.record.secret_names import declare
 from assay.record.tables import FORMAT_VERSION
 from assay.record.writer import StreamWriter
 from assay.spec.experiment import Experiment
+
+begun: list[Path] = []  # by this process, so that one that is stopped can say what there is
 
 
 class RecordFolder:
@@ -146,6 +149,7 @@ def create(root: Path, experiment: Experiment, plan_signature: str, *, clock: Cl
     Raises:
         RecordError: the root is a file or not writable, or the disk is full.
     """
+    declare(experiment.secret_variables)
     now = clock.utc()
     try:
         root.mkdir(parents=True, exist_ok=True)
@@ -167,6 +171,7 @@ def create(root: Path, experiment: Experiment, plan_signature: str, *, clock: Cl
         "nulls": nulls,
     }
     folder = RecordFolder(path, experiment, manifest)
+    begun.append(path)
     try:
         (path / "streams").mkdir()
         coordinator.hold(path)
@@ -184,6 +189,7 @@ def reopen(path: Path) -> RecordFolder:
         RecordError: it is no record, or another process is still writing it.
     """
     record = open_record(path)
+    _look_through(path)
     if record.sealed:
         seal.clear(path)  # a crash right after the sealing may have left the streams
         return RecordFolder(path, record.experiment, dict(record.manifest), sealed=True)
@@ -201,6 +207,14 @@ def reopen(path: Path) -> RecordFolder:
     return folder
 
 
+def _look_through(path: Path) -> None:
+    """Before anything is written into a record, which may have come from anybody."""
+    try:
+        inside.refuse_all_but_plain_files(path)
+    except OSError as error:
+        raise files.explain(error, path, "go on with") from error
+
+
 def _take(path: Path) -> bool:
     try:
         return coordinator.hold(path)
@@ -212,6 +226,7 @@ def experiment_toml(experiment: Experiment) -> tuple[bytes, list[str]]:
     """The experiment as TOML with secrets redacted, and the keys that are null although their default is not."""
     content = experiment.model_dump(by_alias=True)
     content["workload"]["environment"] = redact_environment(content["workload"]["environment"])
+    content = redact_all(content, secret_values({**os.environ, **experiment.workload.environment}))
     if experiment.serving is not None:
         del content["factor"]  # its loads stand in [serving]
     nulls: list[str] = []

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pyarrow as pa
 
-from assay.record.salvage import END_MARK, is_damage
+from assay.record.salvage import END_MARK, is_damage, next_batch, schema_of
 from assay.record.tables import TABLES
 
 if TYPE_CHECKING:
@@ -66,16 +66,15 @@ def _scan_file(path: Path, size: int, order: Sequence[str], found: Scanned) -> N
     end_mark = False
     with path.open("rb") as file:
         try:
-            reader = pa.ipc.open_stream(file)
+            schema = schema_of(file)
             good = file.tell()
-            if found.schema is not None and reader.schema != found.schema:
+            if found.schema is not None and schema != found.schema:
                 found.foreign.append(path)
                 return
             while True:
                 offset = file.tell()
-                batch = reader.read_next_batch()
-                batch.validate(full=True)  # a flipped bit in an offset would crash whoever uses the batch
-                found.schema = reader.schema
+                batch = next_batch(file, schema)
+                found.schema = schema
                 found.places.append(Place(path, offset))
                 found.rows.append(batch.num_rows)
                 found.keys.append(_copied(batch.select([column for column in order if column in batch.schema.names])))

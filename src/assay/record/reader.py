@@ -1,31 +1,85 @@
 """What does a record say?  Opens sealed and unfinished records alike and hands out their tables.
 
 A sealed record is read from its Parquet files, an unfinished one from its streams, each up to its first damaged byte.
-Nothing in a record is ever executed or unpickled.
+Nothing in a record is ever executed or unpickled.  A record may come from anybody: it is read through no link, from plain files alone
+(`assay.record.inside`), as far as memory in proportion to its files allows (`assay.record.bounded`), and whatever
+is wrong with it is one RecordError.
 """
 
 from __future__ import annotations
 
-import json
-import tomllib
-from collections.abc import Iterator, Mapping
+import hashlib
+import os
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from assay import __version__
 from assay.errors import RecordError, SpecError
-from assay.record import coordinator, files
+from assay.printable import printable
+from assay.record import bounded, coordinator, files, inside, strict
 from assay.record.migrations import Migration, steps_from
 from assay.record.tables import FORMAT_VERSION, TABLES, arrow_schema
 from assay.spec.experiment import Experiment
+from assay.spec.plan import refuse_endless
 
 if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
 
 STATES = ("running", "complete", "interrupted", "failed")
+MOST_MANIFEST: Final = 24 * inside.MIB  # 20 times as much in memory, at most; 100,000 files under the seal
+MOST_EXPERIMENT: Final = inside.MIB
+LONGEST_REASON: Final = 300
+
+
+@contextmanager
+def judged_from(path: Path) -> Iterator[None]:
+    """Around the judging of a record: whatever its values bring down is told in one sentence, so that no other record suffers.
+
+    A reader cannot know every value that a metric stumbles over; where it stumbled is said, for it may be assay that is wrong.
+
+    Raises:
+        RecordError: it cannot be judged.
+    """
+    try:
+        yield
+    except _STUMBLES as error:
+        raise _unjudged(path, error) from error
+    except BaseException as error:
+        if type(error).__module__.startswith(
+            ("polars", "pyarrow", "pyo3_runtime")
+        ):  # not imported only to name their errors
+            raise _unjudged(path, error) from error
+        raise
+
+
+_STUMBLES: Final = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    MemoryError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
+
+
+def _unjudged(path: Path, error: BaseException) -> RecordError:
+    import traceback
+
+    own = [frame for frame in traceback.extract_tb(error.__traceback__) if f"{os.sep}assay{os.sep}" in frame.filename]
+    where = f" at {Path(own[-1].filename).stem}:{own[-1].lineno}" if own else ""
+    why = " ".join(str(error)[:LONGEST_REASON].split())
+    return RecordError(
+        f"{path} cannot be judged: it holds a value that assay does not write ({type(error).__name__}{where}: {why}). "
+        f"If `assay verify {path}` finds it as it was made, please report this line as a defect."
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,10 +102,12 @@ class Record:
         import polars as pl
 
         if self.sealed and not self._migrations:  # the shorter way for a large record: no second copy in Arrow
-            return _read_frame(self.path, self._parts(name), name)
-        frame = pl.from_arrow(self.arrow(name))
-        assert isinstance(frame, pl.DataFrame)
-        return frame
+            frame = _read_frame(self.path, self._parts(name), name)
+            _refuse_gaps(self.path, name, frame.null_count().row(0, named=True))
+            return frame
+        made = pl.from_arrow(self.arrow(name))
+        assert isinstance(made, pl.DataFrame)
+        return made
 
     def arrow(self, name: str) -> pa.Table:
         """One table as Arrow, ordered. Raises like `table`."""
@@ -62,7 +118,27 @@ class Record:
         schema = arrow_schema(name)
         if found is None:
             return schema.empty_table()
-        return found.cast(schema) if found.schema != schema else found
+        _refuse_gaps(
+            self.path, name, dict(zip(found.column_names, (one.null_count for one in found.columns), strict=True))
+        )
+        try:
+            return found.cast(schema) if found.schema != schema else found
+        except (ValueError, TypeError, NotImplementedError) as error:  # Arrow's own are among them
+            raise RecordError(
+                f"{self.path} is damaged: the columns of its table {name} are not those that assay writes."
+            ) from error
+
+    @cached_property
+    def seal(self) -> str:
+        """What the seal is: the SHA-256 of manifest.json, which lists the digests of all other files; "" if not sealed.
+
+        Two records with one seal are the same record; whoever knows it from elsewhere can tell a forged one.
+        """
+        return (
+            hashlib.sha256(inside.read(self.path, "manifest.json", most=MOST_MANIFEST)).hexdigest()
+            if self.sealed
+            else ""
+        )
 
     @cached_property
     def profiles(self) -> tuple[dict[str, Any], ...]:
@@ -72,7 +148,7 @@ class Record:
                 "launch": launch,
                 "ranks": [],
                 "nsys": [],
-                **_summary(self.path / "traces" / launch_name(launch) / "summary.json"),
+                **_summary(self.path, f"traces/{launch_name(launch)}/summary.json"),
             }
             for launch in _traced(self.path)
         )
@@ -85,40 +161,32 @@ class Record:
         return tuple(note for launch in launch_folders(self.path) for note in _notes(self.path, launch))
 
     def _read_sealed(self, name: str) -> pa.Table | None:
-        import pyarrow as pa
-
-        parts = [_read_parquet(self.path, file) for file in self._parts(name)]
-        return pa.concat_tables(parts) if parts else None
+        parts = self._parts(name)
+        return _read_arrow(self.path, parts, name, todays=not self._migrations) if parts else None
 
     def _parts(self, name: str) -> list[str]:
-        """The table's sealed files, by launch. A link is refused: what it leads to is outside of the seal."""
-        parts = sorted(file for file in self.manifest["sealed"]["files"] if file.startswith(f"tables/{name}/"))
-        home = self.path.resolve()
-        for part in parts:
-            if (self.path / part).resolve() != home / part:
-                raise _damaged(self.path, part, "it is a link, which a sealed record never holds")
-        return parts
+        """The table's sealed files, by launch."""
+        return sorted(file for file in self.manifest["sealed"]["files"] if file.startswith(f"tables/{name}/"))
 
     def _read_streams(self, name: str) -> pa.Table | None:
         import pyarrow as pa
 
         launches = (read_launch(self.path, launch, name)[0] for launch in launch_folders(self.path))
         parts = [part for part in launches if part is not None]
-        if (self.path / "SEAL").exists():
+        if _has_seal(self.path):
             raise RecordError(f"{self.path} was sealed while it was being read. Read it again.")
         return pa.concat_tables(parts) if parts else None
 
 
 def _traced(path: Path) -> list[int]:
     """The launches that left a summary of their traces."""
-    names = [entry.parent.name for entry in (path / "traces").glob("launch=*/summary.json")]
-    return sorted(int(name.removeprefix("launch=")) for name in names if name.removeprefix("launch=").isdecimal())
+    return sorted(_numbers(entry.parent.name for entry in (path / "traces").glob("launch=*/summary.json")))
 
 
-def _summary(file: Path) -> dict[str, Any]:
+def _summary(path: Path, file: str) -> dict[str, Any]:
     try:
-        found = json.loads(file.read_bytes())
-    except (OSError, ValueError) as error:
+        found = strict.json_of(inside.read(path, file, MOST_MANIFEST))
+    except (OSError, ValueError, RecordError) as error:
         return {"absent": f"summary.json cannot be read: {error}"}
     return found if isinstance(found, dict) else {"absent": "summary.json holds no object"}
 
@@ -134,7 +202,7 @@ def open_record(path: Path) -> Record:
     for step in migrations:
         manifest = step.manifest(manifest)
     _check_manifest(path, manifest)
-    sealed = (path / "SEAL").exists()
+    sealed = _has_seal(path)
     return Record(
         path=path,
         manifest=manifest,
@@ -159,7 +227,7 @@ def resolve(text: str, root: Path) -> Path:
             raise RecordError(
                 f"there is no record in {root}. `assay run` makes one; give the record's path if it is elsewhere."
             )
-        return root / max(names, key=lambda name: _created(root / name))
+        return _newest([root / name for name in names])
     fitting = [name for name in names if name == text or name.endswith(f"-{text}")] or [
         name for name in names if name.startswith(text)
     ]
@@ -174,10 +242,25 @@ def resolve(text: str, root: Path) -> Path:
     )
 
 
+def _newest(paths: Sequence[Path]) -> Path:
+    """The record that was made last; one that cannot be opened hides no other, and is named on standard error."""
+    trouble: list[str] = []
+    for path in sorted(paths, key=_created, reverse=True):
+        try:
+            open_record(path)
+        except RecordError as error:
+            trouble.append(str(error))
+            continue
+        for sentence in trouble:
+            print(f"assay: not the latest: {printable(sentence)}", file=sys.stderr)
+        return path
+    raise RecordError(trouble[0])
+
+
 def record_folders(root: Path) -> list[Path]:
     """The folders directly below `root` that hold a manifest, by name."""
     try:
-        return sorted(folder for folder in root.iterdir() if (folder / "manifest.json").is_file())
+        return sorted(folder for folder in root.iterdir() if os.path.lexists(folder / "manifest.json"))
     except FileNotFoundError:
         return []
     except OSError as error:
@@ -192,8 +275,8 @@ def read_manifest(path: Path) -> dict[str, Any]:
     """
     try:
         return _parse_manifest(path)
-    except OSError as error:
-        raise files.explain(error, path, "read") from error
+    except (OSError, ValueError) as error:  # a path with a NUL is a ValueError
+        raise files.explain(error if isinstance(error, OSError) else OSError(0, str(error)), path, "read") from error
 
 
 def _parse_manifest(path: Path) -> dict[str, Any]:
@@ -203,7 +286,7 @@ def _parse_manifest(path: Path) -> dict[str, Any]:
         raise RecordError(f"{path} is a file, not a record folder. Give the folder that holds manifest.json.")
     file = path / "manifest.json"
     try:
-        manifest = json.loads(file.read_bytes())
+        manifest = strict.json_of(inside.read(path, file.name, MOST_MANIFEST))
     except FileNotFoundError:
         what = "has no manifest.json" if any(path.iterdir()) else "is empty"
         raise RecordError(
@@ -236,10 +319,23 @@ def launch_folders(path: Path) -> list[int]:
         OSError: the folder cannot be listed. (`glob` would hide that, and sealing would then lose the launch.)
     """
     try:
-        names = [entry.name.removeprefix("launch=") for entry in (path / "streams").iterdir()]
+        names = [entry.name for entry in (path / "streams").iterdir()]
     except FileNotFoundError:
         return []
-    return sorted(int(name) for name in names if name.isdecimal())
+    return sorted(_numbers(names))
+
+
+def _numbers(names: Iterable[str]) -> Iterator[int]:
+    """Launches by the names of their folders, as `launch_name` makes them."""
+    for name in names:
+        digits = name.removeprefix("launch=")
+        if (
+            digits.isascii()
+            and digits.isdecimal()
+            and len(digits) < 10
+            and launch_name(int(digits)) == f"launch={digits}"
+        ):
+            yield int(digits)
 
 
 def launch_name(number: int) -> str:
@@ -276,6 +372,8 @@ def _salvage(path: Path, launch: int, name: str) -> Iterator[tuple[Path, Any]]:
     files_of_it = stream_files(path, launch, name)
     try:
         for file in files_of_it:
+            inside.plain(path, file.relative_to(path).as_posix())
+            bounded.check_stream(file)
             yield file, read_stream(file)
     except OSError as error:
         raise files.explain(error, path / "streams" / launch_name(launch), "read") from error
@@ -333,18 +431,18 @@ def _migrations(path: Path, manifest: Mapping[str, Any]) -> tuple[Migration, ...
 
 
 def _check_manifest(path: Path, manifest: Mapping[str, Any]) -> None:
-    kinds = {"id": str, "name": str, "created_utc": str, "state": str, "coordinator": dict}
-    wrong = [key for key, kind in kinds.items() if not isinstance(manifest.get(key), kind)]
+    wrong = [key for key, kind in _KINDS.items() if not isinstance(manifest.get(key), kind)]
+    wrong += [key for key, kind in _OPTIONAL.items() if not isinstance(manifest.get(key), kind | None)]
     if manifest.get("state") not in STATES:
         wrong.append("state")
-    if not {"pid", "create_time", "host"} <= set(manifest.get("coordinator") or ()):
+    if "coordinator" not in wrong and not _is_process(manifest["coordinator"]):
         wrong.append("coordinator")
-    sealed = (path / "SEAL").exists()
+    sealed = _has_seal(path)
     if not sealed and (path / "tables").exists() and not (path / "streams").exists():
         raise RecordError(
             f"{path / 'SEAL'} is missing, and without it the record cannot be trusted. Restore it from a copy."
         )
-    if sealed and not _stays_inside((manifest.get("sealed") or {}).get("files")):
+    if sealed and "sealed" not in wrong and not _stays_inside((manifest.get("sealed") or {}).get("files")):
         wrong.append("sealed.files")
     if wrong:
         raise RecordError(
@@ -352,28 +450,63 @@ def _check_manifest(path: Path, manifest: Mapping[str, Any]) -> None:
         )
 
 
+_KINDS: Final[Mapping[str, type]] = {"id": str, "name": str, "created_utc": str, "state": str, "coordinator": dict}
+_OPTIONAL: Final[Mapping[str, type]] = {
+    "assay_version": str, "reason": str, "plan_signature": str, "environment": dict, "session": dict, "looks": list, "looks_ended": str,
+    "simulated": dict, "foreign": dict, "schedules": dict, "sentinel": dict, "nulls": list, "sealed": dict,
+}  # fmt: skip
+
+
+def _is_process(told: Mapping[str, Any]) -> bool:
+    pid, created = told.get("pid"), told.get("create_time")
+    known = (
+        type(pid) is int and 0 < pid < 1 << 31 and type(created) in (int, float) and isinstance(told.get("host"), str)
+    )
+    return known and isinstance(told.get("boot_id"), str | None)
+
+
 def _stays_inside(names: Any) -> bool:
-    """Whether these are files below the record: a record from elsewhere must not make its reader open others."""
-    if not isinstance(names, dict):
+    """Whether these are files below the record, with what the seal says of each."""
+    return isinstance(names, dict) and all(
+        isinstance(told, dict) and not inside.problem_of_name(name) for name, told in names.items()
+    )
+
+
+def _has_seal(path: Path) -> bool:
+    """Whether there is a seal, which is a plain file. Raises RecordError where it is something else."""
+    try:
+        inside.plain(path, "SEAL")
+    except (FileNotFoundError, NotADirectoryError):
         return False
-    return not any(name.startswith("/") or ".." in name.split("/") for name in names)
+    except OSError as error:
+        raise files.explain(error, path / "SEAL", "read") from error
+    return True
 
 
 def _read_experiment(path: Path, manifest: Mapping[str, Any], migrations: tuple[Migration, ...]) -> Experiment:
     file = path / "experiment.toml"
     try:
-        content = tomllib.loads(file.read_text(encoding="utf-8"))
+        content = strict.toml_of(inside.read(path, file.name, MOST_EXPERIMENT))
         for step in migrations:
             content = step.experiment(content)
-        for key in manifest.get("nulls", ()):
-            _set_null(content, key.split("."))
-        return Experiment.model_validate(content)
+        for key in manifest.get("nulls") or ():
+            _set_null(content, str(key).split("."))
+        experiment = Experiment.model_validate(content)
+        refuse_endless(experiment)
+        return experiment
     except OSError as error:
         raise files.explain(error, file, "read") from error
-    except (ValueError, SpecError) as error:
+    except (ValueError, TypeError, AttributeError, RecursionError, SpecError) as error:
         raise RecordError(
-            f"{file} is damaged: {str(error).rstrip('.')}. `assay verify {path}` tells which files were changed."
+            f"{file} is damaged: {_short(error)}. `assay verify {path}` tells which files were changed."
         ) from error
+
+
+def _short(error: Exception) -> str:
+    """The first of what is wrong, in one line: a document may hold a million wrong keys."""
+    text = str(error.problems[0]) if isinstance(error, SpecError) and error.problems else str(error)
+    line = " ".join(text[:2000].split()).rstrip(".")
+    return line if len(line) <= LONGEST_REASON else f"{line[:LONGEST_REASON]} ..."
 
 
 def _set_null(content: dict[str, Any], keys: list[str]) -> None:
@@ -383,17 +516,28 @@ def _set_null(content: dict[str, Any], keys: list[str]) -> None:
     content[keys[-1]] = None
 
 
-def _read_parquet(path: Path, part: str) -> pa.Table:
+def _read_arrow(path: Path, parts: list[str], name: str, *, todays: bool) -> pa.Table:
+    """The parts in Arrow, without Polars, which takes longer to load than a small table to read; `todays`: its columns must be today's."""
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
-    try:
-        with pq.ParquetFile(path / part) as parquet:
-            return parquet.read()
-    except FileNotFoundError:
-        raise _missing(path, part) from None
-    except (OSError, pa.ArrowException, ValueError) as error:
-        raise _damaged(path, part, error) from error
+    bounded.check_parts(path, parts, name)
+    tables: list[pa.Table] = []
+    texts = 0
+    for part in parts:
+        try:
+            table, long = bounded.read_whole(path / part, most=bounded.allowed(bounded.size_of(path, parts)) - texts)
+        except FileNotFoundError:
+            raise _missing(path, part) from None
+        except (OSError, pa.ArrowException, ValueError, MemoryError, NotImplementedError) as error:
+            raise _damaged(path, part, _short(Exception(str(error)))) from error
+        if table is None:
+            raise bounded.too_large(path, name, texts + long, bounded.size_of(path, parts))
+        wanted = arrow_schema(name) if todays else tables[0].schema if tables else table.schema
+        if [(one.name, one.type) for one in table.schema] != [(one.name, one.type) for one in wanted]:
+            raise _damaged(path, part, f"its columns are not those of the table {name}")
+        texts += long
+        tables.append(table)
+    return pa.concat_tables(tables)
 
 
 def _read_frame(path: Path, parts: list[str], name: str) -> pl.DataFrame:
@@ -401,27 +545,46 @@ def _read_frame(path: Path, parts: list[str], name: str) -> pl.DataFrame:
     import polars as pl
 
     schema = _polars_schema(name)
+    if not parts:
+        return pl.DataFrame(schema=schema)
+    bounded.check_parts(path, parts, name)
+    frame = _read_at_once([path / part for part in parts])
+    if frame is None or frame.schema != schema:
+        frame = pl.concat([_read_part(path, part, name) for part in parts])
+    bounded.check_text(path, name, frame, bounded.size_of(path, parts))
+    return frame
+
+
+def _read_at_once(parts: Sequence[Path]) -> pl.DataFrame | None:
+    import polars as pl
+
     try:
-        frame = pl.read_parquet([path / part for part in parts], glob=False, hive_partitioning=False)
-        if frame.schema == schema:
-            return frame
-    except (OSError, ValueError, pl.exceptions.PolarsError):
-        pass
-    return pl.concat([pl.DataFrame(schema=schema), *(_read_part(path, part, name, schema) for part in parts)])
+        return pl.read_parquet(list(parts), glob=False, hive_partitioning=False)
+    except (OSError, ValueError, MemoryError, pl.exceptions.PolarsError, pl.exceptions.PanicException):
+        return None
 
 
-def _read_part(path: Path, part: str, name: str, schema: pl.Schema) -> pl.DataFrame:
+def _read_part(path: Path, part: str, name: str = "") -> pl.DataFrame:
     import polars as pl
 
     try:
         frame = pl.read_parquet(path / part, glob=False, hive_partitioning=False)
     except FileNotFoundError:
         raise _missing(path, part) from None
-    except (OSError, pl.exceptions.PolarsError) as error:
-        raise _damaged(path, part, error) from error
-    if frame.schema != schema:
+    except (OSError, ValueError, MemoryError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        raise _damaged(path, part, _short(Exception(str(error)))) from error
+    if name and frame.schema != _polars_schema(name):
         raise _damaged(path, part, f"its columns are not those of the table {name}")
     return frame
+
+
+def _refuse_gaps(path: Path, name: str, gaps: Mapping[str, int]) -> None:
+    """A value that must be there is: what counts rows by it would pass over one that is not."""
+    for column in TABLES[name].columns:
+        if not column.nullable and (count := gaps.get(column.name)):
+            raise RecordError(
+                f"{path} is damaged: the column {column.name} of its table {name} has no value in {count} rows."
+            )
 
 
 @cache

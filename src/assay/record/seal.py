@@ -12,17 +12,24 @@ import errno
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from assay.record import files
+from assay.record import files, inside, strict
 from assay.record.reader import cut_off, launch_folders, launch_name, other_columns, read_launch, stream_files
+from assay.record.redact import redact_all, secret_values
 from assay.record.tables import TABLES
 
 AT_ONCE_BYTES = 64 << 20  # of streams that are put into order in memory
-OUTSIDE = ("reports", "streams", "manifest.json", "SEAL")  # top-level names that are not among the sealed files
+OUTSIDE = (
+    "reports",
+    "streams",
+    "manifest.json",
+    "SEAL",
+    "SEAL.sig",
+)  # top-level names that are not among the sealed files
 
 
 def seal(path: Path, manifest: dict[str, Any]) -> dict[str, Any]:
@@ -32,7 +39,7 @@ def seal(path: Path, manifest: dict[str, Any]) -> dict[str, Any]:
         OSError: a file operation failed; the streams are untouched and sealing can be tried again.
     """
     if (path / "SEAL").exists():  # an earlier try got this far
-        sealed: dict[str, Any] = json.loads((path / "manifest.json").read_bytes())
+        sealed: dict[str, Any] = strict.json_of((path / "manifest.json").read_bytes())
     else:
         notes = compact(path)
         sealed = manifest | {"sealed": {"files": describe(path), "salvaged": notes}}
@@ -97,16 +104,14 @@ def covered(path: Path, *, everything: bool = False) -> list[str]:
     outside = set(OUTSIDE)
     if not everything:
         outside |= {entry.name for entry in path.glob(f"*{files.TEMPORARY}")}
-    return sorted(name for entry in path.iterdir() if entry.name not in outside for name in _walk(path, entry))
+    top = len(path.parts)
+    names = (Path(entry.path).parts[top:] for entry in inside.walk(path) if _holds_bytes(entry))
+    return sorted("/".join(parts) for parts in names if parts[0] not in outside)
 
 
-def _walk(top: Path, entry: Path) -> Iterator[str]:
-    """The files below; sockets and pipes hold no bytes and are no part of a record."""
-    if entry.is_dir() and not entry.is_symlink():
-        for inner in entry.iterdir():
-            yield from _walk(top, inner)
-    elif entry.is_symlink() or entry.is_file():
-        yield entry.relative_to(top).as_posix()
+def _holds_bytes(entry: os.DirEntry[str]) -> bool:
+    """Sockets and pipes hold none and are no part of a record."""
+    return entry.is_symlink() or entry.is_file(follow_symlinks=False)
 
 
 def _describe(file: Path) -> dict[str, Any]:
@@ -119,7 +124,9 @@ def _describe(file: Path) -> dict[str, Any]:
 
 
 def encode(manifest: dict[str, Any]) -> bytes:
-    """The manifest's bytes."""
+    """The manifest's bytes, without secrets; what seals the files stays as it is."""
+    known = secret_values(os.environ)
+    manifest = {key: value if key == "sealed" else redact_all(value, known) for key, value in manifest.items()}
     return (json.dumps(manifest, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
 
 

@@ -10,7 +10,6 @@ Cannot tell: who made a record.  A seal shows that nothing changed since sealing
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import secrets
@@ -21,7 +20,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
 from assay.errors import AssayError, EnvironmentLacks, Problem, RecordError, SpecError
-from assay.record import files
+from assay.record import files, inside, strict
 from assay.record.reader import open_record
 from assay.record.redact import redact
 from assay.record.seal import seal_line
@@ -148,18 +147,18 @@ class Store:
     # ---- below ---------------------------------------------------------------------------------------------------
 
     def _has(self, entry: Entry, conditions: Mapping[str, object]) -> bool:
-        import tomllib
-
         with self._explained("read"):
             content = self._contents([f"{entry.folder}/experiment.toml"])[f"{entry.folder}/experiment.toml"]
         try:
-            own = tomllib.loads((content or b"").decode()).get("conditions", {})
+            own = strict.toml_of(content or b"").get("conditions", {})
         except ValueError:
             return False
         return isinstance(own, dict) and all(own.get(key) == value for key, value in conditions.items())
 
     def _contents(self, names: list[str]) -> dict[str, bytes | None]:
         """Small files by name, together where the driver can; None for those that are not there."""
+        if self.local is not None:
+            return {name: _read_here(self.local, name) for name in names}
         if not names:
             return {}
         paths = {name: self._path(name) for name in names}
@@ -186,13 +185,15 @@ class Store:
         return theirs is not None and contents[f"{name}/SEAL"] == seal_line(mine)
 
     def _upload(self, path: Path, name: str, listed: list[str]) -> None:
+        if self.local is not None and (self.local / name).exists():
+            inside.refuse_all_but_plain_files(self.local / name)  # what a cut-off push, or somebody else, left there
         for file in listed:
             target = self._path(f"{name}/{file}")
             self._files.makedirs(str(PurePosixPath(target).parent), exist_ok=True)
             self._files.put_file(str(path / file), target)
 
     def _download(self, name: str, target: Path, manifest: bytes, seal: bytes) -> Path:
-        listed = _listed(json.loads(manifest), target)
+        listed = _listed(strict.json_of(manifest), target)
         sizes = {
             file.removeprefix(f"{self._path(name)}/"): info["size"]
             for file, info in self._files.find(self._path(name), detail=True).items()
@@ -230,6 +231,19 @@ class Store:
         except Exception as error:  # every driver has exceptions of its own
             why = redact(_QUERY.sub(r"\1?[redacted]", str(error))) or type(error).__name__
             raise RecordError(f"cannot {doing} {self.shown}: {why}") from None
+
+
+def _read_here(root: Path, name: str) -> bytes | None:
+    """A small file of a store that is a folder: no pipe is waited for. What is no plain file is there, and damaged."""
+    folder, _, file = name.partition("/")
+    try:
+        return inside.read(root / folder, file, MOST_MANIFEST_BYTES)
+    except RecordError:
+        return b""
+    except OSError as error:
+        if isinstance(error, (FileNotFoundError, NotADirectoryError)):
+            return None
+        raise
 
 
 _QUERY: Final = re.compile(r"(://[^\s?'\"]*)\?[^\s'\")]*")
@@ -298,7 +312,7 @@ def _entry(folder: str, manifest: bytes | None, seal: bytes | None) -> Entry:
     if manifest is None:
         return Entry(**described | {"state": "incomplete", "reason": "it has no manifest.json"})
     try:
-        content = json.loads(manifest)
+        content = strict.json_of(manifest)
         read = {key: content[key] for key in ("name", "id", "created_utc", "state")}
         read["plan_signature"] = content.get("plan_signature", "")
     except (ValueError, LookupError, TypeError):
@@ -321,13 +335,12 @@ def _listed(manifest: Mapping[str, Any], where: Path) -> dict[str, int]:
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         raise RecordError(f"the manifest of {where.name} does not list the sealed files. It is damaged.") from error
     for name in listed:
-        parts = name.split("/")
-        if not all(parts) or ".." in parts or "." in parts or "\\" in name or "\0" in name or parts[0] in _OWN:
+        if inside.problem_of_name(name) or name.split("/")[0] in _OWN:
             raise RecordError(f"the manifest of {where.name} names the file {name!r}, which is outside of a record.")
     return listed
 
 
-_OWN: Final = ("SEAL", "manifest.json", "reports", "streams")
+_OWN: Final = ("SEAL", "SEAL.sig", "manifest.json", "reports", "streams")
 
 
 def _through_a_link(path: Path, file: str) -> bool:

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pyarrow
 
-FORMAT_VERSION = 5
+FORMAT_VERSION = 6
 # Format history: shown in the reference page; a new version needs its step in record/migrations.py
 HISTORY: dict[int, str] = {
+    6: "(assay 0.5.0) examples and arrivals have cluster",
     5: "(assay 0.4.0) tables gradients, collectives, communication, inventory, waits and clocks",
     4: "(assay 0.3.0) requests have tokenize_ns and prefill_ns; the path of a request may be kernel",
     3: "(assay 0.3.0, before its release) tables arrivals, requests and token_counts; the manifest may hold schedules; the experiment may have [serving]",
@@ -110,6 +111,8 @@ EXAMPLES = Table("examples", "a scored held-out example", (
     Column("prediction", "string", "what the model answered", nullable=True),
     Column("target", "string", "what was right", nullable=True),
     Column("score", "float64", "score of this example"),
+    Column("cluster", "string", "what it shares with other examples (a passage, a user, a problem), so that they may be lost together; "
+           "null: nothing is known to be shared", nullable=True),
 ), order=("launch", "rank", "incarnation", "metric", "example"))  # fmt: skip
 
 SAMPLES = Table("samples", "the training samples that a rank used in a step", (
@@ -219,6 +222,7 @@ ARRIVALS = Table("arrivals", "a planned request of a launch, written before the 
     Column("replica", "int32", "the replica that it must go to; null: any", nullable=True),
     Column("example", "string", "id of the prompt, the same wherever the same text is sent; null where every text is its own", nullable=True),
     Column("expected", "string", "what the answer must contain (a canary's nonce) or equal (a reference answer)", nullable=True),
+    Column("cluster", "string", "what its prompt shares with others, as in examples (quality.cluster)", nullable=True),
 ), order=("launch", "request"))  # fmt: skip
 
 REQUESTS = Table("requests", "a request that was due, with its one outcome", (
@@ -362,6 +366,11 @@ records/<name>-<utc>-<id>/
 
 Until it is sealed, a record holds `streams/launch=0003/<table>.<writer>.arrows` instead of `tables/`: append-only
 Arrow IPC streams, one per table and process, each readable up to the last batch that was written whole.
+
+What a reader refuses, for a record may come from anybody: a symbolic link, a pipe or a device in the place of a file, a name that leads out of
+the folder; a manifest above 24 MiB, an experiment above 1 MiB, a key that stands twice, NaN, lists nested deeper than 64; a value that is missing
+where the table needs one; pages in the encoding `DELTA_BYTE_ARRAY`, a compressed stream; and a table that would take more memory than 256 MiB, or
+40 times its files if that is more (at most half of the machine's). `ASSAY_READ_MIB=8000` in the environment allows 8,000 MiB instead.
 
 ## manifest.json
 

@@ -6,13 +6,13 @@ derived and outside the seal.
 
 from __future__ import annotations
 
-import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from assay.record import files, seal
-from assay.record.reader import read_manifest
+from assay.record import files, inside, seal, strict
+from assay.record.reader import MOST_MANIFEST, read_manifest
 
 
 def verify(path: Path) -> tuple[str, ...]:
@@ -21,11 +21,11 @@ def verify(path: Path) -> tuple[str, ...]:
     Raises:
         RecordError: the folder is missing or is no record of assay at all.
     """
-    if not (path / "SEAL").exists():
+    if not os.path.lexists(path / "SEAL"):
         return _unsealed(path, read_manifest(path))
     try:
-        content = (path / "manifest.json").read_bytes()
-        line = (path / "SEAL").read_bytes()
+        content = inside.read(path, "manifest.json", MOST_MANIFEST)
+        line = inside.read(path, "SEAL", inside.MIB)
     except FileNotFoundError:
         return ("manifest.json: is missing. Restore it from a copy of the record.",)
     except OSError as error:
@@ -44,7 +44,7 @@ def verify(path: Path) -> tuple[str, ...]:
 def _listed(content: bytes) -> dict[str, dict[str, Any]] | None:
     """The sealed files as the manifest lists them; None if it does not."""
     try:
-        listed: dict[str, dict[str, Any]] = json.loads(content)["sealed"]["files"]
+        listed: dict[str, dict[str, Any]] = strict.json_of(content)["sealed"]["files"]
         return listed if all({"sha256", "bytes"} <= entry.keys() for entry in listed.values()) else None
     except (ValueError, LookupError, TypeError, AttributeError):
         return None

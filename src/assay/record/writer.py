@@ -1,8 +1,10 @@
 """How do a process's rows reach the disk without disturbing the training, and survive a `kill -9`?
 
 `append` puts a tuple on a list; a daemon thread turns each table's rows into one Arrow record batch and hands it to the
-kernel with one unbuffered write, at least every `flush_s`.  What the kernel has survives the death of the process, so a
-killed process loses at most its last `flush_s` and leaves at most one cut-off message at the end of a stream.
+kernel with one unbuffered write, due every `flush_s`.  What the kernel has survives the death of the process, so a killed process
+loses at most what it measured since its last flush, and leaves at most one cut-off message at the end of a stream.
+No text passes without having been looked through for secrets (`clean_batches`), whoever wrote it.
+Cannot promise: a flush in time on a machine that does not let the thread run; it is late by as much.
 Source: https://arrow.apache.org/docs/format/Columnar.html#ipc-streaming-format
 """
 
@@ -25,6 +27,8 @@ import pyarrow as pa
 
 from assay.clock import SystemClock
 from assay.record import files
+from assay.record.clean_batches import cleaned_batch
+from assay.record.redact import secret_values
 from assay.record.salvage import END_MARK
 from assay.record.tables import TABLES, arrow_schema
 
@@ -66,6 +70,7 @@ class StreamWriter:
         self._why_dropped = ""
         _WRITERS.add(self)
         atexit.register(self.close)
+        self._secrets = secret_values(os.environ)
         # The first conversion in a process looks for pandas and loads it if it is there, which takes a quarter of a second:
         # now, not in the middle of the training's first steps, where it would also hold back the first flush.
         pa.array((), pa.int64())
@@ -186,7 +191,7 @@ class StreamWriter:
         stream = self._streams.get(table)
         if stream is None:
             stream = self._streams[table] = _Stream(self._folder, table, self._writer)
-        stream.write(batch)
+        stream.write(cleaned_batch(batch, self._secrets))
 
     def _well_formed(self, table: str, rows: list[Row]) -> list[Row]:
         good = [row for row in rows if to_batch(table, [row]) is not None]

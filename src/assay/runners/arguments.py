@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from assay.errors import Problem, SpecError
 from assay.record.redact import SHORTEST_SECRET, redact, redact_arguments, redact_environment
+from assay.record.secret_names import declare
 from assay.spec.experiment import Experiment
 from assay.spec.plan import targets_of
 
@@ -23,6 +24,7 @@ def refuse_secrets(experiment: Experiment) -> None:
     Raises:
         SpecError: one problem per argument that looks like a secret; its value is not repeated.
     """
+    declare(experiment.secret_variables)  # from here on, whatever is said of it
     arguments = experiment.workload.arguments
     cleaned = redact_arguments(arguments)
     problems = tuple(
@@ -67,6 +69,7 @@ def _targets(experiment: Experiment) -> Iterator[Problem]:
         where = f"serving.targets[{place}]"
         named = {**target.headers, **target.environment, **{name: str(value) for name, value in target.options.items()}}
         cleaned = redact_environment(named)
+        cleaned |= {name: _header(name, cleaned[name]) for name in target.headers}
         secret = [
             name
             for name, text in named.items()
@@ -90,6 +93,11 @@ def _targets(experiment: Experiment) -> Iterator[Problem]:
                 mend="Name the environment variable that holds it: api_key_env = \"NAME\", or {env:NAME} in a header. "
                 "An engine that assay starts inherits assay's own environment.",
             )  # fmt: skip
+
+
+def _header(name: str, text: str) -> str:
+    """A header's name is read as a variable's: X-Gateway-Key holds a key."""
+    return redact_environment({name.upper().replace("-", "_"): text})[name.upper().replace("-", "_")]
 
 
 def _names_its_variable(text: str) -> bool:

@@ -9,7 +9,6 @@ those of several experiments in turn.
 from __future__ import annotations
 
 import hashlib
-import json
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -24,14 +23,16 @@ from assay.record import doctor
 from assay.record import folder as record_folder
 from assay.record.environment import capture
 from assay.record.folder import RecordFolder
+from assay.record.plan_signature import plan_signature as plan_signature
 from assay.record.reader import open_record
-from assay.record.redact import REDACTED, redact_environment, secret_values
+from assay.record.redact import REDACTED, secret_values
 from assay.runners import policy
 from assay.runners.arguments import refuse_bytes, refuse_secrets
 from assay.runners.signals import StopRequest, listening
 from assay.spec.collectives import asked_of
 from assay.spec.experiment import Experiment
 from assay.spec.plan import PlannedLaunch, plan
+from assay.spec.rules_quality import uncomputable
 
 FINAL = policy.FINAL
 STARTING_S = 5.0  # of a launch of the collectives' worker: torch is imported, the ranks meet
@@ -299,6 +300,8 @@ def checked(experiment: Experiment, folder: Path, advice: Advice | None) -> Runn
         raise SpecError((Problem(
             where="tune", found="knobs to be tried out", allowed="no [tune] here", mend="Run it with `assay tune FILE`.",
         ),))  # fmt: skip
+    if problems := tuple(uncomputable(experiment.model_dump(exclude_none=True))):
+        raise SpecError(problems)
     runner: Runner = catalog.load("runners", experiment.workload.runner)
     runner.check(experiment, folder)
     refuse_bytes(experiment)
@@ -453,13 +456,6 @@ def resume_lines(paths: Sequence[Path], why: str) -> str:
 
 
 # ---- is it still the same experiment? ----------------------------------------------------------------------------
-
-
-def plan_signature(experiment: Experiment) -> str:
-    """Names what is run, however the record is called: equal for equal experiments, secrets left out. 16 hex digits."""
-    content = experiment.model_dump(mode="json", by_alias=True, exclude={"name"})
-    content["workload"]["environment"] = redact_environment(content["workload"]["environment"])
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def script_path(experiment: Experiment, folder: Path) -> Path:

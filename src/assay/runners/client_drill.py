@@ -10,13 +10,13 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from assay import isolated
 from assay.errors import EnvironmentLacks, WorkloadError
 from assay.instruments.reference_server import Served
 from assay.instruments.reference_truth import Entry
@@ -149,8 +149,9 @@ class _Client:
         self._load, self._log = folder / "load", folder / "client.log"
         self._until = time.monotonic() + lasts_s + PATIENCE_S
         with self._log.open("wb") as log:
-            command = [sys.executable, "-m", "assay.traffic.client", str(self._load / "job.json"), "0"]
-            self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+            command = isolated.python("-m", "assay.traffic.client", str(self._load / "job.json"), "0")
+            own = isolated.environment(os.environ)
+            self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=own)
 
     def begin(self) -> None:
         """Wait until it is ready, and let the load begin."""

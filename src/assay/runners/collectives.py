@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from assay import catalog
+from assay import catalog, isolated
 from assay.errors import EnvironmentLacks, Problem, SpecError
 from assay.instruments.collectives.operations import elements
 from assay.launchers.base import Launcher
@@ -115,7 +115,11 @@ def _offers(backend: str) -> bool:
     try:
         return (
             subprocess.run(
-                [sys.executable, "-c", _ASK, backend], timeout=ASK_S, capture_output=True, check=False
+                isolated.python("-c", _ASK, backend),
+                timeout=ASK_S,
+                capture_output=True,
+                check=False,
+                env=isolated.environment(os.environ),
             ).returncode
             == 0
         )

@@ -23,7 +23,7 @@ from assay.errors import Problem, SpecError
 from assay.instruments import spawn
 from assay.instruments.meter import Meter, Row
 from assay.launchers import guarded
-from assay.launchers.base import Ending, Handle, Launcher, Request
+from assay.launchers.base import INTERFACES, Ending, Handle, Launcher, Request
 from assay.record.tables import TRIALS
 from assay.record.writer import StreamWriter
 from assay.runners import course, explain, policy
@@ -34,7 +34,11 @@ from assay.spec.experiment import Experiment
 from assay.units import NS_PER_S
 
 LINES = "trials.jsonl"  # in the launch's folder, until it is sealed
-NOT_COUNTED = ("OMP_NUM_THREADS", "TORCH_DISABLE_SHARE_RDZV_TCP_STORE")  # a timed command keeps the user's own
+NOT_COUNTED = (
+    "OMP_NUM_THREADS",
+    "TORCH_DISABLE_SHARE_RDZV_TCP_STORE",
+    *INTERFACES,
+)  # a timed command keeps the user's own
 
 
 def check(experiment: Experiment, folder: Path) -> None:

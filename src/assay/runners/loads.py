@@ -10,14 +10,13 @@ from __future__ import annotations
 import json
 import os
 import platform
-import sys
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Final
 
-from assay import catalog
+from assay import catalog, isolated
 from assay.errors import Interrupted, RecordError, SpecError, WorkloadError
 from assay.instruments.meter import Meter
 from assay.launchers import guarded
@@ -117,7 +116,9 @@ class LoadRun:
         """Everything that will be sent, before anything is sent."""
         base = self.context.folder
         schedule = arrivals.build(self.serving, self.configuration, self.planned.seed, max(1, len(engine.urls)), base)
-        self.prompts = prompts_of(self.serving, self.configuration, base, self.planned.seed, self.job.number)
+        quality = self.context.experiment.quality
+        cluster = quality.cluster if quality is not None else ""
+        self.prompts = prompts_of(self.serving, self.configuration, base, self.planned.seed, self.job.number, cluster)
         self.schedule = schedule = self.prompts.assign(schedule)
         self.load.mkdir(parents=True, exist_ok=True)
         arrivals.write(schedule, self.load / "schedule.arrow")
@@ -153,13 +154,13 @@ class LoadRun:
 
     def _start_clients(self) -> None:
         for number in range(self.clients):
-            command = [sys.executable, "-m", CLIENT_MODULE, str(self.load / "job.json"), str(number)]
+            command = isolated.python("-m", CLIENT_MODULE, str(self.load / "job.json"), str(number))
             self.handles.append(guarded.start(self._request(number), command))
 
     def _request(self, client: int) -> Request:
         experiment = self.context.experiment
         log = self.context.record.log_path(self.job.number).resolve()
-        environment = {**os.environ, **experiment.workload.environment}
+        environment = isolated.environment({**os.environ, **experiment.workload.environment})
         return Request(
             script=Path(CLIENT_MODULE), arguments=(), workers=1, environment=environment, cwd=self.context.folder,
             log=log if client == 0 else log.with_suffix(f".client-{client}.log"), log_bytes=int(experiment.limits.log_mib * MIB),

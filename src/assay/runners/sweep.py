@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+from assay import isolated
 from assay.instruments import collectives
 from assay.launchers.base import Request
 from assay.runners.base import Job, RunContext
@@ -23,5 +24,5 @@ def worker_request(context: RunContext, job: Job, asked: Collectives, environmen
     """The launch of a worker with these settings: nothing is hooked into it."""
     experiment = context.experiment
     plain = experiment.model_copy(update={"workload": experiment.workload.model_copy(update={"attach": False})})
-    request = request_for(replace(context, experiment=plain), job, dict(environment))
+    request = request_for(replace(context, experiment=plain), job, isolated.environment(environment))
     return replace(request, script=WORKER, arguments=(asked.model_dump_json(),))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     import pyarrow
 
 HEAD: Final = b"assay schedule 1\n"
-EXPECTED, BLOCKS, TOGETHER = "expected", "blocks", b"together"
+EXPECTED, CLUSTER, BLOCKS, TOGETHER = "expected", "cluster", "blocks", b"together"
 ROWS_PER_BATCH: Final = 65536
 
 
@@ -30,8 +31,9 @@ def write(schedule: Schedule, path: Path) -> None:
     import pyarrow as pa
 
     columns = {name: pa.array(getattr(schedule, name)) for name in TYPES}
-    if schedule.expected:
-        columns[EXPECTED] = _texts(schedule, range(len(schedule)))
+    for name in (EXPECTED, CLUSTER):
+        if known := getattr(schedule, name):
+            columns[name] = _texts(known, range(len(schedule)))
     if schedule.blocks:
         ids = [schedule.blocks.get(number) for number in range(len(schedule))]
         columns[BLOCKS] = pa.array(ids, pa.list_(pa.int64()))
@@ -49,7 +51,8 @@ def read(path: Path) -> Schedule:
     columns: dict[str, Any] = {name: batch.column(name).to_numpy(zero_copy_only=True) for name in TYPES}
     blocks = {number: tuple(ids) for number, ids in _known(batch, BLOCKS).items()}
     together = int(batch.schema.metadata[TOGETHER])
-    return Schedule(**columns, expected=_known(batch, EXPECTED), blocks=blocks, together=together)
+    texts = {name: _known(batch, name) for name in (EXPECTED, CLUSTER)}
+    return Schedule(**columns | texts, blocks=blocks, together=together)
 
 
 def _known(batch: pyarrow.RecordBatch, name: str) -> dict[int, Any]:
@@ -96,7 +99,8 @@ def batch(schedule: Schedule, launch: int, begin: int = 0, end: int | None = Non
         "pause_ns": pa.array(schedule.pause_ns[part]), "pause_kind": named("pause_kind", PAUSES),
         **{name: optional(name) for name in ("tokens_in", "tokens_out")},
         "seed": pa.array(schedule.seed[part]), "replica": optional("replica"),
-        "example": optional("example").cast(pa.string()), "expected": _texts(schedule, range(part.start, part.start + len(numbers))),
+        "example": optional("example").cast(pa.string()),
+        **{name: _texts(getattr(schedule, name), range(part.start, part.start + len(numbers))) for name in (EXPECTED, CLUSTER)},
     }  # fmt: skip
     schema = arrow_schema("arrivals")
     return pa.RecordBatch.from_arrays([columns[name] for name in schema.names], schema=schema)
@@ -108,9 +112,9 @@ def batches(schedule: Schedule, launch: int, end: int | None = None, begin: int 
     return [batch(schedule, launch, at, min(at + ROWS_PER_BATCH, last)) for at in range(begin, last, ROWS_PER_BATCH)]
 
 
-def _texts(schedule: Schedule, numbers: range) -> pyarrow.Array:
+def _texts(known: Mapping[int, str], numbers: range) -> pyarrow.Array:
     import pyarrow as pa
 
-    if not schedule.expected:
+    if not known:
         return pa.nulls(len(numbers), pa.string())
-    return pa.array([schedule.expected.get(number) for number in numbers], pa.string())
+    return pa.array([known.get(number) for number in numbers], pa.string())

@@ -45,19 +45,26 @@ def chosen(schedule: Schedule, which: Ints) -> Schedule:
     """The requests with the numbers `which`, in that order."""
     some: dict[str, Any] = {name: getattr(schedule, name)[which] for name in TYPES}
     return replace(
-        schedule, **some, expected=_renumbered(schedule.expected, which), blocks=_renumbered(schedule.blocks, which)
-    )
+        schedule, **some, expected=_renumbered(schedule.expected, which), blocks=_renumbered(schedule.blocks, which),
+        cluster=_renumbered(schedule.cluster, which),
+    )  # fmt: skip
 
 
 def joined(parts: Sequence[Schedule]) -> Schedule:
     """One after the other."""
     every: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in parts]) for name in TYPES}
     begins = np.cumsum([0, *(len(part) for part in parts)]).tolist()
-    expected = {
-        begin + key: text for begin, part in zip(begins, parts, strict=False) for key, text in part.expected.items()
-    }
+    expected, cluster = (
+        {
+            begin + key: text
+            for begin, part in zip(begins, parts, strict=False)
+            for key, text in getattr(part, name).items()
+        }
+        for name in ("expected", "cluster")
+    )
     blocks = {begin + key: ids for begin, part in zip(begins, parts, strict=False) for key, ids in part.blocks.items()}
-    return Schedule(**every, expected=expected, blocks=blocks, together=max(part.together for part in parts))
+    together = max(part.together for part in parts)
+    return Schedule(**every, expected=expected, cluster=cluster, blocks=blocks, together=together)
 
 
 def _renumbered(known: Mapping[int, Value], which: Ints) -> dict[int, Value]:

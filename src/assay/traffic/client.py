@@ -27,7 +27,9 @@ import orjson
 from assay import catalog
 from assay.errors import AssayError, RecordError
 from assay.record.arrow_alone import without_pandas
+from assay.record.clean_batches import LONGEST_ERROR
 from assay.record.redact import redact, secret_values
+from assay.record.secret_names import declare
 from assay.record.writer import StreamWriter
 from assay.spec.plan import Configuration
 from assay.spec.serving import Serving, Target
@@ -35,7 +37,7 @@ from assay.traffic import due_notes
 from assay.traffic.base import Ask, Backend, Json, Task
 from assay.traffic.due import Agenda
 from assay.traffic.load import NS, Load, Made, Plan
-from assay.traffic.log import RequestLog
+from assay.traffic.log import LONGEST_SAID, RequestLog
 from assay.traffic.schedule import KINDS
 from assay.traffic.steady import steady
 from assay.traffic.transports import Way, stamped, ways
@@ -116,6 +118,8 @@ class Client:
     def __init__(self, job: Job, number: int) -> None:
         self.job, self.number = job, number
         self.state = ""
+        declare(job.target.secret_variables)
+        self.secrets = secret_values(os.environ)
         self.writer = StreamWriter(job.folder, f"client-{number}", flush_s=job.flush_s)
         self._told = job.load / f"client-{number}.json"
         self._telling = threading.Lock()
@@ -194,10 +198,9 @@ class Client:
         return Load(plan, self._log(), loop)
 
     def _log(self) -> RequestLog:
-        secrets = secret_values(os.environ)
         return RequestLog(
             launch=self.job.launch, client=self.number, put=lambda batch: self.writer.append_batch("requests", batch),
-            redact=lambda text: redact(text, secrets), secrets=secrets, keep_text=self.job.serving.client.keep_text,
+            keep_text=self.job.serving.client.keep_text,
         )  # fmt: skip
 
     async def _connect(self, load: Load) -> None:
@@ -246,7 +249,7 @@ class Client:
             if self.state:
                 # renaming may wait for the disk: not in the loop that stamps
                 self._tellings += 1
-                told = load.window.told(self.state, load.in_flight)
+                told = self._told_of(load)
                 await asyncio.get_running_loop().run_in_executor(None, self._put, told, self._tellings)
 
     def _say(self, state: str, load: Load) -> None:
@@ -255,7 +258,11 @@ class Client:
 
     def _tell(self, load: Load) -> None:
         self._tellings += 1
-        self._put(load.window.told(self.state or "ended", load.in_flight), self._tellings)
+        self._put(self._told_of(load), self._tellings)
+
+    def _told_of(self, load: Load) -> dict[str, Any]:
+        told = load.window.told(self.state or "ended", load.in_flight)
+        return {**told, "error": told["error"] and redact(told["error"][:LONGEST_SAID], self.secrets)[:LONGEST_ERROR]}
 
     def _put(self, told: dict[str, Any], number: int) -> None:
         hidden = self._told.with_name(f".{self._told.name}")

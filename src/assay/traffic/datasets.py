@@ -42,6 +42,7 @@ class Row:
     turns: tuple[str, ...]
     before: tuple[Json, ...] = ()  # messages ahead of the first turn: a system prompt, worked examples
     answer: str | None = None
+    cluster: str | None = None  # what it shares with others
     images: tuple[str, ...] = ()  # paths, relative to the file, or data URLs
     documents: tuple[str, ...] = ()
 
@@ -68,8 +69,12 @@ class _Broken(Exception):
         self.line, self.found, self.allowed, self.mend = line, found, allowed, mend
 
 
-def load(asked: Prompts, base: Path) -> Dataset:
-    """The file that `serving.prompts.source` names, relative to `base`. Raises SpecError with the line that is wrong."""
+def load(asked: Prompts, base: Path, cluster: str = "") -> Dataset:
+    """The file that `serving.prompts.source` names, relative to `base`; `cluster`: the field that says what rows share.
+
+    Raises:
+        SpecError: with the line that is wrong.
+    """
     path = base / Path(asked.source).expanduser()
     try:
         content = path.read_bytes()
@@ -84,12 +89,17 @@ def load(asked: Prompts, base: Path) -> Dataset:
         raise _problem(asked, f"{path.name}, line {line}: bytes that are not UTF-8", "text in UTF-8") from None
     kind = asked.format if asked.format != "auto" else _guessed(path, text)
     try:
-        rows = tuple(READERS[kind](text, asked))
+        rows = tuple(READERS[kind](text, asked, cluster))
     except _Broken as broken:
         where = f"{path.name}, line {broken.line}" if broken.line else path.name
         raise _problem(asked, f"{where}: {broken.found}", broken.allowed, broken.mend) from None
     if not rows:
         raise _problem(asked, f"{path.name}, in which there is no prompt", "at least one")
+    if asked.answer_field and not any(row.answer for row in rows):
+        mend = f"Look at the field {asked.answer_field!r} of its rows; only JSONL and CSV have one."
+        raise _problem(
+            asked, f"{path.name}, in which no row has a reference answer", "answers that are not empty", mend
+        )
     return Dataset(rows=rows, format=kind, sha256=hashlib.sha256(content).hexdigest(), folder=path.parent)
 
 
@@ -113,36 +123,36 @@ def _guessed(path: Path, text: str) -> str:
 # ---- the formats -------------------------------------------------------------------------------------------------
 
 
-def _text(text: str, asked: Prompts) -> Iterator[Row]:
+def _text(text: str, asked: Prompts, cluster: str) -> Iterator[Row]:
     for number, line in enumerate(text.splitlines(), 1):
         if line.strip():
             yield Row(id=str(number), turns=(line,))
 
 
-def _jsonl(text: str, asked: Prompts) -> Iterator[Row]:
+def _jsonl(text: str, asked: Prompts, cluster: str) -> Iterator[Row]:
     for number, known in _objects(text):
-        yield _of_object(known, asked, number)
+        yield _of_object(known, asked, number, cluster)
 
 
-def _csv(text: str, asked: Prompts) -> Iterator[Row]:
+def _csv(text: str, asked: Prompts, cluster: str) -> Iterator[Row]:
     csv.field_size_limit(2**31 - 1)
     reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
     try:
         names = reader.fieldnames or ()
-        for name in (asked.field, asked.answer_field, asked.image_field):
+        for name in (asked.field, asked.answer_field, asked.image_field, cluster):
             if name and name not in names:
                 raise _lacks(1, name, names, "columns")
         for known in reader:
             if None in known or None in known.values():
                 raise _Broken(reader.line_num, "a row with more or fewer values than names", f"{len(names)} values")
-            yield _of_object(known, asked, reader.line_num)
+            yield _of_object(known, asked, reader.line_num, cluster)
     except csv.Error as error:
         raise _Broken(
             reader.reader.line_num, f"not CSV ({error})", "values with commas or quotes in double quotes"
         ) from None
 
 
-def _sharegpt(text: str, asked: Prompts) -> Iterator[Row]:
+def _sharegpt(text: str, asked: Prompts, cluster: str) -> Iterator[Row]:
     for number, known in _records(text):
         talk = _talk(known)
         if talk is None:
@@ -152,10 +162,10 @@ def _sharegpt(text: str, asked: Prompts) -> Iterator[Row]:
             )  # fmt: skip
         before, turns = _parted([_message(one, number) for one in talk])
         if turns:
-            yield Row(id=_id(known, number), turns=turns, before=before)
+            yield Row(id=_id(known, number), turns=turns, before=before, cluster=_cluster(known, cluster, number))
 
 
-READERS: Final[Mapping[str, Callable[[str, Prompts], Iterable[Row]]]] = {
+READERS: Final[Mapping[str, Callable[[str, Prompts, str], Iterable[Row]]]] = {
     "text": _text, "jsonl": _jsonl, "csv": _csv, "sharegpt": _sharegpt,
 }  # fmt: skip
 
@@ -192,14 +202,20 @@ def _records(text: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
         yield number, one
 
 
-def _of_object(known: Mapping[str, Any], asked: Prompts, number: int) -> Row:
+def _of_object(known: Mapping[str, Any], asked: Prompts, number: int, cluster: str) -> Row:
     """A row from an object or a line of CSV."""
     before, turn = _asked(_field(known, asked.field, number), asked.field, number)
     answer = asked.answer_field and _word(_field(known, asked.answer_field, number), asked.answer_field, number)
     return Row(
-        id=_id(known, number), turns=(turn,), before=before, answer=answer or None,
+        id=_id(known, number), turns=(turn,), before=before, answer=answer if answer.strip() else None, cluster=_cluster(known, cluster, number),
         images=_images(known, asked.image_field, number), documents=_documents(known),
     )  # fmt: skip
+
+
+def _cluster(known: Mapping[str, Any], name: str, number: int) -> str | None:
+    """What a row shares with others; None where it shares nothing (null, or nothing written)."""
+    value = _field(known, name, number) if name else None
+    return None if value in (None, "") else _word(value, name, number)
 
 
 def _asked(value: object, name: str, number: int) -> tuple[tuple[Json, ...], str]:

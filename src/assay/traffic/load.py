@@ -421,7 +421,7 @@ class Load:
             window.sent += 1
         if answer.status != "ok":
             window.failed[answer.status] += 1
-            window.error = answer.error and self.log.clean(answer.error)
+            window.error = answer.error
             return
         window.ok += 1
         tokens = answer.tokens_out if answer.tokens_out is not None else sum(1 for chars in answer.chunk_chars if chars)

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from array import array
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, get_args
 
@@ -27,7 +27,7 @@ ROWS = 512  # requests per batch
 CHUNKS = 1 << 16  # chunks per batch: long answers make short batches
 STATUSES: Final = get_args(Status)
 TRANSPORTS: Final = ("kernel", "lean", "library", "process", "empty")
-LONGEST_ERROR = 500
+LONGEST_SAID = 2000  # of an error, until it has been looked through for secrets and is cut again
 
 # the flat array's columns; -1 stands for null
 _NUMBERS: Final = (
@@ -98,18 +98,15 @@ def _n(value: int | None) -> int:
 class RequestLog:
     """Rows of table `requests`, gathered until there are enough for a batch.
 
-    put: takes a ready batch; redact: takes secrets out of what a server said.
+    put: takes a ready batch, and takes secrets out of its texts (`assay.record.clean_batches`).
     """
 
     launch: int
     client: int
     put: Callable[[pyarrow.RecordBatch], None]
-    redact: Callable[[str], str] = field(default=lambda text: text)
-    secrets: Sequence[str] = ()  # known ones, which an answer's text is searched for
     keep_text: bool = True
 
     def __post_init__(self) -> None:
-        self.clean = lru_cache(maxsize=256)(lambda error: self.redact(error)[:LONGEST_ERROR])
         self.rows = 0  # in all
         self._waiting = _Gathered()
         self._full: deque[_Gathered] = deque()
@@ -136,19 +133,14 @@ class RequestLog:
         waiting.chunk_chars.fromlist(answer.chunk_chars)
         if answer.logprobs:
             waiting.logprobs.fromlist(answer.logprobs)
-        waiting.error.append(None if answer.error is None else self.clean(answer.error))
+        waiting.error.append(None if answer.error is None else answer.error[:LONGEST_SAID])
         waiting.finish.append(answer.finish_reason)
         keep = self.keep_text
-        waiting.text.append(self._shown(answer.text) if keep else None)
-        waiting.reasoning.append(self._shown(answer.reasoning) if keep else None)
+        waiting.text.append(answer.text if keep else None)
+        waiting.reasoning.append(answer.reasoning if keep else None)
         self.rows += 1
         if len(waiting.error) >= ROWS or len(waiting.chunk_ns) >= CHUNKS:
             self.cut()
-
-    def _shown(self, text: str | None) -> str | None:
-        if text and self.secrets and any(secret in text for secret in self.secrets):
-            return self.redact(text)
-        return text
 
     def cut(self) -> None:
         """Let what has been gathered so far be the next batch, small as it may be."""

@@ -54,8 +54,11 @@ NONCE_DIGITS: Final = 12
 DESCRIBE: Final = "Describe what you see in this image."
 
 
-def prompts_of(serving: Serving, configuration: Configuration, base: Path, seed: int, launch: int = 0) -> Prompts:
-    """What launch number `launch` with this seed sends. `base`: the folder against which files are resolved.
+def prompts_of(
+    serving: Serving, configuration: Configuration, base: Path, seed: int, launch: int = 0, cluster: str = ""
+) -> Prompts:
+    """What launch number `launch` with this seed sends. `base`: the folder against which files are resolved; `cluster`: the field
+    of a file that says what prompts share.
 
     Raises:
         SpecError: the scenario does not fit the task or the source, or a file cannot be read.
@@ -66,7 +69,7 @@ def prompts_of(serving: Serving, configuration: Configuration, base: Path, seed:
     if wrong is not None:
         raise SpecError((wrong,), "the load")
     tokenizer = tokens.load(serving.tokenizer, base)
-    dataset = None if serving.prompts.source == SYNTHETIC else datasets.load(serving.prompts, base)
+    dataset = None if serving.prompts.source == SYNTHETIC else datasets.load(serving.prompts, base, cluster)
     return Prompts(serving, configuration, tokenizer, dataset, seed, launch)
 
 
@@ -173,11 +176,15 @@ class Prompts:
         if not self._raw or self.dataset is None:
             return replace(schedule, expected=expected)
         example = self._numbers(schedule)
-        answers = {number: row.answer for number, row in enumerate(self.dataset.rows) if row.answer is not None}
+        answers, shared = (
+            {number: text for number, row in enumerate(self.dataset.rows) if (text := getattr(row, name)) is not None}
+            for name in ("answer", "cluster")
+        )
+        cluster = {i: shared[number] for i, number in enumerate(example.tolist()) if number in shared} if shared else {}
         for i, number in enumerate(example.tolist()) if answers else ():
             if number in answers:
                 expected.setdefault(i, answers[number])
-        return replace(schedule, example=example, expected=expected)
+        return replace(schedule, example=example, expected=expected, cluster=cluster)
 
     def example_id(self, number: int) -> str | None:
         """What a file calls its row of that number; the number itself for synthetic prompts, None for -1."""

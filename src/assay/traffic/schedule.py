@@ -50,6 +50,7 @@ class Schedule:
     replica: npt.NDArray[np.int32]
     example: npt.NDArray[np.int64]  # number of the prompt in its file or set: equal where the same text is sent
     expected: Mapping[int, str] = field(default_factory=dict)  # request -> what the answer must contain or equal
+    cluster: Mapping[int, str] = field(default_factory=dict)  # request -> what its prompt shares with others; not sent
     # request -> ids of the blocks of BLOCK_TOKENS tokens
     blocks: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
     # that its text is made of, the last one cut off at tokens_in: equal ids are equal text (Mooncake's traces)

@@ -13,7 +13,7 @@ import orjson
 
 from assay.traffic.base import Kind
 
-MOST_ERROR: Final = 500  # characters of a server's own words that are kept
+MOST_ERROR: Final = 2000  # characters of a server's own words that are read; 500 are kept, once secrets are out of them
 _LARGEST: Final = 1 << 53
 
 
@@ -28,10 +28,18 @@ def loads(data: bytes) -> Any:
     except orjson.JSONDecodeError:
         if b"NaN" not in data and b"Infinity" not in data:
             raise
-        try:
-            return json.loads(data)
-        except RecursionError:
-            raise ValueError("nested too deeply") from None
+        return _with_numbers_that_are_none(data)
+
+
+def _with_numbers_that_are_none(data: bytes) -> Any:
+    try:
+        found = json.loads(data)
+        orjson.dumps(found)  # what it would refuse besides them: half characters, numbers beyond 64 bits, depth
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    except TypeError as error:  # orjson's own error is one
+        raise ValueError(str(error)) from None
+    return found
 
 
 def is_error(told: Mapping[str, Any]) -> bool:
@@ -49,7 +57,14 @@ def error_message(told: object) -> str | None:
     if not isinstance(inner, dict):
         return None
     message = inner.get("message") or inner.get("detail") or inner.get("error") or inner.get("type")
-    return message if isinstance(message, str) else orjson.dumps(inner).decode()[:MOST_ERROR] if inner else None
+    return message if isinstance(message, str) else _as_json(inner) if inner else None
+
+
+def _as_json(told: dict[str, Any]) -> str:
+    try:
+        return orjson.dumps(told).decode()[:MOST_ERROR]
+    except TypeError:  # it reads deeper than it writes
+        return "an error that is nested too deeply to be shown"
 
 
 class Said(NamedTuple):

@@ -17,7 +17,6 @@ from assay.traffic.backends.options import (
     check_options,
     headers_of,
     joined,
-    variables_of,
     with_headers,
 )  # fmt: skip
 from assay.traffic.base import Wire
@@ -31,7 +30,7 @@ def test_a_key_is_a_bearer_and_variables_are_put_into_headers() -> None:
     assert headers_of(TARGET, environ=ENVIRON) == (
         ("authorization", f"Bearer {KEY}"), ("x-team", "search"), ("x-token", "a another-secret!"),
     )  # fmt: skip
-    assert variables_of(TARGET) == ("ASSAY_TEST_KEY", "ASSAY_TEST_TOKEN")
+    assert TARGET.secret_variables == ("ASSAY_TEST_KEY", "ASSAY_TEST_TOKEN")
 
 
 def test_no_repr_shows_a_secret(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,13 +18,12 @@ from __future__ import annotations
 import difflib
 import json
 import os
-import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from assay.errors import EnvironmentLacks, Problem
 from assay.record.redact import REDACTED
-from assay.spec.serving import Target
+from assay.spec.serving import ENVIRONMENT_VARIABLE, Target
 from assay.traffic.base import Backend, Option, Wire
 
 Headers = tuple[tuple[str, str], ...]
@@ -33,7 +32,6 @@ FRAMING: Final = frozenset({"content-length", "transfer-encoding", "connection"}
 PATH: Final = Option(meaning="the path of requests, in place of the dialect's own; begins with a slash")
 OMIT: Final = Option(meaning="keys of the body that are left out, with blanks between them")
 NATIVE: Final = Option(meaning="whether the engine's own dialect is spoken instead of OpenAI's", kind=bool)
-_VARIABLE: Final = re.compile(r"\{env:([A-Za-z_][A-Za-z0-9_]*)\}")
 _BODY: Final = ("body.", "json.")
 
 
@@ -70,16 +68,10 @@ def headers_of(
     return tuple(found.items())
 
 
-def variables_of(target: Target) -> tuple[str, ...]:
-    """The environment variables that the headers of a target need."""
-    named = [target.api_key_env] if target.api_key_env else []
-    return (*named, *(name for value in target.headers.values() for name in _VARIABLE.findall(value)))
-
-
 def _filled(value: str, where: str, environ: Mapping[str, str]) -> str:
-    if not _VARIABLE.search(value):
+    if not ENVIRONMENT_VARIABLE.search(value):
         return value
-    return Hidden(_VARIABLE.sub(lambda match: _variable(match[1], where, environ), value))
+    return Hidden(ENVIRONMENT_VARIABLE.sub(lambda match: _variable(match[1], where, environ), value))
 
 
 def _variable(name: str, where: str, environ: Mapping[str, str]) -> str:

@@ -1,0 +1,102 @@
+"""What do the heads of a Parquet file's pages say?  Thrift's compact protocol, as far as they need it.
+
+Numbers are kept, structures nest into dictionaries by field number, texts and lists are passed over.
+Source: https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-protocol.md
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+DEEPEST: Final = 8
+_TRUE, _FALSE, _BYTE, _DOUBLE, _BINARY, _LIST, _SET, _STRUCT = 1, 2, 3, 7, 8, 9, 10, 12
+_NUMBERS: Final = (4, 5, 6)
+
+
+def number(told: dict[int, Any], field: int) -> int:
+    """A count or length in a structure; 0 if it is not there. Raises ValueError where it is something else, or negative."""
+    found = told.get(field, 0)
+    if type(found) is not int or found < 0:
+        raise ValueError("a page's head is nothing of the kind")
+    return found
+
+
+def structure(told: dict[int, Any], field: int) -> dict[int, Any]:
+    """A structure in another; empty if it is not there. Raises ValueError where it is something else."""
+    found = told.get(field, {})
+    if not isinstance(found, dict):
+        raise ValueError("a page's head is nothing of the kind")
+    return found
+
+
+class Thrift:
+    """A cursor. IndexError: the bytes end too early. ValueError: they are nothing of the kind."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data, self.at = data, 0
+
+    def length_of_second_field(self) -> int:
+        """The elements of the list that is the second field of a structure whose first is a number."""
+        if self._data[:1] != b"\x15":
+            raise ValueError("its footer does not begin as one")
+        self.at = 1
+        self._varint()
+        if self._data[self.at] != 0x19:
+            raise ValueError("its footer does not begin as one")
+        self.at += 1
+        return self._list_head()[0]
+
+    def struct(self, deep: int = 0) -> dict[int, Any]:
+        """The structure at the cursor, which is set behind it."""
+        if deep > DEEPEST:
+            raise ValueError("a page's head is nested too deep")
+        found: dict[int, Any] = {}
+        number = 0
+        while head := self._data[self.at]:
+            self.at += 1
+            number = number + (head >> 4) if head >> 4 else self._zigzag()
+            found[number] = self._value(head & 15, deep)
+        self.at += 1
+        return found
+
+    def _value(self, kind: int, deep: int) -> Any:
+        if kind in (_TRUE, _FALSE):
+            return kind == _TRUE
+        if kind in _NUMBERS:
+            return self._zigzag()
+        if kind == _STRUCT:
+            return self.struct(deep + 1)
+        if kind in (_LIST, _SET):
+            length, inner = self._list_head()
+            for _ in range(length):
+                self._value(inner if inner not in (_TRUE, _FALSE) else _BYTE, deep + 1)
+            return None
+        widths = {_BYTE: 1, _DOUBLE: 8}
+        if kind not in (*widths, _BINARY):
+            raise ValueError("a page's head is nothing of the kind")
+        width = widths.get(kind) or self._varint()
+        self.at += width
+        if self.at > len(self._data):
+            raise IndexError
+        return None
+
+    def _list_head(self) -> tuple[int, int]:
+        head = self._data[self.at]
+        self.at += 1
+        return (head >> 4 if head >> 4 < 15 else self._varint()), head & 15
+
+    def _zigzag(self) -> int:
+        value = self._varint()
+        return (value >> 1) ^ -(value & 1)
+
+    def _varint(self) -> int:
+        value = shift = 0
+        while True:
+            byte = self._data[self.at]
+            self.at += 1
+            value |= (byte & 127) << shift
+            if byte < 128:
+                return value
+            shift += 7
+            if shift > 63:
+                raise ValueError("a number without end")
