@@ -281,7 +281,17 @@ def test_examples_are_recorded_as_text_with_their_score(rig: Rig) -> None:
     rig.p.example("q-1", True, prediction=3, target=3)
     rig.p.examples([7, 8], [0.5, 0.25], targets=["a", "b"], metric="f1")
     rows = [tuple(row.values())[3:] for row in rig.rows("examples")]
-    assert rows == [("accuracy", "q-1", "3", "3", 1.0), ("f1", "7", None, "a", 0.5), ("f1", "8", None, "b", 0.25)]
+    assert rows == [
+        ("accuracy", "q-1", "3", "3", 1.0, None), ("f1", "7", None, "a", 0.5, None), ("f1", "8", None, "b", 0.25, None),
+    ]  # fmt: skip
+
+
+def test_examples_come_with_the_cluster_that_they_share(rig: Rig) -> None:
+    rig.p.example(1, 1.0, cluster="passage 1")
+    rig.p.examples([2, 3, 4], [1, 0, 1], cluster=[7, 7, None])
+    rig.p.examples([5, 6], [1, 0], cluster="all of one user")
+    shared = ["passage 1", "7", "7", None, "all of one user", "all of one user"]
+    assert [row["cluster"] for row in rig.rows("examples")] == shared
 
 
 def test_examples_of_unequal_length_end_the_recording_and_say_why(rig: Rig, capfd: pytest.CaptureFixture[str]) -> None:
@@ -289,7 +299,7 @@ def test_examples_of_unequal_length_end_the_recording_and_say_why(rig: Rig, capf
     rig.p.examples([1, 2], [0.5])
     said = capfd.readouterr().err
     assert said.count("the training goes on") == 1
-    assert "probe.examples: ValueError: 2 ids, but 1, 2, 2 scores, predictions, targets" in said
+    assert "probe.examples: ValueError: 2 ids, but 1, 2, 2, 2 scores, predictions, targets, clusters" in said
     assert rig.rows("examples") == []  # the beginning of a held-out set must not pass for all of it
     assert not rig.p.active
 

@@ -113,7 +113,7 @@ def test_tensors_are_taken_as_losses_ids_scores_and_batches() -> None:
     assert list(sink.of("samples")[0][-1]) == [4, 2]
     assert sink.of("fingerprints")[0][5] == 0.5
     assert sink.of("steps")[0][12] == 6.0
-    assert [row[4:] for row in sink.of("examples")] == [("1", "3", None, 1.0), ("2", "4", None, 0.0)]
+    assert [row[4:] for row in sink.of("examples")] == [("1", "3", None, 1.0, None), ("2", "4", None, 0.0, None)]
 
 
 def test_sample_ids_are_whole_numbers_copied_from_whatever_holds_them() -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import polars as pl
 import pytest
 
 from assay.metrics import quality, quality_difference
@@ -27,10 +30,22 @@ def scored(metric: str) -> ServingMade:
 @pytest.mark.parametrize(("metric", "first"), [("exact_match", 0.5), ("accuracy", 0.5), ("contains", 1.0)])
 def test_an_example_that_was_asked_again_has_the_mean(metric: str, first: float) -> None:
     scores = scored(metric).measured().scores
-    assert scores.rows() == [(0, "a", first), (0, "b", 0.0)]
+    assert scores.select("launch", "example", "score").rows() == [(0, "a", first), (0, "b", 0.0)]
     value = quality.METRIC.compute(scored(metric).measured(), {})["rate=1"]
     assert isinstance(value, Estimate)
     assert value.value == pytest.approx(first / 2)
+
+
+def test_a_score_knows_what_its_prompt_shares_and_whether_its_answer_holds_text() -> None:
+    made = ServingMade(rate=(1.0,), blocks=1, quality=Quality(metric="exact_match", margin=0.02))
+    number = made.launch()
+    for second, (example, text) in enumerate((("a", "42"), ("b", " \n"), ("c", "41"))):
+        made.request(number, float(second), example=example, expected="42", text=text)
+    made.request(number, 3.0, example="d", expected="  ", text="nobody can be wrong about this one")
+    shared = pl.when(pl.col("example") != "c").then(pl.lit("passage 1"))
+    tables = {**made.measured().tables, "arrivals": made.measured().table("arrivals").with_columns(cluster=shared)}
+    rows = replace(made.measured(), tables=tables).scores.drop("launch").rows()
+    assert rows == [("a", 1.0, "passage 1", False), ("b", 0.0, "passage 1", True), ("c", 0.0, None, False)]
 
 
 def test_other_scores_come_from_outside() -> None:

@@ -22,8 +22,16 @@ def asked_again(texts: list[list[str]]) -> ServingMade:
     return made
 
 
+def test_answers_without_any_text_agree_about_nothing() -> None:
+    silent = METRIC.compute(asked_again([["", ""], [" ", "\n"]]).measured(), {})["rate=1"]
+    assert isinstance(silent, Absent)
+    partly = METRIC.compute(asked_again([["", "abc"]]).measured(), {})["rate=1"]
+    assert isinstance(partly, Estimate)
+    assert partly.value == 0.0
+
+
 def test_one_prompt_in_three_differs() -> None:
-    value = METRIC.compute(asked_again([["abc", "abc"], ["abcd", "abxd", "abcd"], ["", ""]]).measured(), {})["rate=1"]
+    value = METRIC.compute(asked_again([["abc", "abc"], ["abcd", "abxd", "abcd"], ["e", "e"]]).measured(), {})["rate=1"]
     assert isinstance(value, Estimate)
     assert (value.value, value.n_trials) == (pytest.approx(2 / 3), 3)
     assert "1 differed, the earliest: example 1 of launch 0 after 2 characters" in value.method

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from assay.metrics.estimate import Absent, Estimate
-from assay.metrics.quality_difference import METRIC, decide, paired_differences
+from assay.metrics.quality_difference import METRIC, Pairs, decide, paired
 from assay.spec.experiment import Quality
 from tests.handmade import Handmade
 
@@ -20,9 +19,9 @@ def made(direction: str = "higher", missing: bool = False) -> Handmade:
 
 
 def test_differences_are_paired_by_block_and_example() -> None:
-    found = paired_differences(made().measured(), "workers=2")
-    assert isinstance(found, np.ndarray)
-    assert found.tolist() == [[0.0, -1.0, 0.0, 0.0]] * 3
+    found = paired(made().measured(), "workers=2")
+    assert isinstance(found, Pairs)
+    assert (found.candidate - found.reference).tolist() == [[0.0, -1.0, 0.0, 0.0]] * 3
 
 
 def test_where_lower_is_better_the_sign_is_turned() -> None:

@@ -1,87 +1,32 @@
-"""Do the quality tests give the published vectors, and is a true loss of the margin called held in 5 % of cases at most?"""
+"""Are items, clusters and launches counted, and is a true loss of the margin called held in 5 % of cases at most?"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from numpy.typing import NDArray
-from scipy import optimize, stats
+from scipy import stats
 
+from assay.stats import bounded_mean
 from assay.stats.noninferiority import (
-    bca_lower,
-    clustered,
+    Decision,
     crossed,
-    flips,
     items_needed,
     items_needed_without_flips,
-    paired_t,
-    tango,
-    tango_lower,
-    zero_flip_bound,
+    largest_change,
+    units_of,
 )
+from assay.stats.tango import flips_lower, zero_flip_bound
 
 Array = NDArray[np.float64]
 
-# (b, c, n, margin): p of Tango's test, to the printed digit (quality.md 3.4 and 9.1)
-VECTORS = {
-    (12, 10, 1000, 0.01): 0.0549,
-    (40, 25, 1000, 0.02): 0.2691,
-    (60, 60, 3000, 0.01): 0.0038,
-    (0, 0, 164, 0.02): 0.0337,
-    (12, 10, 1000, 0.02): 0.0008,
-    (0, 0, 300, 0.01): 0.0409,
-    (25, 40, 1000, 0.02): 0.0000,
-    (0, 1, 44, 0.10): 0.0072,
-    (1, 0, 44, 0.10): 0.0438,
-}
 
-
-@pytest.mark.parametrize(("table", "p"), VECTORS.items())
-def test_tangos_p_is_the_published_one(table: tuple[int, int, int, float], p: float) -> None:
-    assert round(tango(*table)[1], 4) == p
-
-
-def test_tangos_own_example_gives_his_z() -> None:
-    assert round(tango(1, 0, 44, 0.10)[0], 3) == 1.709
-    assert round(tango(0, 1, 44, 0.10)[0], 3) == 2.449
-
-
-def numeric_z(b: int, c: int, n: int, margin: float) -> float:
-    """Tango's Z with the restricted likelihood maximised by search instead of the closed form."""
-    delta = -margin
-
-    def loss(p: float) -> float:
-        cells = ((b, p), (c, p + delta), (n - b - c, 1 - 2 * p - delta))
-        return -sum(count * math.log(max(share, 1e-300)) for count, share in cells if count)
-
-    best = optimize.minimize_scalar(loss, bounds=(margin, (1 + margin) / 2), method="bounded", options={"xatol": 1e-12})
-    return (c - b - n * delta) / math.sqrt(n * (2 * best.x + delta - delta**2))
-
-
-@settings(max_examples=100, deadline=None)
-@given(st.integers(0, 60), st.integers(0, 60), st.integers(130, 2000), st.floats(0.005, 0.2))
-def test_the_closed_form_is_the_restricted_maximum_likelihood(b: int, c: int, n: int, margin: float) -> None:
-    assert tango(b, c, n, margin)[0] == pytest.approx(numeric_z(b, c, n, margin), abs=2e-5)
-
-
-@settings(max_examples=100, deadline=None)
-@given(st.integers(0, 60), st.integers(0, 60), st.integers(130, 2000))
-def test_the_lower_bound_is_where_the_test_just_fails_to_reject(b: int, c: int, n: int) -> None:
-    low = tango_lower(b, c, n, 0.95)
-    assert -1 <= low <= (c - b) / n
-    if low < -1e-6:
-        assert tango(b, c, n, -low)[1] == pytest.approx(0.05, abs=1e-6)
-
-
-@pytest.mark.parametrize(("margin", "n"), [(0.05, 52), (0.03, 88), (0.02, 133), (0.01, 268), (0.005, 539)])
-def test_without_flips_tango_alone_passes_at_the_published_sizes(margin: float, n: int) -> None:
-    assert tango_lower(0, 0, n, 0.95) > -margin
-    assert tango_lower(0, 0, n - 1, 0.95) <= -margin
+def flips(b: int, c: int, n: int, margin: float) -> Decision:
+    """b items right before and wrong now, c the other way round, the same in each of three launches."""
+    row = np.array([-1.0] * b + [1.0] * c + [0.0] * (n - b - c))
+    return crossed(np.tile(row, (3, 1)), margin)
 
 
 @pytest.mark.parametrize(("margin", "n"), [(0.05, 59), (0.03, 99), (0.02, 149), (0.01, 299), (0.005, 598)])
@@ -89,11 +34,6 @@ def test_without_flips_held_needs_the_exact_size(margin: float, n: int) -> None:
     assert items_needed_without_flips(margin, 0.95) == n
     assert flips(0, 0, n, margin).verdict == "HELD"
     assert flips(0, 0, n - 1, margin).verdict == "INCONCLUSIVE"
-
-
-@pytest.mark.parametrize(("n", "bound"), [(164, 0.0181), (300, 0.0099)])
-def test_the_zero_flip_bound_is_the_published_one(n: int, bound: float) -> None:
-    assert round(zero_flip_bound(n, 0.95), 4) == bound
 
 
 # share of flips: items for margins of 0.5, 1, 2, 3, 5 points at 80 % power (quality.md 3.3)
@@ -123,17 +63,15 @@ def test_items_needed_at_ninety_percent_are_those_of_the_table(case: tuple[float
     assert items_needed(*case, power=0.9) == size
 
 
-# (items, flips): points that can be supported at 80 % power (quality.md 3.3: 2.4865 sqrt(psi/n))
-SUPPORTED = {
-    (100, 2): 3.5, (500, 10): 1.6, (100, 5): 5.6, (500, 25): 2.5, (100, 10): 7.9, (500, 50): 3.5,
-}  # fmt: skip
+# (items, flips): points that can be supported at 80 % power (quality.md 3.3: 2.4865 sqrt(psi/n)); few flips need exact bounds
+SUPPORTED = {(500, 10): 1.6, (500, 25): 2.5, (500, 50): 3.5}
 
 
 @pytest.mark.parametrize(("case", "points"), SUPPORTED.items())
 def test_the_smallest_margin_of_a_benchmark_is_that_of_the_table(case: tuple[int, int], points: float) -> None:
     n, moved = case
     got = flips(moved // 2, moved - moved // 2, n, 0.5)
-    assert 100 * got.smallest_supported_margin == pytest.approx(points, abs=0.051)
+    assert points - 0.05 <= 100 * got.smallest_supported_margin <= 1.07 * points
 
 
 def test_where_the_usual_rules_say_held_ours_does_not() -> None:
@@ -157,7 +95,7 @@ def test_items_needed_grow_with_power_and_with_a_true_loss() -> None:
 def test_one_sample_of_humaneval_cannot_support_one_point() -> None:
     # flip rate 10 % on 164 items supports 6.1 points (quality.md 3.3); 8 + 8 flips are 9.8 %
     got = flips(8, 8, 164, 0.01)
-    assert got.smallest_supported_margin == pytest.approx(0.061, abs=0.001)
+    assert got.smallest_supported_margin == pytest.approx(0.061, abs=0.003)
     assert got.verdict == "INCONCLUSIVE"
     assert got.items_needed is not None
     assert got.items_needed > 5000
@@ -178,58 +116,83 @@ def test_flips_are_judged(table: tuple[int, int, int, float], verdict: str, wors
     assert (got.verdict, got.worse_within_margin) == (verdict, worse)
 
 
-def test_the_paired_t_bounds_are_students() -> None:
-    # Student's sleep data: mean 1.58, s/sqrt(10) = 0.3889587, t[.95, 9] = 1.8331129 -> 1.58 -+ 0.7130052
-    got = paired_t([1.2, 2.4, 1.3, 1.3, 0.0, 1.0, 1.8, 0.8, 4.6, 1.4], 0.1)
-    assert (got.estimate, got.low, got.high) == pytest.approx((1.58, 0.8669948, 2.2930052), abs=1e-6)
-    assert got.verdict == "HELD"
+def test_flips_that_are_the_same_in_every_launch_get_tangos_bound() -> None:
+    got = flips(12, 10, 1000, 0.02)
+    assert (got.low, got.high) == pytest.approx((flips_lower(12, 10, 1000, 0.95), -flips_lower(10, 12, 1000, 0.95)))
+    assert got.method.startswith("Tango's score test on 1000 independent items")
 
 
-def test_the_paired_t_agrees_with_scipy() -> None:
+def test_flips_of_other_scales_are_flips_too() -> None:
+    """Points of 0 and 100."""
+    row = np.array([-100.0] * 3 + [100.0] * 2 + [0.0] * 495)
+    got = crossed(np.tile(row, (3, 1)), 2.0, largest_change=100.0)
+    assert got.low == pytest.approx(100 * flips_lower(3, 2, 500, 0.95))
+
+
+def test_graded_items_get_gaffkes_bound() -> None:
     d = np.random.default_rng(1).normal(-0.01, 0.1, 80)
-    reference = stats.ttest_1samp(d, 0.0, alternative="greater").confidence_interval(0.95)
-    assert paired_t(d, 0.02).low == pytest.approx(reference.low)
+    got = crossed(np.tile(d, (3, 1)), 0.02)
+    assert got.low == pytest.approx(bounded_mean.lower(units_of(d, None), -1.0, 0.95))
+    assert got.high == pytest.approx(bounded_mean.upper(units_of(d, None), 1.0, 0.95))
 
 
 def test_clusters_of_one_are_independent_items() -> None:
-    d = np.random.default_rng(2).normal(0, 0.1, 50)
-    assert clustered(d, list(range(50)), 0.02).low == pytest.approx(paired_t(d, 0.02).low)
+    d = np.tile(np.random.default_rng(2).normal(0, 0.1, 50), (3, 1))
+    one, none = crossed(d, 0.02, clusters=list(range(50))), crossed(d, 0.02)
+    assert (one.low, one.high) == (none.low, none.high)
+    assert (one.clusters, none.clusters) == (50, None)
+    assert crossed(d, 0.02, clusters=[None] * 50) == none
 
 
 def test_copies_of_an_item_in_its_cluster_add_nothing() -> None:
-    d = np.random.default_rng(2).normal(0, 0.1, 50)
-    copied = clustered(np.repeat(d, 10), [str(i // 10) for i in range(500)], 0.02)
-    assert copied.low == pytest.approx(paired_t(d, 0.02).low)
+    d = np.random.default_rng(2).normal(0, 0.1, (5, 50))
+    copied = crossed(np.repeat(d, 10, axis=1), 0.02, clusters=[str(i // 10) for i in range(500)])
+    plain = crossed(d, 0.02)
+    assert (copied.low, copied.high) == pytest.approx((plain.low, plain.high), abs=1e-6)
+    assert (copied.items, copied.clusters, copied.alone) == (500, 50, 0)
+    assert copied.items_needed == pytest.approx(10 * plain.items_needed, rel=0.02)  # type: ignore[operator]
 
 
-def test_fewer_than_ten_clusters_are_refused() -> None:
-    with pytest.raises(ValueError, match="at least 10 clusters, not 9"):
-        clustered(np.arange(90.0), [i % 9 for i in range(90)], 0.1)
+def test_items_without_a_cluster_count_as_one_each() -> None:
+    got = crossed(np.zeros((3, 120)), 0.1, clusters=["a"] * 10 + ["b"] * 10 + [None] * 100)
+    assert (got.items, got.clusters, got.alone) == (120, 2, 100)
 
 
-def test_the_crossed_bounds_are_those_worked_out_by_hand() -> None:
-    """3 launches x 2 items [[1, 2], [3, 6], [5, 4]].
+def test_a_label_is_not_taken_for_the_number_of_an_item_on_its_own() -> None:
+    got = crossed(np.zeros((3, 4)), 0.9, clusters=[1, None, 1, 3])
+    assert (got.clusters, got.alone) == (2, 1)
 
-    Row means 1.5, 4.5, 4.5 (variance 3), column means 3, 4 (variance 0.5), residuals -+0, -+1, +-1: sum of squares 4 over
-    2 degrees, so E = 2/6, A = 3/3, B = 0.5/2; B < E, hence the half-width is the larger of t[2] sqrt(A) = 2.919986 and
-    sqrt(t[2]^2 (A - E) + t[1]^2 B) = sqrt(8.526317 x 2/3 + 39.863458/4) = sqrt(15.650076) = 3.956018.
+
+def test_few_clusters_say_so_by_their_bound() -> None:
+    """Five passages of forty questions, all the same: a sixth may be lost whole, 1 - 0.05^(1/5) = 45 %."""
+    got = crossed(np.zeros((5, 200)), 0.05, clusters=[i // 40 for i in range(200)])
+    assert got.verdict == "INCONCLUSIVE"
+    assert got.low == pytest.approx(-(1 - 0.05 ** (1 / 5)), rel=0.03)
+
+
+def test_labels_that_do_not_fit_the_items_are_refused() -> None:
+    with pytest.raises(ValueError, match="each of the 5 items needs the label"):
+        crossed(np.zeros((3, 5)), 0.1, clusters=["a"])
+
+
+def test_the_launches_part_is_that_worked_out_by_hand() -> None:
+    """3 launches x 2 items [[1, 2], [3, 6], [5, 4]], all / 10.
+
+    Row means .15, .45, .45 (variance .03), residuals -+0, -+.1, +-.1: sum of squares .04 over 2 degrees, so E = .02/6 and A = .03/3;
+    the square of the launches' part is t[2]^2 A - z^2 E = 8.526317 x .01 - 2.705543 x .003333 = .0762447, beside the items' own.
     """
-    got = crossed([[1, 2], [3, 6], [5, 4]], 1.0)
-    assert (got.estimate, got.low, got.high) == pytest.approx((3.5, 3.5 - 3.956018, 3.5 + 3.956018), abs=1e-5)
-
-
-def test_identical_launches_count_as_one_look_at_the_items() -> None:
-    d = np.random.default_rng(3).normal(0, 0.1, 200)
-    once, thrice = paired_t(d, 0.02), crossed(np.tile(d, (3, 1)), 0.02)
-    assert (thrice.low, thrice.high) == pytest.approx((once.low, once.high))
-    assert thrice.verdict == "HELD"
+    d = np.array([[1, 2], [3, 6], [5, 4]]) / 10
+    items = 0.35 - bounded_mean.lower(units_of(d.mean(axis=0), None), -1.0, 0.95)
+    got = crossed(d, 1.0)
+    assert got.low == pytest.approx(0.35 - math.hypot(items, math.sqrt(0.0762447)), abs=1e-5)
 
 
 def test_identical_items_count_as_one_look_at_the_launches() -> None:
+    """To Student's bound comes what 300 items that did not differ can miss, squared."""
     shift = np.array([0.01, -0.02, 0.005, 0.0, 0.015])
     got = crossed(np.repeat(shift[:, np.newaxis], 300, axis=1), 0.05)
-    reference = stats.ttest_1samp(shift, 0.0, alternative="greater").confidence_interval(0.95)
-    assert got.low == pytest.approx(reference.low)
+    launches = shift.mean() - stats.ttest_1samp(shift, 0.0, alternative="greater").confidence_interval(0.95).low
+    assert got.low == pytest.approx(shift.mean() - math.hypot(launches, 1.002 * zero_flip_bound(300, 0.95)))
     assert got.items_needed is not None
     assert crossed(np.repeat(shift[:, np.newaxis], 300, axis=1), 0.01).items_needed is None  # more items cannot help
 
@@ -273,7 +236,7 @@ def test_a_large_loss_is_degraded() -> None:
 
 
 def test_a_small_sure_loss_is_held_and_flagged() -> None:
-    got = crossed(np.random.default_rng(8).normal(-0.01, 0.01, (5, 100)), 0.02)
+    got = crossed(np.random.default_rng(8).normal(-0.01, 0.01, (5, 2000)), 0.02)
     assert (got.verdict, got.worse_within_margin) == ("HELD", True)
 
 
@@ -291,22 +254,9 @@ def test_a_gap_in_the_table_is_refused_by_name() -> None:
 @pytest.mark.parametrize("margin", [0.0, -0.01, math.nan, math.inf])
 def test_a_margin_that_is_not_positive_is_refused(margin: float) -> None:
     d = np.random.default_rng(9).normal(size=(3, 10))
-    calls: list[Callable[[], object]] = [
-        lambda: crossed(d, margin),
-        lambda: crossed(np.zeros((3, 10)), margin),
-        lambda: paired_t(d[0], margin),
-        lambda: tango(1, 2, 10, margin),
-        lambda: flips(1, 2, 10, margin),
-        lambda: flips(0, 0, 10, margin),
-    ]
-    for call in calls:
+    for differences in (d, np.zeros((3, 10))):
         with pytest.raises(ValueError, match="margin"):
-            call()
-
-
-def test_more_flips_than_items_are_refused() -> None:
-    with pytest.raises(ValueError, match="at most the number of items"):
-        flips(6, 5, 10, 0.01)
+            crossed(differences, margin)
 
 
 def flipping(rng: np.random.Generator, k: int, n: int, rate: float, loss: float, launch_sd: float) -> Array:
@@ -323,8 +273,8 @@ def flipping(rng: np.random.Generator, k: int, n: int, rate: float, loss: float,
 
 @pytest.mark.parametrize("noisy_launches", [False, True])
 @pytest.mark.parametrize(("rate", "loss"), [(0.05, 0.02), (0.15, 0.05)])
-@pytest.mark.parametrize("n", [100, 300, 1000])
-@pytest.mark.parametrize("k", [3, 5, 10])
+@pytest.mark.parametrize("n", [100, 1000])
+@pytest.mark.parametrize("k", [3, 5])
 def test_a_true_loss_of_the_margin_is_held_in_at_most_one_case_in_twenty(
     k: int, n: int, rate: float, loss: float, noisy_launches: bool
 ) -> None:
@@ -367,47 +317,52 @@ def test_one_flip_does_not_bound_the_difference_more_closely_than_none() -> None
     assert one.low < none.low
 
 
-def losses(n: int) -> Array:
-    """Mostly small gains and some large losses: skewed to the left."""
-    return 0.1 - 0.1 * np.random.default_rng(9).exponential(size=n)
+def test_scores_of_0_to_1_change_by_1_at_most_and_two_values_by_their_distance() -> None:
+    ones = np.full((3, 10), 0.4)
+    assert largest_change(ones, ones + 0.1) == 1.0
+    points = np.tile([0.0, 100.0], (3, 5))
+    assert largest_change(points, points) == 100.0
 
 
-@pytest.mark.parametrize("sign", [1, -1])
-def test_few_skewed_items_get_the_wider_of_bca_and_t_on_both_sides(sign: int) -> None:
-    d = sign * losses(30)
-    plain, got = paired_t(d, 0.05), bca_lower(d, 0.05, seed=3)
-    scipys = [
-        stats.bootstrap((d,), np.mean, method="BCa", confidence_level=0.95, alternative=side, rng=5).confidence_interval
-        for side in ("greater", "less")
-    ]
-    assert got.low == pytest.approx(min(plain.low, scipys[0].low), abs=0.004)
-    assert got.high == pytest.approx(max(plain.high, scipys[1].high), abs=0.004)
-    assert (got.low < plain.low) == (sign == 1)  # BCa reaches out to where the rare values are
-    assert got.smallest_supported_margin >= plain.smallest_supported_margin
-    assert got.method.startswith("the wider of BCa and paired Student t on 30 items")
+def test_of_other_scores_the_range_or_the_tail_of_the_changes_bounds_the_change() -> None:
+    spread = np.tile(np.linspace(0.0, 5.0, 100), (3, 1))
+    assert largest_change(spread, spread + 0.01) == pytest.approx(5.01)
+    heavy = np.tile(np.exp(np.linspace(0.0, 30.0, 100)), (3, 1))  # a tail whose mean nobody can tell
+    assert largest_change(np.zeros((3, 100)), heavy) == math.inf
+    assert crossed(-heavy, 1.0, largest_change=math.inf).verdict == "INCONCLUSIVE"
 
 
-def test_the_same_seed_gives_the_same_decision() -> None:
-    assert bca_lower(losses(30), 0.05, seed=3) == bca_lower(losses(30), 0.05, seed=3)
+def clusters_at_the_margin(rng: np.random.Generator, fate: float, margin: float) -> Array:
+    """5 equal launches of 40 passages with 10 questions: a question shares the fate of its passage with this probability."""
+
+    def draw(n: int) -> Array:
+        u = rng.random(n)
+        return np.where(u < (0.15 + margin) / 2, -1.0, np.where(u < 0.15, 1.0, 0.0))
+
+    return np.tile(np.where(rng.random(400) < fate, np.repeat(draw(40), 10), draw(400)), (5, 1))
 
 
-def test_items_that_are_many_and_even_or_fewer_than_twenty_are_left_to_t() -> None:
-    for d in (np.random.default_rng(1).normal(size=60), losses(19), np.full(30, 0.01)):
-        assert bca_lower(d, 0.05, seed=3) == paired_t(d, 0.05)
+@pytest.mark.parametrize("fate", [1.0, 0.5])
+def test_clusters_at_the_margin_are_held_in_at_most_one_case_in_twenty(fate: float) -> None:
+    """Taken as independent, 20 to 40 % are: what release 0.4 said.  400 experiments; the benchmark has the rest."""
+    rng, labels = np.random.default_rng(20261123), [i // 10 for i in range(400)]
+    draws = [clusters_at_the_margin(rng, fate, 0.05) for _ in range(400)]
+    assert sum(crossed(d, 0.05, clusters=labels).verdict == "HELD" for d in draws) / 400 <= 0.05
+    assert sum(crossed(d, 0.05).verdict == "HELD" for d in draws) / 400 >= 0.1
 
 
-def test_the_stricter_bound_never_turns_a_loss_into_held() -> None:
-    """20 sets of 30 items whose true mean loss is the margin: never HELD where Student's t is not."""
-    rng = np.random.default_rng(10)
-    sets = [0.05 - 0.1 * rng.exponential(size=30) for _ in range(20)]
-    held = [(bca_lower(d, 0.05, seed=1).verdict == "HELD", paired_t(d, 0.05).verdict == "HELD") for d in sets]
-    assert all(plain or not own for own, plain in held)
+def test_clusters_that_lost_nothing_are_held() -> None:
+    rng, labels = np.random.default_rng(3), [i // 10 for i in range(5000)]
+    d = np.tile(np.repeat(rng.choice([-1.0, 0.0, 1.0], p=[0.01, 0.98, 0.01], size=500), 10), (5, 1))
+    assert crossed(d, 0.03, clusters=labels).verdict == "HELD"
 
 
-def test_no_failure_in_three_hundred_bounds_their_share_at_1_2221_percent() -> None:
-    """methodology T16: the upper end of the two-sided 95 % Clopper-Pearson interval of 0/300."""
-    exact = stats.binomtest(0, 300).proportion_ci(0.95, method="exact").high
-    assert zero_flip_bound(300, 0.975) == pytest.approx(exact) == pytest.approx(0.012221, abs=5e-7)
+@pytest.mark.parametrize("n", [50, 200])
+def test_a_few_large_losses_at_the_margin_are_not_held(n: int) -> None:
+    """One item in fifty loses 1, the others next to nothing: half of the sets of 50 show none.  Student's t holds a third of them."""
+    rng = np.random.default_rng(n)
+    draws = [np.tile(rng.normal(0, 0.005, n) - (rng.random(n) < 0.02), (3, 1)) for _ in range(300)]
+    assert sum(crossed(d, 0.02).verdict == "HELD" for d in draws) / 300 <= 0.05
 
 
 @pytest.mark.parametrize("margin", [0.01, 0.05, 0.25])

@@ -5,28 +5,39 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from assay.stats.noninferiority import paired_t
+from assay.stats.noninferiority import crossed
 from assay.stats.noninferiority_unpaired import unpaired
 
 
 def test_without_launch_variation_the_bounds_are_those_of_the_items() -> None:
     r = np.tile(np.linspace(0.0, 1.0, 50), (3, 1))
     c = np.tile(np.linspace(0.0, 1.0, 50) ** 1.1, (4, 1))
-    expected = paired_t(c[0] - r[0], 0.1)
+    expected = crossed(np.tile(c[0] - r[0], (3, 1)), 0.1)
     assert (unpaired(r, c, 0.1).low, unpaired(r, c, 0.1).high) == pytest.approx((expected.low, expected.high))
 
 
 def test_the_launches_part_is_welchs_standard_error() -> None:
-    """Items all alike: launch means 0, 1, 2 against 5, 5, 8. A = 1/3 + 3/3; Welch's df = (4/3)^2/((1/3)^2/2 + 1/2) = 3.2."""
+    """Items all alike: launch means 0, .1, .2 against .5, .5, .8. A = (1/3 + 3/3)/100; Welch's df = (4/3)^2/((1/3)^2/2 + 1/2) = 3.2."""
     from scipy import stats
 
-    r = np.repeat([[0.0], [1.0], [2.0]], 10, axis=1)
-    c = np.repeat([[5.0], [5.0], [8.0]], 10, axis=1)
-    half = stats.t.ppf(0.95, 3.2) * np.sqrt(4 / 3)
-    items = paired_t(np.full(10, 5.0), 1.0)
-    reach = np.hypot((items.high - items.low) / 2, half)
+    r = np.repeat([[0.0], [0.1], [0.2]], 10, axis=1)
+    c = np.repeat([[0.5], [0.5], [0.8]], 10, axis=1)
+    half = stats.t.ppf(0.95, 3.2) * np.sqrt(4 / 300)
+    missed = 1 - 0.05 ** (1 / 10)  # of ten items: what they have not shown
     found = unpaired(r, c, 1.0)
-    assert (found.low, found.high) == pytest.approx((5.0 - reach, 5.0 + reach))
+    assert found.low == pytest.approx(0.5 - np.hypot(1.5 * missed, half))
+    assert found.high == pytest.approx(0.5 + np.hypot(0.5 * missed, half))
+
+
+def test_flips_without_launch_variation_get_tangos_bound_and_clusters_do_not() -> None:
+    r, c = np.ones((3, 400)), np.ones((4, 400))
+    c[:, :2] = 0.0
+    assert unpaired(r, c, 0.02).method.startswith(
+        "Tango's score test on 400 independent items, Student t on 3 and 4 launches"
+    )
+    grouped = unpaired(r, c, 0.02, clusters=[i // 10 for i in range(400)])
+    assert (grouped.clusters, grouped.verdict) == (40, "INCONCLUSIVE")
+    assert unpaired(r, c, 0.02).verdict == "HELD"
 
 
 def test_fewer_than_three_launches_on_a_side_decide_nothing() -> None:

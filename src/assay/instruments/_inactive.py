@@ -79,14 +79,23 @@ class Probe:
         return _NOTHING
 
     def example(
-        self, id: Any, score: Any, *, prediction: Any = None, target: Any = None, metric: str = "accuracy"
-    ) -> None:
-        """Record the score of one held-out example that this rank scored. `id` is the same in every launch."""
+        self, id: Any, score: Any, *, prediction: Any = None, target: Any = None, metric: str = "accuracy",
+        cluster: Any = None,
+    ) -> None:  # fmt: skip
+        """Record the score of one held-out example that this rank scored. `id` is the same in every launch.
+
+        `cluster`: what it shares with other examples (a passage, a user, a problem), text or a whole number.
+        """
 
     def examples(
-        self, ids: Any, scores: Any, *, predictions: Any = None, targets: Any = None, metric: str = "accuracy"
-    ) -> None:
-        """Record the scores of many held-out examples: sequences, tensors or arrays of equal length."""
+        self, ids: Any, scores: Any, *, predictions: Any = None, targets: Any = None, metric: str = "accuracy",
+        cluster: Any = None,
+    ) -> None:  # fmt: skip
+        """Record the scores of many held-out examples: sequences, tensors or arrays of equal length.
+
+        `cluster`: what each shares with others (a passage, a user, a problem), so that they may be lost together; None where it
+        shares nothing. Without it quality is judged as if examples were independent, which calls too much of it held.
+        """
 
     def useful_work(self, n: float) -> None:
         """Tell the useful units of work of the whole launch. Rank 0's word counts."""

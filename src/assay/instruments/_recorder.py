@@ -505,29 +505,34 @@ class Recorder(Probe):
 
     @_shielded
     def example(
-        self, id: Any, score: Any, *, prediction: Any = None, target: Any = None, metric: str = "accuracy"
-    ) -> None:
+        self, id: Any, score: Any, *, prediction: Any = None, target: Any = None, metric: str = "accuracy",
+        cluster: Any = None,
+    ) -> None:  # fmt: skip
         """See `Probe.example`."""
         text = _values.as_text
-        row = (metric, str(text(id)), text(prediction), text(target), _values.as_number(score))
+        row = (metric, str(text(id)), text(prediction), text(target), _values.as_number(score), text(cluster))
         self._append("examples", (*self._key, *row))
 
     @_shielded
     def examples(
-        self, ids: Any, scores: Any, *, predictions: Any = None, targets: Any = None, metric: str = "accuracy"
-    ) -> None:
+        self, ids: Any, scores: Any, *, predictions: Any = None, targets: Any = None, metric: str = "accuracy",
+        cluster: Any = None,
+    ) -> None:  # fmt: skip
         """See `Probe.examples`."""
         ids = _values.as_list(ids)
+        clusters = [cluster] * len(ids) if isinstance(cluster, str | int) else cluster
         columns = [
             _values.as_list(column) if column is not None else [None] * len(ids)
-            for column in (scores, predictions, targets)
+            for column in (scores, predictions, targets, clusters)
         ]
         # Before the first is written: the beginning of a held-out set must not pass for all of it.
         if any(len(column) != len(ids) for column in columns):
             found = ", ".join(str(len(column)) for column in columns)
-            raise ValueError(f"{len(ids)} ids, but {found} scores, predictions, targets; give as many of each")
-        for id, score, prediction, target in zip(ids, *columns, strict=True):
-            self.example(id, score, prediction=prediction, target=target, metric=metric)
+            raise ValueError(
+                f"{len(ids)} ids, but {found} scores, predictions, targets, clusters; give as many of each"
+            )
+        for id, score, prediction, target, group in zip(ids, *columns, strict=True):
+            self.example(id, score, prediction=prediction, target=target, metric=metric, cluster=group)
 
     def _fingerprint(self, what: str, *, value: float | None = None, text: str | None = None) -> None:
         self._append("fingerprints", (*self._key, self._step, what, value, text))

@@ -29,8 +29,8 @@ _marked: Recorder | None = None  # of a script that marks its own steps
 class _WaitsForTorch:
     """A finder that finds nothing but torch, and that once."""
 
-    def __init__(self, then: Callable[[Any], None]) -> None:
-        self._then = then
+    def __init__(self, then: Callable[[Any], None], *, stays: bool = False) -> None:
+        self._then, self.stays = then, stays
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
         """torch's own specification, whose loader installs the hooks when it has loaded torch."""
@@ -58,17 +58,21 @@ def current() -> Attached | None:
 def arm() -> None:
     """Install the hooks as soon as torch is imported; at once if it is. Those that are in stay as they are."""
     marks = _marked is not None and _marked.active
-    if marks or _current is not None or any(isinstance(finder, _WaitsForTorch) for finder in sys.meta_path):
+    if marks or _current is not None or any(_is_ours(finder) for finder in sys.meta_path):
         return
-    _when_there(_attach)
+    when_there(_attach)
 
 
-def _when_there(then: Callable[[Any], None]) -> None:
-    """Do it with torch: now, or as soon as it is imported."""
+def _is_ours(finder: object) -> bool:
+    return isinstance(finder, _WaitsForTorch) and not finder.stays
+
+
+def when_there(then: Callable[[Any], None], *, stays: bool = False) -> None:
+    """Do it with torch: now, or as soon as it is imported; `stays`: also if the script turns out to mark its own steps."""
     if "torch" in sys.modules:
         then(sys.modules["torch"])
     else:
-        sys.meta_path.insert(0, _WaitsForTorch(then))
+        sys.meta_path.insert(0, _WaitsForTorch(then, stays=stays))
 
 
 def mark(recorder: Recorder) -> None:
@@ -80,7 +84,7 @@ def mark(recorder: Recorder) -> None:
     detach()
     # `workload.attach = false`: nothing is put into torch
     if recorder.workers > 1 and os.environ.get("ASSAY_ATTACH") == "1":
-        _when_there(lambda torch: _see_communication(torch, recorder, before))
+        when_there(lambda torch: _see_communication(torch, recorder, before))
     else:
         _forget(before)
 
@@ -109,7 +113,7 @@ def detach() -> None:
     """Take the hooks out again, and wait for torch no longer: somebody else measures the steps."""
     global _current
     _current = None
-    sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, _WaitsForTorch)]
+    sys.meta_path[:] = [finder for finder in sys.meta_path if not _is_ours(finder)]
     while _undo:
         _undo.pop()()
 

@@ -25,11 +25,11 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from typing import Final, Self
 from urllib.parse import urlsplit
 
 from assay.instruments import exposition
+from assay.instruments.deadline import within
 from assay.instruments.energy import Accumulated, Raw, step
 from assay.instruments.exposition import Series, Wanted
 from assay.units import NS_PER_S
@@ -202,47 +202,29 @@ def fetch(address: str, headers: Mapping[str, str], *, timeout_s: float = TIMEOU
         OSError, http.client.HTTPException: it does not come, not in time, is too large, or the status is not 200.
     """
     parts = urlsplit(address)
-    late = threading.Event()
     port = parts.port or (443 if parts.scheme == "https" else 80)
     connection: http.client.HTTPConnection = (
         http.client.HTTPSConnection(parts.hostname or "", port, timeout=timeout_s, context=ssl.create_default_context())
         if parts.scheme == "https" else http.client.HTTPConnection(parts.hostname or "", port, timeout=timeout_s)
     )  # fmt: skip
     connection.connect()
-    # the socket is named now: an answer that closes takes it from the connection
-    ender = threading.Timer(timeout_s, _cut, (connection.sock, late))
-    ender.daemon = True
+    page = bytearray()
     try:
-        ender.start()
-        query = f"?{parts.query}" if parts.query else ""
-        connection.request(
-            "GET", (parts.path or "/") + query, headers={"accept": "text/plain", "connection": "close", **headers}
-        )
-        answer = connection.getresponse()
-        if answer.status != 200:
-            raise OSError(f"status {answer.status}")
-        page = bytearray()
-        while data := answer.read1(1 << 16):
-            page += data
-            if len(page) > most:
-                raise OSError(f"a page of more than {most >> 20} MiB")
-    except (OSError, http.client.HTTPException):
-        if not late.is_set():
-            raise
+        with within(connection.sock, timeout_s, "no whole page"):
+            query = f"?{parts.query}" if parts.query else ""
+            connection.request(
+                "GET", (parts.path or "/") + query, headers={"accept": "text/plain", "connection": "close", **headers}
+            )
+            answer = connection.getresponse()
+            if answer.status != 200:
+                raise OSError(f"status {answer.status}")
+            while data := answer.read1(1 << 16):
+                page += data
+                if len(page) > most:
+                    raise OSError(f"a page of more than {most >> 20} MiB")
     finally:
-        ender.cancel()
         connection.close()
-    if late.is_set():
-        raise TimeoutError(f"no whole page within {timeout_s:g} s") from None
     return bytes(page)
-
-
-def _cut(sock: socket.socket | None, late: threading.Event) -> None:
-    """End a read that a drip of bytes, in the head or in the page, would keep alive beyond any time-out of the socket."""
-    late.set()
-    if sock is not None:
-        with suppress(OSError):  # closed meanwhile
-            socket.socket.shutdown(sock, socket.SHUT_RDWR)  # an SSLSocket's own would forget its keys under the reader
 
 
 def reference() -> str:

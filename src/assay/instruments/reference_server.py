@@ -26,6 +26,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from assay import isolated
 from assay.instruments.reference_loop import Server
 from assay.instruments.reference_settings import Settings, settings_of
 from assay.instruments.reference_truth import Entry, entries
@@ -70,8 +71,9 @@ def serving(settings: Settings | None = None) -> Iterator[Served]:
         OSError: it did not start; its own words are on standard error.
     """
     words = (settings or Settings()).arguments()
-    command = [sys.executable, "-m", "assay.instruments.reference_server", "--until-eof", *words]
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    command = isolated.python("-m", "assay.instruments.reference_server", "--until-eof", *words)
+    pipe = subprocess.PIPE
+    process = subprocess.Popen(command, stdin=pipe, stdout=pipe, env=isolated.environment(os.environ))
     assert process.stdin is not None
     assert process.stdout is not None
     try:

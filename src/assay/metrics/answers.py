@@ -14,35 +14,48 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
+from assay.spec.rules_quality import SCORED
+
 if TYPE_CHECKING:
     from assay.spec.experiment import Experiment
 
 CONTAINS: Final = "contains"
-SCORED: Final = ("exact_match", "accuracy", CONTAINS)  # what is scored here; other scores come from outside
 SHORTEST: Final = 6  # characters of a nonce; a shorter one could stand in any text
 IDENTITY: Final = ("identity", "rerun", "needle")
-NO_SCORES: Final = {"launch": pl.Int32, "example": pl.String, "score": pl.Float64}
+NO_SCORES: Final = {
+    "launch": pl.Int32,
+    "example": pl.String,
+    "score": pl.Float64,
+    "cluster": pl.String,
+    "empty": pl.Boolean,
+}
 
 
 def scored(experiment: Experiment, tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
-    """(launch, example, score) of the requests with a reference answer, warm-up included: a right answer is right at any time."""
+    """(launch, example, score, cluster, empty) of the requests with a reference answer, warm-up included: a right answer is
+    right at any time.  `empty`: it was answered with no text.
+    """
     metric = experiment.quality.metric if experiment.quality else ""
     if metric not in SCORED:
         return pl.DataFrame(schema=NO_SCORES)
-    answers = answered(tables).filter((pl.col("kind") == "normal") & pl.col("text").is_not_null())
-    given, wanted = pl.col("text").str.strip_chars(), pl.col("expected").str.strip_chars()
+    wanted = pl.col("expected").str.strip_chars()
+    answers = answered(tables).filter((pl.col("kind") == "normal") & pl.col("text").is_not_null() & (wanted != ""))
+    given = pl.col("text").str.strip_chars()
     right = given.str.contains(wanted, literal=True) if metric == CONTAINS else given == wanted
     scores = answers.with_columns(
         right.cast(pl.Float64).alias("score"),
-        pl.coalesce("example", pl.col("request").cast(pl.String)).alias("example"),
-    )
-    return scores.group_by("launch", "example").agg(pl.col("score").mean()).sort("launch", "example")
+        pl.coalesce("example", pl.col("request").cast(pl.String)).alias("example"), (given == "").alias("empty"),
+    )  # fmt: skip
+    kept = (pl.col("score").mean(), pl.col("cluster").first(), pl.col("empty").all())
+    return scores.group_by("launch", "example").agg(*kept).sort("launch", "example")
 
 
 def answered(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
-    """(launch, request, kind, replica, text, example, expected) of the successful requests that must contain or equal something."""
+    """(launch, request, kind, replica, text, example, expected, cluster) of the successful requests that must contain or equal something."""
     asked = (
-        tables["arrivals"].filter(pl.col("expected").is_not_null()).select("launch", "request", "example", "expected")
+        tables["arrivals"]
+        .filter(pl.col("expected").is_not_null())
+        .select("launch", "request", "example", "expected", "cluster")
     )
     rows = tables["requests"].filter(pl.col("status") == "ok")
     return rows.select("launch", "request", "kind", "replica", "text").join(asked, on=["launch", "request"])
@@ -79,7 +92,7 @@ def strangers(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
 
 
 def repeated(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
-    """(launch, example, answers, same, common): the prompts of the identity check that were answered more than once.
+    """(launch, example, answers, same, common): the prompts of the identity check that were answered more than once, with text.
 
     `common` is the number of characters that all answers begin with.
     """
@@ -90,7 +103,7 @@ def repeated(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
     )
     grouped = texts.sort("launch", "request").group_by("launch", "example", maintain_order=True).agg(
         pl.len().alias("answers"), (pl.col("text").n_unique() == 1).alias("same"), pl.col("text").unique(maintain_order=True)
-    ).filter(pl.col("answers") > 1)  # fmt: skip
+    ).filter((pl.col("answers") > 1) & pl.col("text").list.eval(pl.element().str.strip_chars() != "").list.any())  # fmt: skip
     common = pl.Series("common", [len(commonprefix(found)) for found in grouped["text"].to_list()], pl.Int64)
     return grouped.drop("text").with_columns(common)
 

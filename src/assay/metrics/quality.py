@@ -1,20 +1,29 @@
 """How good is the trained model on the held-out examples?
 
 quality = mean score over the held-out examples of a launch, for the metric that the experiment names; then over
-launches.  The interval says how the mean moves between launches; the set of examples is taken as given.
+launches.  The interval counts both: the examples are a sample of those that might have been asked, and whole clusters of
+them where they share their fate (Gaffke's bound: Clopper and Pearson's where each is right or wrong), the launches are others
+than tomorrow's (Student's t).  0 of 3 right is 0 [0, 0.71].
+Cannot tell: whether these examples stand for the use that matters.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
+import numpy as np
 import polars as pl
 
-from assay.metrics.answers import SCORED
 from assay.metrics.base import WORKLOADS, Metric, Results
 from assay.metrics.estimate import Absent, Value
 from assay.metrics.measured import Measured
-from assay.metrics.per_launch import average, no_launch
+from assay.metrics.per_launch import no_launch, of_interval
+from assay.metrics.score_clusters import clusters_of, labels_words
+from assay.spec.rules_quality import SCORED
+from assay.stats.bounded_mean import lower, upper
+from assay.stats.intervals import Interval, t_quantile
+from assay.stats.noninferiority import Labels, launches_of, units_of
 from assay.units import SCORE
 
 NOT_ASKED = Absent(
@@ -31,14 +40,18 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     """Mean score per configuration."""
     if measured.experiment.quality is None:
         return dict.fromkeys(measured.configurations, NOT_ASKED)
-    means = scores(measured).group_by("launch").agg(pl.col("score").mean().alias("value"), pl.len().alias("examples"))
-    joined = measured.timed.join(means, on="launch", how="left").sort("block")
-    return {name: _one(measured, joined, name) for name in measured.configurations}
+    return {name: _one(measured, name) for name in measured.configurations}
 
 
 def scores(measured: Measured) -> pl.DataFrame:
-    """(launch, example, score) of the metric that decides."""
+    """(launch, example, score, cluster, empty) of the metric that decides."""
     return measured.scores
+
+
+def scores_of(measured: Measured, configuration: str) -> pl.DataFrame:
+    """The same of one configuration's timed launches."""
+    own = measured.timed.filter(pl.col("configuration") == configuration).select("launch", "block")
+    return own.join(scores(measured), on="launch").sort("block", "example")
 
 
 def missing_scores(measured: Measured) -> Absent:
@@ -56,19 +69,44 @@ def missing_scores(measured: Measured) -> Absent:
     )
 
 
-def _one(measured: Measured, joined: pl.DataFrame, configuration: str) -> Value:
-    rows = joined.filter(pl.col("configuration") == configuration)
-    if rows.height == 0:
+def _one(measured: Measured, configuration: str) -> Value:
+    if measured.timed.filter(pl.col("configuration") == configuration).height == 0:
         return no_launch(configuration)
-    present = rows.filter(pl.col("value").is_not_null())
-    if present.height == 0:
+    own = scores_of(measured, configuration)
+    if own.height == 0:
         return missing_scores(measured)
-    if not present["value"].is_finite().all():
+    if not own["score"].is_finite().all():
         return Absent(reason="refused", detail="a score is not a finite number; mend the score that the script reports")
-    return average(
-        present["value"].to_list(), measured.confidence, unit=SCORE, name="quality",
-        aggregate="mean score over the held-out examples", n_trials=int(present["examples"].sum()),
+    examples = own.group_by("example").agg(pl.col("score").mean()).sort("example")
+    clusters = clusters_of(own, examples["example"].to_list())
+    if isinstance(clusters, Absent):
+        return clusters
+    launches = own.group_by("launch", maintain_order=True).agg(pl.col("score").mean())["score"].to_numpy()
+    interval = _interval(own, examples["score"].to_numpy(), clusters, launches, measured.confidence)
+    return of_interval(
+        interval, tuple(float(value) for value in launches), measured.confidence, unit=SCORE, name="quality", n_trials=own.height,
+        method=f"mean score over {labels_words(clusters)}: Gaffke's bound, and Student t over {len(launches)} launches",
+        tags="agg:mean score over the held-out examples|ci:gaffke-t",
     )  # fmt: skip
+
+
+def _interval(
+    own: pl.DataFrame, means: np.ndarray, clusters: Labels, launches: np.ndarray, confidence: float
+) -> Interval:
+    """Examples and launches together; never outside of the scores that there can be."""
+    tail = (1.0 + confidence) / 2.0
+    units, values = units_of(means, clusters), own["score"].to_numpy()
+    least, most = min(0.0, float(values.min())), max(1.0, float(values.max()))
+    below, above = units.mean - lower(units, least, tail), upper(units, most, tail) - units.mean
+    if own.height == len(launches) * len(means):  # every launch scored every example
+        half = launches_of(values.reshape(len(launches), -1), clusters, tail).half
+    else:  # the launches' means then differ by their examples too: counted twice, on the safe side
+        k = len(launches)
+        half = t_quantile(tail, k - 1) * float(launches.std(ddof=1)) / math.sqrt(k) if k > 1 else math.inf
+    value = float(launches.mean())
+    return Interval(
+        value=value, low=max(least, value - math.hypot(below, half)), high=min(most, value + math.hypot(above, half))
+    )
 
 
 METRIC = Metric(

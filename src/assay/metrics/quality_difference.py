@@ -1,14 +1,16 @@
 """Was quality held, compared with the base configuration?
 
 Paired differences d[launch, example] = score(p) - score(base) of the same block and the same example; positive is
-better whatever the direction of the score.  The interval is a pair of one-sided bounds that count both
-launch-to-launch and example-to-example variation (two-way crossed effects; `assay.stats.noninferiority.crossed`).
+better whatever the direction of the score.  The interval is a pair of one-sided bounds that count launch-to-launch and
+example-to-example variation, clusters of examples being lost or kept together (`assay.stats.noninferiority.crossed`).
 Quality is held if the lower bound is above -margin; absence of a significant difference is not evidence of that.
+Cannot tell: whether examples without a cluster are independent; the gate says so.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
@@ -18,9 +20,20 @@ from assay.metrics.estimate import Absent, Estimate, Value
 from assay.metrics.format import count
 from assay.metrics.measured import Measured
 from assay.metrics.per_launch import no_launch
-from assay.metrics.quality import NOT_ASKED, missing_scores, scores
-from assay.stats.noninferiority import Decision, crossed
+from assay.metrics.quality import NOT_ASKED, missing_scores, scores, scores_of
+from assay.metrics.score_clusters import clusters_of, undeclared
+from assay.spec.experiment import Quality
+from assay.stats.noninferiority import Decision, Labels, crossed, largest_change
 from assay.units import SCORE
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pairs:
+    """Scores of both sides on the same examples, of shape [launches, examples], and the examples' clusters."""
+
+    reference: np.ndarray
+    candidate: np.ndarray
+    clusters: Labels
 
 
 def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
@@ -35,40 +48,38 @@ def decide(measured: Measured, configuration: str) -> Decision | Absent:
         return NOT_ASKED
     if configuration == measured.base:
         return Absent(reason="not_applicable", detail="this is the reference that the others are compared with")
-    differences = paired_differences(measured, configuration)
-    if isinstance(differences, Absent):
-        return differences
-    return crossed(differences, quality.margin, measured.confidence, _largest_change(measured))
+    return measured.once(f"quality_difference {configuration}", lambda _: _decided(measured, quality, configuration))
 
 
-def _largest_change(measured: Measured) -> float:
-    """The most that one example's score could change: 1, or the range of the scores seen where that is more (0 to 100)."""
-    seen = scores(measured)["score"]
-    finite = seen.filter(seen.is_finite())
-    return max(1.0, float(finite.max() - finite.min()))  # type: ignore[operator, arg-type]
+def _decided(measured: Measured, quality: Quality, configuration: str) -> Decision | Absent:
+    pairs = paired(measured, configuration)
+    if isinstance(pairs, Absent):
+        return pairs
+    if (wrong := undeclared(pairs.clusters, quality.cluster)) is not None:
+        return wrong
+    confidence, sign = measured.confidence, -1.0 if quality.direction == "lower" else 1.0
+    most = quality.largest_change or largest_change(pairs.reference, pairs.candidate, pairs.clusters)
+    return crossed(sign * (pairs.candidate - pairs.reference), quality.margin, confidence, most, pairs.clusters)
 
 
-def paired_differences(measured: Measured, configuration: str) -> np.ndarray | Absent:
-    """[launches, examples] of score(p) - score(base), higher is better; Absent where nothing can be paired."""
-    found = scores(measured)
-    launches = measured.timed.select("launch", "configuration", "block")
-    own = launches.filter(pl.col("configuration") == configuration)
-    base = launches.filter(pl.col("configuration") == measured.base)
-    if own.height == 0:
+def paired(measured: Measured, configuration: str) -> Pairs | Absent:
+    """The scores of a configuration beside the base's, block by block; Absent where nothing can be paired."""
+    if measured.timed.filter(pl.col("configuration") == configuration).height == 0:
         return no_launch(configuration)
-    if found.height == 0:
+    if scores(measured).height == 0:
         return missing_scores(measured)
-    mine = own.join(found, on="launch").select("block", "example", "score")
-    theirs = base.join(found, on="launch").select("block", "example", pl.col("score").alias("reference"))
-    pairs = mine.join(theirs, on=["block", "example"], how="full", coalesce=True)
+    mine, theirs = (scores_of(measured, name) for name in (configuration, measured.base))
+    reference = theirs.select("block", "example", pl.col("score").alias("reference"))
+    pairs = mine.select("block", "example", "score").join(reference, on=["block", "example"], how="full", coalesce=True)
     blocks = set(mine["block"].unique()) & set(theirs["block"].unique())
-    pairs = pairs.filter(pl.col("block").is_in(list(blocks)))
+    pairs = pairs.filter(pl.col("block").is_in(list(blocks))).sort("block", "example")
     if (refused := _unpairable(measured, configuration, pairs, len(blocks))) is not None:
         return refused
-    wide = pairs.sort("block", "example").with_columns(d=pl.col("score") - pl.col("reference"))
-    matrix = wide["d"].to_numpy().reshape(len(blocks), -1)
-    sign = -1.0 if measured.experiment.quality is not None and measured.experiment.quality.direction == "lower" else 1.0
-    return np.asarray(sign * matrix, dtype=np.float64)
+    clusters = clusters_of(pl.concat([mine, theirs]), pairs["example"].unique().sort().to_list())
+    if isinstance(clusters, Absent):
+        return clusters
+    sides = (pairs[name].to_numpy().reshape(len(blocks), -1) for name in ("reference", "score"))
+    return Pairs(reference=next(sides), candidate=next(sides), clusters=clusters)
 
 
 def _unpairable(measured: Measured, configuration: str, pairs: pl.DataFrame, blocks: int) -> Absent | None:
@@ -99,13 +110,14 @@ def _value(measured: Measured, configuration: str) -> Value:
     decision = decide(measured, configuration)
     if isinstance(decision, Absent):
         return decision
-    differences = paired_differences(measured, configuration)
-    per_launch = () if isinstance(differences, Absent) else tuple(float(mean) for mean in differences.mean(axis=1))
-    n_trials = 0 if isinstance(differences, Absent) else differences.size
+    pairs = paired(measured, configuration)
+    assert not isinstance(pairs, Absent)
+    sign = -1.0 if measured.experiment.quality is not None and measured.experiment.quality.direction == "lower" else 1.0
+    per_launch = tuple(float(mean) for mean in sign * (pairs.candidate - pairs.reference).mean(axis=1))
     return Estimate(
         value=decision.estimate, low=decision.low, high=decision.high, unit=SCORE, confidence=measured.confidence,
-        n_launches=len(per_launch), n_trials=n_trials, method=decision.method,
-        signature=f"quality_difference|base:{measured.base}|paired:block,example|ci:crossed-one-sided|k:{len(per_launch)}|v:1",
+        n_launches=len(per_launch), n_trials=pairs.candidate.size, method=decision.method,
+        signature=f"quality_difference|base:{measured.base}|paired:block,example|ci:crossed-one-sided|k:{len(per_launch)}|v:2",
         launch_values=per_launch,
     )  # fmt: skip
 

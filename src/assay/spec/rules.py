@@ -79,8 +79,29 @@ def _notes(experiment: Experiment, today: date) -> Iterator[str]:
             "no objectives are given, so no load can pass or fail: latency and throughput are reported, goodput is not. "
             "Add [serving.objectives] with ttft_s and tpot_s (assay load: --slo ttft=0.2,tpot=0.05)."
         )
+    if experiment.serving is not None and experiment.serving.prompts.answer_field and experiment.quality is None:
+        yield (
+            "reference answers are given, and no [quality]: no answer is scored. "
+            "Add [quality] with metric and margin (assay load: --quality-metric exact_match --margin 0.01)."
+        )
+    yield from _open_ports(experiment)
     if experiment.scaling.base is None and min(experiment.factor.levels) > 1 and not of_collectives:
         yield f"no level has 1 worker: speedups are relative to {min(experiment.factor.levels)} workers."
+
+
+def _open_ports(experiment: Experiment) -> Iterator[str]:
+    """torch's stores listen on every interface and ask nobody who he is."""
+    launcher, workload = experiment.launcher, experiment.workload
+    if launcher.nodes > 1 or launcher.hosts:
+        yield (
+            "the workers of several machines meet over ports that are open to the whole network, and nobody is asked who he is: "
+            "use a network whose machines you all trust."
+        )
+    elif max(experiment.factor.levels) > 1 and not workload.attach and experiment.serving is None:
+        yield (
+            "workload.attach is false, so the port at which the workers of a PyTorch script meet is open to the network: "
+            "only what is attached to a script can keep it on this machine."
+        )
 
 
 # ---- reading data that may be anything ---------------------------------------------------------------------------

@@ -3,20 +3,16 @@
 Held means: the one-sided lower bound of the mean paired difference lies above -margin.  "No significant difference" is not held.
 Differences are candidate minus reference, higher is better; a caller whose score is a loss flips the sign.
 
-* binary, one launch: Tango's score test (Statistics in Medicine 17, 1998), its restricted likelihood solved in closed form,
-  and the exact rule P(flip) <= 1 - alpha^(1/n) where nothing flipped;
-* graded, one launch: Student's t on paired differences, and BCa where they are few or skewed (`bca_lower`, the wider of the
-  two); with clusters the CR1 variance and t[C - 1];
-* several launches: crossed random effects d_ij = mu + launch_i + item_j + rest_ij.  With A = var(row means)/k,
-  B = var(column means)/n and E = residual variance/(k n), Var(mean) is estimated by A + B - E, and the bound lies
-  sqrt(t[k-1]^2 A + t[n-1]^2 (B - E)) below the mean (never less than sqrt(t[k-1]^2 (A - E) + t[n-1]^2 B)).  Every part carries
-  its own t quantile (Banerjee, Sankhya 22, 1960: coverage at least nominal); one t with Satterthwaite's degrees of freedom
-  is liberal when k is 3 to 5 (docs/methodology.md has the figures);
-* sparse differences (most are 0, as flips are): z^2/2 more items are taken to have moved each way (Agresti & Coull's idea),
-  because the variance of a few flips is worst estimated when they happen to be few; and the half-width is never below the
-  exact zero-flip bound, since having seen one flip cannot make the number of flips more certain than having seen none.
+    items      right or wrong, independent, the same in every launch: Tango's score test and the exact rules (`stats.tango`);
+               all others: Gaffke's bound for bounded values, whatever their shape, whole clusters being the units (`stats.bounded_mean`).
+               No item changes by more than `largest_change`; where changes beyond it were seen, by what their tail suggests
+    launches   crossed random effects d_ij = mu + launch_i + unit_j + rest_ij: with A = var(row means)/k and E = residual
+               variance/(k units), both bounds are t[k-1]^2 A - z^2 E farther out, squared (never less than 0: E is among the items too)
+    both       mean -+ sqrt(items^2 + launches^2).  Every part carries its own quantile (Banerjee, Sankhya 22, 1960)
 
-Cannot tell: whether the items stand for the use that matters, nor whether a score at chance or at its ceiling could have moved.
+`benchmarks/quality_held.py` measures what this holds: clusters, skewed losses, few units, launches that differ and that do not.
+Cannot tell: whether the items stand for the use that matters, nor of a launch that goes wrong more rarely than one in these; nor,
+where nobody gave clusters, whether items share their fate.
 """
 
 from __future__ import annotations
@@ -29,15 +25,16 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.stats.intervals import MOST_REPETITIONS, Floats, smallest, t_quantile
+from assay.stats import bounded_mean
+from assay.stats.bounded_mean import Units
+from assay.stats.intervals import MOST_REPETITIONS, smallest, t_quantile
+from assay.stats.tango import flips_lower
 
 Outcome = Literal["HELD", "DEGRADED", "INCONCLUSIVE"]
 Array = NDArray[np.float64]
+Labels = Sequence[Hashable | None]  # the cluster of each item; None: on its own
 
 LEAST_LAUNCHES: Final = 3  # fewer say nothing of use about launch-to-launch variation
-LEAST_CLUSTERS: Final = 10
-FEW_ITEMS: Final = 50  # below, and beyond this skewness, a mean of items is not yet normal
-SKEWED: Final = 1.0
 POWER: Final = 0.8  # of the plans
 
 
@@ -58,37 +55,39 @@ class Decision:
     launches_needed: int | None
     smallest_supported_margin: float  # at 80 % power with these items and launches
     method: str
+    items: int
+    clusters: int | None  # None: no item had a cluster, every one counts as a unit
+    alone: int  # items without a cluster
 
 
-def tango(b: float, c: float, n: int, margin: float) -> tuple[float, float]:
-    """Score statistic Z and one-sided p of H0: P(c) - P(b) <= -margin.
+@dataclass(frozen=True, kw_only=True)
+class Items:
+    """What the items alone say of a mean difference: its one-sided bounds and its standard error."""
 
-    `b` items were right before and wrong now, `c` the other way round, of `n` pairs.  Raises ValueError if b + c > n.
-    """
-    from scipy.special import ndtr
+    mean: float
+    low: float
+    high: float
+    error: float
+    count: int
+    units: int
+    reach: float  # the most that an item is taken to be able to change
+    alone: int  # items without a cluster
+    method: str
 
-    _check_flips(b, c, n)
-    z = _tango_z(b, c, n, -_margin(margin))
-    return z, float(ndtr(-z))
-
-
-def tango_lower(b: float, c: float, n: int, confidence: float) -> float:
-    """One-sided lower bound of P(c) - P(b): the difference at which Tango's Z is the normal quantile.  In -1..1."""
-    from scipy.optimize import brentq
-
-    _check_flips(b, c, n)
-    z, edge = _z(confidence), 1.0 - 1e-12
-    if _tango_z(b, c, n, -edge) <= z:
-        return -1.0
-    return float(brentq(lambda delta: _tango_z(b, c, n, delta) - z, -edge, edge, xtol=1e-12))
+    @property
+    def clusters(self) -> int | None:
+        """How many clusters there are; None where no item has one."""
+        return self.units - self.alone if self.alone < self.count else None
 
 
-def zero_flip_bound(n: int, confidence: float) -> float:
-    """Largest probability of a flip that is compatible with none in `n` independent items: 1 - (1 - confidence)^(1/n)."""
-    _z(confidence)
-    if n < 1:
-        raise ValueError(f"a bound on flips needs at least one item, not {n}")
-    return -math.expm1(math.log1p(-confidence) / n)
+@dataclass(frozen=True, kw_only=True)
+class Launches:
+    """What launches add to the bounds: half-width and standard error; fewer than 3 carry no verdict."""
+
+    count: int
+    half: float
+    error: float
+    method: str
 
 
 def items_needed_without_flips(margin: float, confidence: float) -> int:
@@ -111,289 +110,134 @@ def items_needed(
     return math.ceil(factor * (flip_rate - difference**2) / (margin + difference) ** 2 - 1e-9)
 
 
-def flips(b: int, c: int, n: int, margin: float, confidence: float = 0.95) -> Decision:
-    """Decision for binary scores of one launch each: Tango's test, and the exact rule where nothing flipped."""
-    _check_flips(b, c, n)
-    low, high = tango_lower(b, c, n, confidence), -tango_lower(c, b, n, confidence)
-    none = b + c == 0
-    if none:
-        low, high = min(low, -zero_flip_bound(n, confidence)), max(high, zero_flip_bound(n, confidence))
-    least = items_needed_without_flips(margin, confidence) if margin < 1.0 else 1
-    needed = least if none else max(least, items_needed((b + c) / n, margin, confidence))
-    return _decision(
-        estimate=(c - b) / n,
-        bounds=(low, high),
-        margin=margin,
-        items_needed=needed,
-        smallest_margin=-low if none else (_z(confidence) + _z(POWER)) * math.sqrt((b + c) / n / n),
-        method=f"Tango score test on {n} items, {b} flips to wrong and {c} to right"
-        + (", or the exact zero-flip bound if stricter" if none else ""),
-    )
-
-
-def paired_t(differences: Floats, margin: float, confidence: float = 0.95, largest_change: float = 1.0) -> Decision:
-    """Decision for graded scores of independent items of one launch; `differences` of shape [n], n >= 2.
-
-    `largest_change` is the most that one item could change (1 for scores in 0..1): used only if nothing varied.
-    """
-    d = _finite(differences, 1)
-    n = len(d)
-    if n < 2:
-        raise ValueError("a paired t test needs at least 2 items, not 1")
-    if float(np.ptp(d)) == 0.0:
-        return _unmoved(float(d[0]), n, LEAST_LAUNCHES, margin, confidence, largest_change, f"{n} items")
-    worst = float(np.abs(d).max()) if _sparse(d) else 0.0
-    spread = _Spread(mean=float(d.mean()), launch=0.0, item=float(d.var(ddof=1)), rest=0.0, worst=worst, reach=worst)
-    return _crossed_decision(spread, 1, n, margin, confidence, f"paired Student t on {n} items", plan_launches=False)
-
-
-def bca_lower(
-    differences: Floats, margin: float, confidence: float = 0.95, largest_change: float = 1.0, *, seed: int
-) -> Decision:
-    """Decision for graded scores of one launch whose items are few (20 to 49) or skewed (|skew| > 1): the stricter bound.
-
-    Each side is bounded by the wider of Student's t and BCa over items (9999 resamples drawn from `seed`): each alone is
-    too narrow for some shape.  Nominal 5 %, losses exponential: at 20 items t holds 11 % and the wider one 10 %, at 50
-    items 9 and 6 %; so few items may not show a rare large loss at all.  Elsewhere, and below 20 items: `paired_t`.
-    """
-    from assay.stats.bootstrap import LEAST_UNITS, bca
-
-    plain, d = paired_t(differences, margin, confidence, largest_change), _finite(differences, 1)
-    if float(np.ptp(d)) == 0.0 or len(d) < LEAST_UNITS or (len(d) >= FEW_ITEMS and abs(_skewness(d)) <= SKEWED):
-        return plain
-    low = min(plain.low, bca([d], np.mean, confidence, seed=seed, side="greater").low)
-    high = max(plain.high, bca([d], np.mean, confidence, seed=seed, side="less").high)
-    wider = 1.0 + (plain.low - low) / plain.smallest_supported_margin
-    return _decision(
-        estimate=plain.estimate,
-        bounds=(low, high),
-        margin=margin,
-        items_needed=None if plain.items_needed is None else math.ceil(plain.items_needed * wider**2),
-        smallest_margin=plain.smallest_supported_margin * wider,
-        method=f"the wider of BCa and {plain.method}",
-    )
-
-
-def clustered(
-    differences: Floats,
-    clusters: Sequence[Hashable],
-    margin: float,
-    confidence: float = 0.95,
-    largest_change: float = 1.0,
-) -> Decision:
-    """Decision for items that come in clusters (passages, subjects, templates): CR1 variance and t[C - 1], C >= 10.
-
-    SE^2 = C/(C - 1) sum over clusters of (sum of (d - mean))^2 / n^2.  `clusters` holds one label for each difference.
-    """
-    d = _finite(differences, 1)
-    if len(clusters) != len(d):
-        raise ValueError(f"each of the {len(d)} differences needs the label of its cluster, not {len(clusters)} labels")
-    index: dict[Hashable, int] = {}
-    member = np.array([index.setdefault(label, len(index)) for label in clusters])
-    count, n = len(index), len(d)
-    if count < LEAST_CLUSTERS:
-        raise ValueError(f"a clustered variance needs at least {LEAST_CLUSTERS} clusters, not {count}")
-    words = f"{n} items in {count} clusters"
-    if float(np.ptp(d)) == 0.0:
-        return _unmoved(float(d[0]), count, LEAST_LAUNCHES, margin, confidence, largest_change, words)
-    totals, sizes = np.bincount(member, weights=d), np.bincount(member).astype(np.float64)
-    worst = float(np.abs(totals).max()) if _sparse(d) else 0.0
-    extra = _z(confidence) ** 2 if worst else 0.0  # clusters taken to have moved, half of them each way
-    centre = float(totals.sum()) / (n + extra * n / count)
-    squares = float(np.sum((totals - sizes * centre) ** 2)) + extra * worst**2
-    error = math.sqrt((count + extra) / (count + extra - 1) * squares) / (n * (1 + extra / count))
-    return _clustered_decision(float(d.mean()), centre, error, n / count, count, margin, confidence, words)
-
-
 def crossed(
     differences: NDArray[np.float64] | Sequence[Sequence[float]],
     margin: float,
     confidence: float = 0.95,
     largest_change: float = 1.0,
+    clusters: Labels | None = None,
 ) -> Decision:
-    """Decision over `differences` of shape [launches, items] that counts both kinds of variation.
+    """Decision over `differences` of shape [launches, items] that counts both kinds of variation, and clusters of items.
 
     Row i holds launch i's candidate score minus reference score on the same items.  Fewer than 3 launches give bounds but no
-    verdict.  If nothing varies at all: the exact zero-flip rule on the items, `largest_change` being the most that one
-    could change.  Raises ValueError if an item lacks a value in some launch.
+    verdict.  `largest_change` is the most that one item's score could change (1 for scores in 0..1).
+
+    Raises:
+        ValueError: an item lacks a value in some launch, or the labels do not fit the items.
     """
     d = _rectangle(differences)
-    k, n = d.shape
-    words = f"{k} launches x {n} items"
-    if float(np.ptp(d)) == 0.0:
-        return _unmoved(float(d[0, 0]), n, k, margin, confidence, largest_change, words)
-    if k == 1:
-        return _one_launch(float(d.mean()), margin, n)
-    method = f"two-way crossed random effects over {words}, one Student t for each part"
-    return _crossed_decision(_components(d), k, n, margin, confidence, method, plan_launches=True)
+    fixed = float(np.ptp(d, axis=0).max()) == 0.0
+    items = of_items(d[0] if fixed else d.mean(axis=0), confidence, largest_change, clusters, fixed=fixed)
+    return decision(items, launches_of(d, clusters, confidence), margin, confidence)
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Spread:
-    """Mean and variance components of a crossed design.
-
-    `worst` is the largest mean change of an item if changes are sparse, else 0: flips that come and go between launches
-    average out and need less widening than flips that stay.  `reach` is the largest single change seen, likewise else 0.
-    """
-
-    mean: float
-    launch: float
-    item: float
-    rest: float
-    worst: float
-    reach: float
-
-
-def _components(d: Array) -> _Spread:
-    """Analysis of variance of [launches, items]; the components are unbiased and may be negative."""
-    k, n = d.shape
-    rows, columns = d.mean(axis=1), d.mean(axis=0)
-    left = d - rows[:, np.newaxis] - columns + d.mean()
-    sparse = _sparse(d)
-    rest = float(np.sum(left**2)) / ((k - 1) * (n - 1))
-    return _Spread(
-        mean=float(d.mean()),
-        launch=float(rows.var(ddof=1)) - rest / n,
-        item=float(columns.var(ddof=1)) - rest / k,
-        rest=rest,
-        worst=float(np.abs(columns).max()) if sparse else 0.0,
-        reach=float(np.abs(d).max()) if sparse else 0.0,
-    )
-
-
-def _errors(spread: _Spread, k: int, n: int, confidence: float) -> tuple[float, float]:
-    """(half-width of the one-sided bound, standard error of the mean) for k launches and n items."""
-    shared = spread.rest / (k * n)
-    a, b = max(spread.launch / k + shared, 0.0), max(spread.item / n + shared, 0.0)
-    b += _z(confidence) ** 2 * spread.worst**2 / (n * (n + _extra(spread, confidence)))
-    t_launch, t_item = (t_quantile(confidence, k - 1) if k > 1 else 0.0), t_quantile(confidence, n - 1)
-    half = max(
-        t_launch**2 * a + t_item**2 * max(b - shared, 0.0),
-        t_launch**2 * max(a - shared, 0.0) + t_item**2 * b,
-    )
-    floor = spread.reach * zero_flip_bound(n, confidence)
-    return max(math.sqrt(half), floor), math.sqrt(max(a + b - shared, a, b))
-
-
-def _extra(spread: _Spread, confidence: float) -> float:
-    """How many items are taken to have moved besides those seen, half of them each way: z^2 if changes are sparse."""
-    return _z(confidence) ** 2 if spread.worst else 0.0
-
-
-def _crossed_decision(
-    spread: _Spread, k: int, n: int, margin: float, confidence: float, method: str, *, plan_launches: bool
-) -> Decision:
-    half, error = _errors(spread, k, n, confidence)
-    centre = spread.mean * n / (n + _extra(spread, confidence))
-    assumed = _Spread(  # plans rest on true components, which are not negative
-        mean=0.0,
-        launch=max(spread.launch, 0.0),
-        item=max(spread.item, 0.0),
-        rest=spread.rest,
-        worst=spread.worst,
-        reach=spread.reach,
-    )
-
-    def enough(launches: int, items: int) -> bool:
-        bound, scatter = _errors(assumed, launches, items, confidence)
-        return bound + _z(POWER) * scatter <= margin
-
-    return _decision(
-        estimate=spread.mean,
-        bounds=(centre - half, centre + half),
-        margin=margin,
-        items_needed=_planned(2, lambda items: enough(k, items)),
-        launches_needed=_planned(LEAST_LAUNCHES, lambda launches: enough(launches, n)) if plan_launches else None,
-        smallest_margin=half + _z(POWER) * error,
-        method=method + (", sparse changes widened" if spread.worst else ""),
-        launches=k if plan_launches else None,
-    )
-
-
-def _clustered_decision(
-    mean: float, centre: float, error: float, size: float, count: int, margin: float, confidence: float, words: str
-) -> Decision:
-    half = t_quantile(confidence, count - 1) * error
-
-    def enough(clusters: int) -> bool:
-        factor = t_quantile(confidence, clusters - 1) + _z(POWER)
-        return factor * error * math.sqrt(count / clusters) <= margin
-
-    clusters = _planned(LEAST_CLUSTERS, enough)
-    return _decision(
-        estimate=mean,
-        bounds=(centre - half, centre + half),
-        margin=margin,
-        items_needed=None if clusters is None else math.ceil(clusters * size),
-        smallest_margin=half + _z(POWER) * error,
-        method=f"cluster-robust (CR1) Student t on {words}",
-    )
-
-
-def _unmoved(
-    value: float, units: int, k: int, margin: float, confidence: float, largest_change: float, words: str
-) -> Decision:
-    """All differences are equal, so nothing can be estimated: the exact bound on changes that `units` would have missed."""
+def of_items(
+    means: Array, confidence: float, largest_change: float, clusters: Labels | None = None, *, fixed: bool
+) -> Items:
+    """Bounds of the mean of the items' differences (shape [items]); `fixed`: no launch differed from the others."""
     if not largest_change > 0.0:
         raise ValueError(f"the largest change of one item must be above 0, not {largest_change}")
-    reach = largest_change + abs(value)
-    bound = reach * zero_flip_bound(units, confidence)
-    needed = items_needed_without_flips(margin / reach, confidence) if margin < reach else 1
-    return _decision(
-        estimate=value,
-        bounds=(value - bound, value + bound),
-        margin=margin,
-        items_needed=needed,
-        launches_needed=LEAST_LAUNCHES if needed <= units else None,
-        smallest_margin=bound,
-        method=f"exact zero-flip bound: no difference varied over {words}",
-        launches=k,
-    )
+    units, n = units_of(means, clusters), len(means)
+    alone = n if clusters is None else sum(label is None for label in clusters)
+    reach = largest_change
+    if float(np.abs(means).max()) > largest_change * (1.0 + 1e-12):
+        reach = bounded_mean.extrapolated(units.totals / units.sizes)
+    count = len(units.sizes)
+    flips = fixed and alone == n and bool(np.isin(means, (-reach, 0.0, reach)).all())
+    low, high = _of_flips(means, reach, confidence) if flips else _of_units(units, reach, confidence)
+    squares = float(np.sum((units.totals - units.mean * units.sizes) ** 2)) * count / max(1, count - 1)
+    return Items(
+        mean=units.mean, low=low, high=high, error=math.sqrt(squares) / n, count=n, units=count, reach=reach,
+        alone=alone, method="Tango's score test" if flips else "Gaffke's bound",
+    )  # fmt: skip
 
 
-def _one_launch(mean: float, margin: float, n: int) -> Decision:
-    return _decision(
-        estimate=mean,
-        bounds=(-math.inf, math.inf),
-        margin=margin,
-        launches_needed=LEAST_LAUNCHES,
-        smallest_margin=math.inf,
-        method=f"none: one launch of {n} items says nothing about launch-to-launch variation",
-        launches=1,
-    )
+def largest_change(reference: Array, candidate: Array, clusters: Labels | None = None) -> float:
+    """The most that one item's score may change, judged by the scores of both sides (shape [launches, items]).
+
+    Scores inside of 0..1 change by 1 at most, scores of two values by their distance.  Of others nobody knows: the range of the
+    scores seen, or what the tail of the changes suggests if that is more; inf where that tail has no mean.
+    """
+    values = np.concatenate((reference.ravel(), candidate.ravel()))
+    if values.min() >= 0.0 and values.max() <= 1.0:
+        return 1.0
+    low, high = float(values.min()), float(values.max())
+    if bool(np.isin(values, (low, high)).all()) and high > low:
+        return high - low
+    units = units_of(candidate.mean(axis=0) - reference.mean(axis=0), clusters)
+    return max(1e-12, high - low, bounded_mean.extrapolated(units.totals / units.sizes))
 
 
-def _decision(
-    *,
-    estimate: float,
-    bounds: tuple[float, float],
-    margin: float,
-    method: str,
-    smallest_margin: float,
-    items_needed: int | None = None,
-    launches_needed: int | None = None,
-    launches: int | None = None,
-) -> Decision:
-    """Compare the bounds with the margin; `launches` None means that launches play no part."""
-    low, high = bounds
+def units_of(means: Array, clusters: Labels | None) -> Units:
+    """Items put together by cluster; an item without a label is a unit of its own."""
+    member = _members(len(means), clusters)
+    totals = np.asarray(np.bincount(member, weights=means), dtype=np.float64)
+    return Units(totals=totals, sizes=np.bincount(member).astype(np.float64))
+
+
+def decision(items: Items, launches: Launches, margin: float, confidence: float) -> Decision:
+    """Both parts together, held against the margin."""
     _margin(margin)
-    allowed = launches is None or launches >= LEAST_LAUNCHES
+    low = items.mean - math.hypot(items.mean - items.low, launches.half)
+    high = items.mean + math.hypot(items.high - items.mean, launches.half)
     verdict: Outcome = "INCONCLUSIVE"
-    if allowed and low > -margin:
-        verdict = "HELD"
-    elif allowed and high < -margin:
-        verdict = "DEGRADED"
+    if launches.count >= LEAST_LAUNCHES and (low > -margin or high < -margin):
+        verdict = "HELD" if low > -margin else "DEGRADED"
+    more_items, more_launches = _needed(items, launches, margin, confidence)
     return Decision(
-        estimate=estimate,
-        low=low,
-        high=high,
-        verdict=verdict,
-        worse_within_margin=high < 0.0 and verdict != "DEGRADED",
-        items_needed=items_needed,
-        launches_needed=launches_needed,
-        smallest_supported_margin=smallest_margin,
-        method=method,
-    )
+        estimate=items.mean, low=low, high=high, verdict=verdict, worse_within_margin=high < 0.0 and verdict != "DEGRADED",
+        items_needed=more_items, launches_needed=more_launches,
+        smallest_supported_margin=items.mean - low + _z(POWER) * math.hypot(items.error, launches.error),
+        method=_method(items, launches), items=items.count, clusters=items.clusters, alone=items.alone,
+    )  # fmt: skip
+
+
+def _of_flips(means: Array, reach: float, confidence: float) -> tuple[float, float]:
+    n, b, c = len(means), int(np.sum(means < 0.0)), int(np.sum(means > 0.0))
+    return reach * flips_lower(b, c, n, confidence), -reach * flips_lower(c, b, n, confidence)
+
+
+def _of_units(units: Units, reach: float, confidence: float) -> tuple[float, float]:
+    return bounded_mean.lower(units, -reach, confidence), bounded_mean.upper(units, reach, confidence)
+
+
+def launches_of(d: Array, clusters: Labels | None, confidence: float) -> Launches:
+    """What launches add to one-sided bounds of this confidence: analysis of variance of [launches, units]; one bounds nothing."""
+    k, n = d.shape
+    method = f"{k} launches, paired"
+    if k == 1:
+        return Launches(count=1, half=math.inf, error=math.inf, method="one launch, which says nothing about others")
+    member = _members(n, clusters)
+    totals, sizes = np.array([np.bincount(member, weights=row) for row in d]), np.bincount(member)
+    count = len(sizes)
+    u = (totals - d.mean() * sizes) * count / n  # whose mean over units is the launch's, less the mean of all
+    left = u - u.mean(axis=1, keepdims=True) - u.mean(axis=0) + u.mean()
+    between = float(d.mean(axis=1).var(ddof=1)) / k
+    rest = float(np.sum(left**2)) / ((k - 1) * max(1, count - 1)) / (k * count)
+    half = t_quantile(confidence, k - 1) ** 2 * between - _z(confidence) ** 2 * rest
+    return Launches(count=k, half=math.sqrt(max(0.0, half)), error=math.sqrt(max(0.0, between - rest)), method=method)
+
+
+def _needed(items: Items, launches: Launches, margin: float, confidence: float) -> tuple[int | None, int | None]:
+    """Items, and launches, that would decide; what the items' bound adds to a normal one falls as 1/items."""
+    if not math.isfinite(launches.half):
+        return None, LEAST_LAUNCHES
+    if not math.isfinite(items.low):
+        return None, None
+    z, k = _z(confidence), launches.count
+    added = max(0.0, items.mean - items.low - z * items.error)
+
+    def enough(more_items: float, more_launches: float) -> bool:
+        """With so many times as many of each."""
+        error, t = items.error / math.sqrt(more_items), t_quantile(confidence, k * more_launches - 1)
+        scale = t / t_quantile(confidence, k - 1) / math.sqrt(more_launches)
+        bound = math.hypot(z * error + added / more_items, launches.half * scale)
+        return bound + _z(POWER) * math.hypot(error, launches.error / math.sqrt(more_launches)) <= margin
+
+    least = items_needed_without_flips(margin / items.reach, confidence) if margin < items.reach else 2
+    units = _planned(2, lambda count: enough(count / items.units, 1.0))
+    wanted = None if units is None else max(least, math.ceil(units * items.count / items.units))
+    return wanted, _planned(LEAST_LAUNCHES, lambda count: enough(1.0, count / k))
 
 
 def _planned(first: int, enough: Callable[[int], bool]) -> int | None:
@@ -401,26 +245,24 @@ def _planned(first: int, enough: Callable[[int], bool]) -> int | None:
     return smallest(first, enough) if enough(MOST_REPETITIONS) else None
 
 
-def _skewness(d: Array) -> float:
-    """Third standardised moment; d varies."""
-    centred = d - d.mean()
-    return float(np.mean(centred**3)) / math.pow(float(np.mean(centred**2)), 1.5)
+def _method(items: Items, launches: Launches) -> str:
+    of = (
+        f"{items.count} independent items"
+        if items.clusters is None
+        else f"{items.count} items in {items.units} independent units"
+    )
+    return f"{items.method} on {of}, Student t on {launches.method}"
 
 
-def _sparse(d: Array) -> bool:
-    """Are most of the differences exactly 0, as they are where a few items flip?"""
-    return float(np.mean(d == 0.0)) > 0.5
-
-
-def _tango_z(b: float, c: float, n: int, delta: float) -> float:
-    """Tango's Z at the hypothesised difference `delta`, with the restricted probability of b in closed form."""
-    linear = b * (1.0 - 3.0 * delta) + c * (1.0 - delta) - 2.0 * (n - b - c) * delta
-    root = math.sqrt(max(linear**2 + 8.0 * n * b * delta * (1.0 - delta), 0.0))
-    p = min(max((linear + root) / (4.0 * n), 0.0, -delta), (1.0 - delta) / 2.0)
-    variance, gap = n * (2.0 * p + delta - delta**2), c - b - n * delta
-    if variance <= 0.0:
-        return math.copysign(math.inf, gap) if gap else 0.0
-    return gap / math.sqrt(variance)
+def _members(n: int, clusters: Labels | None) -> NDArray[np.intp]:
+    """The number of the unit of each item."""
+    if clusters is None:
+        return np.arange(n)
+    if len(clusters) != n:
+        raise ValueError(f"each of the {n} items needs the label of its cluster, or None, not {len(clusters)} labels")
+    known: dict[tuple[bool, Hashable], int] = {}
+    keys = ((label is None, i if label is None else label) for i, label in enumerate(clusters))
+    return np.array([known.setdefault(key, len(known)) for key in keys])
 
 
 def _rectangle(differences: NDArray[np.float64] | Sequence[Sequence[float]]) -> Array:
@@ -436,18 +278,6 @@ def _rectangle(differences: NDArray[np.float64] | Sequence[Sequence[float]]) -> 
         i, j = missing[0]
         raise ValueError(f"item {j} has no finite difference in launch {i}; {len(missing)} such gaps in all")
     return d
-
-
-def _finite(values: Floats, dimensions: int) -> Array:
-    d = np.asarray(values, dtype=np.float64)
-    if d.ndim != dimensions or d.size == 0 or not np.all(np.isfinite(d)):
-        raise ValueError(f"differences must be a list of finite numbers, one per item; got shape {d.shape}")
-    return d
-
-
-def _check_flips(b: float, c: float, n: int) -> None:
-    if not (b >= 0 and c >= 0 and n >= 1 and b + c <= n):
-        raise ValueError(f"flips must be at least 0 and together at most the number of items: b={b}, c={c}, n={n}")
 
 
 def _margin(margin: float) -> float:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from assay.verdict.pitfalls import of_record
-from tests.verdict.claiming import NOTHING, QUALITY, claim, found, the_finding
+from tests.verdict.claiming import NOTHING, NUMBER, QUALITY, claim, found, the_finding
 from tests.verdict.making import good, judged
 
 
@@ -54,3 +56,44 @@ def test_a_record_without_scores_could_not_be_examined() -> None:
         pitfalls = of_record(made.measured(), judged(made).results)
         states[left_out] = next(p.state for p in pitfalls if p.name == "quality_unmeasured")
     assert states == {(): "clear", ("scores",): "not examined"}
+
+
+def quality(**changes: Any) -> dict[str, str]:
+    return found(claim(quality=changes))
+
+
+def test_a_loss_needs_a_margin() -> None:
+    assert quality(candidate=0.89, margin=NOTHING)["quality_lost_without_margin"] == "warning"
+    assert "quality_lost_without_margin" not in quality(candidate=0.91, margin=NOTHING)
+    assert quality(candidate=0.895) == {}
+
+
+def test_the_direction_follows_from_the_score_where_it_is_not_said() -> None:
+    worse = {"metric": "perplexity", "baseline": 12.1, "candidate": 13.5, "margin": 0.1}
+    assert quality(**worse)["quality_lost"] == "invalid"
+    assert quality(**worse, direction="higher")["direction_contradicts_metric"] == "warning"
+    assert quality(**worse | {"candidate": 11.0}) == {}
+
+
+def test_points_and_fractions_are_bounded_alike_by_their_items() -> None:
+    """95 %: 300 items bound a change by 1 - 0.05^(1/300) = 0.994 points."""
+    points = {"baseline": 90.2, "candidate": 90.2, "margin": 0.5}
+    assert quality(**points, items=300)["quality_items_too_few"] == "warning"
+    assert quality(**points, items=20_000) == {}
+    assert quality(margin=0.005, items=300)["quality_items_too_few"] == "warning"
+
+
+def test_a_score_that_is_given_as_a_number_with_its_base_is_compared() -> None:
+    score = {"metric": "accuracy", "value": 0.88, "run": "r1", "baseline": {"value": 0.92}}
+    assert found(claim(numbers=[NUMBER, score], quality=None))["quality_lost_without_margin"] == "warning"
+
+
+def test_a_collective_has_no_score_and_a_cheaper_answer_has_one() -> None:
+    busbw = {key: value for key, value in NUMBER.items() if key != "baseline"} | {
+        "metric": "bus bandwidth",
+        "unit": "GB/s",
+        "statistic": "median",
+    }
+    assert found(claim(numbers=[busbw], quality=None)) == {}
+    cost = NUMBER | {"metric": "cost", "unit": "USD", "baseline": {"kind": "other_system", "value": 9.0, "unit": "USD"}}
+    assert found(claim(numbers=[cost], quality=None))["quality_not_measured"] == "warning"

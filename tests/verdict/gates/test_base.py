@@ -73,7 +73,7 @@ def test_an_absent_value_passes_and_fails_nothing(reason: Reason, expected: str)
 
 def test_the_sentence_holds_the_value_its_interval_and_the_gate() -> None:
     result = threshold("g", "workers=2", "efficiency", value(0.8, 0.9), bound(0.7), "at least")
-    assert result.sentence == "efficiency 0.85 [0.80, 0.90] meets the gate of at least 0.7"
+    assert result.sentence == "efficiency 0.850 [0.800, 0.900] meets the gate of at least 0.7"
 
 
 NUMBERS = st.floats(-1e6, 1e6)

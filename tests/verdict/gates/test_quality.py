@@ -9,7 +9,7 @@ import pytest
 from assay.spec.experiment import Quality
 from tests.verdict.making import EXAMPLES, MARGIN, answers, change, estimate, gate, good, judged, pick
 
-SCORE = 7  # column of examples
+SCORE, CLUSTER = 7, 8  # columns of examples
 
 
 def test_the_same_answers_are_held_if_there_are_enough_of_them() -> None:
@@ -104,5 +104,43 @@ def test_of_an_example_that_was_scored_again_after_a_restart_the_last_score_coun
     assert gate(judged(made), "quality", 2).status == "PASS"
 
 
+def test_the_sentence_says_that_examples_are_taken_as_independent_or_in_which_clusters_they_come() -> None:
+    made = good()
+    assert gate(judged(made), "quality", 2).sentence.endswith(
+        "40 examples taken as independent, as no clusters are given"
+    )
+    change(made, "examples", CLUSTER, lambda row: f"passage {int(row[4]) // 2}" if int(row[4]) < 38 else None)
+    assert gate(judged(made), "quality", 2).sentence.split("; ")[1] == "40 examples in 19 clusters, 2 of them in none"
+
+
+def test_clusters_decide_how_much_the_examples_can_show() -> None:
+    """Ten passages of four questions without a change rule out 1 - .05^(1/10) = 26 points, not 7."""
+    made = good()
+    change(made, "examples", CLUSTER, lambda row: f"passage {int(row[4]) // 4}")
+    assert gate(judged(made), "quality", 2).status == "INCONCLUSIVE"
+    difference = estimate(judged(made), "quality_difference", 2)
+    assert difference.low == pytest.approx(-(1 - 0.05 ** (1 / 10)))
+
+
+def test_clusters_that_were_declared_and_not_given_are_not_measured() -> None:
+    result = gate(judged(good(quality=Quality(margin=0.1, cluster="passage"))), "quality", 2)
+    assert result.status == "NOT_MEASURED"
+    assert "quality.cluster says that examples share 'passage', and no score came with one" in result.sentence
+
+
+def test_changes_whose_mean_nobody_can_tell_are_undecided_unless_their_largest_is_declared() -> None:
+    """Losses of e^0 to e^30: a tail of an index above 1."""
+    for declared, said in ((None, "say the largest that there can be: quality.largest_change"), (2e13, "margin of")):
+        made = good(leave_out=("scores",), quality=Quality(direction="lower", margin=0.1, largest_change=declared))
+        for number, row in enumerate(made.rows["launches"]):
+            made.scores(number, [math.exp(0.75 * n) if row[4] == 2 else 0.0 for n in range(40)])
+        assert said in gate(judged(made), "quality", 2).sentence
+
+
+def test_the_largest_change_that_is_declared_narrows_what_unchanged_scores_can_hide() -> None:
+    made = good(quality=Quality(margin=0.05, largest_change=0.5))
+    assert gate(judged(made), "quality", 2).status == "PASS"  # half of 7.2 points
+
+
 def test_the_margin_is_part_of_the_sentence() -> None:
-    assert f"margin {MARGIN.margin:.2f}" in gate(judged(good()), "quality", 2).sentence
+    assert f"margin {MARGIN.margin:g}" in gate(judged(good()), "quality", 2).sentence

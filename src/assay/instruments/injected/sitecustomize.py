@@ -30,8 +30,9 @@ def _arm() -> None:
         return
     if any(word.startswith(("from multiprocessing.", "--multiprocessing-fork")) for word in sys.orig_argv):
         return
-    from assay.instruments import attach
+    from assay.instruments import attach, loopback
 
+    loopback.arm()
     attach.arm()
 
 

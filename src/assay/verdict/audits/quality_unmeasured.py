@@ -1,8 +1,8 @@
 """Was quality measured in the very launches that were timed, and did it hold?
 
-A faster run that gives a worse model is another task.  Claims: a speed without quality, quality from other runs, a loss beyond the
-margin, or so few items that no margin of that size can be shown even without a single change (quality.md 3.2).  Records take quality
-from the timed launches themselves; the gate `quality` and the audit `quality_loss` judge it.
+A faster run that gives a worse model is another task.  Claims: a speed (or a cost below another system's) without quality, quality from other
+runs, a loss beyond the margin or without one, or so few items that no margin of that size can be shown even without a single change
+(quality.md 3.2).  Records take quality from the timed launches themselves; the gate `quality` and the audit `quality_loss` judge it.
 """
 
 from __future__ import annotations
@@ -12,9 +12,18 @@ from assay.metrics.estimate import Absent
 from assay.metrics.format import count, given
 from assay.metrics.measured import Measured
 from assay.spec.claim import Claim, ClaimedQuality
-from assay.stats.noninferiority import zero_flip_bound
+from assay.stats.tango import zero_flip_bound
 from assay.verdict.audits.base import Audit
-from assay.verdict.audits.claimed import found, is_quality, speeds
+from assay.verdict.audits.claimed import found, improved
+from assay.verdict.stated.kinds import is_quality
+from assay.verdict.stated.scores import (
+    confusion,
+    direction_contradicts,
+    is_proportion,
+    lower_is_better,
+    of_number,
+    scale,
+)
 from assay.verdict.types import Finding
 
 CONFIDENCE = 0.95
@@ -33,18 +42,20 @@ def blind(measured: Measured, results: Results) -> str | None:
 
 
 def claim(said: Claim) -> tuple[Finding, ...]:
-    """What was said about quality beside a speed."""
-    fast = speeds(said)
-    if not fast:
+    """What was said about quality beside a speed, or beside a lower cost."""
+    better = improved(said)
+    if not better:
         return ()
-    if said.quality is None:
-        if any(is_quality(number) for number in said.number):
-            return _unsure()
-        return (found(
-            "quality_not_measured", "warning", fast[0], "nothing is said about the quality of the faster result", MEND, "quality"
-        ),)  # fmt: skip
-    findings = [*_elsewhere(said.quality), *_lost(said.quality), *_too_few(said.quality)]
-    return tuple(findings)
+    beside = _lost_in_numbers(said)
+    if said.quality is not None:
+        return (*_elsewhere(said.quality), *_lost(said.quality), *_too_few(said.quality), *beside)
+    if beside:
+        return beside
+    if any(is_quality(number) for number in said.number):
+        return _unsure()
+    return (found(
+        "quality_not_measured", "warning", better[0], "nothing is said about the quality of the faster or cheaper result", MEND, "quality"
+    ),)  # fmt: skip
 
 
 def _unsure() -> tuple[Finding, ...]:
@@ -77,29 +88,50 @@ def _elsewhere(quality: ClaimedQuality) -> list[Finding]:
 
 
 def _lost(quality: ClaimedQuality) -> list[Finding]:
-    if quality.baseline is None or quality.candidate is None or quality.margin is None:
-        return []
-    loss = quality.baseline - quality.candidate
-    loss = loss if quality.direction == "higher" else -loss
-    if loss <= quality.margin * (1.0 + 1e-9):
+    if direction_contradicts(quality):
+        return [found(
+            "direction_contradicts_metric", "warning", None, f'quality.direction = "{quality.direction}" says the opposite of what {quality.metric} means',
+            "leave quality.direction out, or name the score as it was published", "quality",
+        )]  # fmt: skip
+    if quality.baseline is None or quality.candidate is None or confusion(quality):
+        return []  # `units` names scores on two scales
+    loss = quality.candidate - quality.baseline if lower_is_better(quality) else quality.baseline - quality.candidate
+    change = f"{quality.metric} went from {given(quality.baseline)} to {given(quality.candidate)}"
+    if loss > 0.0 and quality.margin is None:
+        return [found(
+            "quality_lost_without_margin", "warning", None, f"{change}, and no quality.margin says that so much may be lost",
+            "say the margin that was written down beforehand, or mend the loss and time it again", "quality",
+        )]  # fmt: skip
+    if quality.margin is None or loss <= quality.margin * (1.0 + 1e-9):
         return []
     return [found(
-        "quality_lost", "invalid", None,
-        f"{quality.metric} went from {given(quality.baseline)} to {given(quality.candidate)}; the margin is {given(quality.margin)}",
+        "quality_lost", "invalid", None, f"{change}; the margin is {given(quality.margin)}",
         "mend the loss first (learning rate, warm-up, batch), then time it again", "quality",
     )]  # fmt: skip
 
 
+def _lost_in_numbers(said: Claim) -> tuple[Finding, ...]:
+    """Scores that are given as numbers, with their baseline's."""
+    found_here: list[Finding] = []
+    for number in filter(is_quality, said.number):
+        same = said.quality is not None and said.quality.metric == number.metric
+        score = of_number(number, said.quality.margin if same and said.quality is not None else None)
+        found_here += _lost(score) if score is not None else []
+    return tuple(found_here)
+
+
 def _too_few(quality: ClaimedQuality) -> list[Finding]:
-    if quality.items is None or quality.margin is None or quality.metric.casefold() != "accuracy":
+    own = scale(quality)
+    if quality.items is None or quality.margin is None or own is None or not is_proportion(quality.metric):
         return []
-    least = zero_flip_bound(quality.items, CONFIDENCE)
-    margin = quality.margin if quality.margin < 1.0 else quality.margin / 100.0  # in points
-    if least <= margin:
+    least = zero_flip_bound(quality.items, CONFIDENCE) * (100.0 if own == "points" else 1.0)
+    if least <= quality.margin:
         return []
+    unit = " points" if own == "points" else ""
     return [found(
         "quality_items_too_few", "warning", None,
-        f"{count(quality.items, 'items')} bound a change by {given(least, 2)} at best, even if no answer changed; the margin is {given(margin)}",
+        f"{count(quality.items, 'items')} bound a change by {given(least, 2)}{unit} at best, even if no answer changed; "
+        f"the margin is {given(quality.margin)}{unit}",
         "score more items, or claim a wider margin", "quality",
     )]  # fmt: skip
 

@@ -12,7 +12,7 @@ from typing import Literal
 
 from assay.metrics.base import LAUNCHED, Results
 from assay.metrics.estimate import Absent, Value
-from assay.metrics.format import count, show
+from assay.metrics.format import asked, count, show
 from assay.metrics.measured import Measured, Subject
 from assay.verdict.types import GateResult, Status
 
@@ -33,17 +33,17 @@ def threshold(
     gate: str, configuration: str, title: str, value: Value, bound: Value, side: Literal["at least", "at most"]
 ) -> GateResult:
     """Is the whole interval on the right side of the bound?"""
-    limit = show(bound).text
     if isinstance(value, Absent):
         status: Status = "NOT_MEASURED" if value.reason in ("not_measured", "not_applicable") else "INCONCLUSIVE"
         return GateResult(gate=gate, configuration=configuration, status=status, sentence=f"{title}: {value.detail}")
     assert not isinstance(bound, Absent)
+    limit, shown = asked(bound.value, bound.unit), show(value, beside=(bound.value,))
     status = _status(value.low, value.high, bound.value, side)
     few = value.n_launches < FEWEST_LAUNCHES and value.confidence < 1.0  # equal values of two launches are luck
     if few:
         status = "INCONCLUSIVE"
     words = {"PASS": "meets", "FAIL": "misses", "INCONCLUSIVE": "may or may not meet"}[status]
-    sentence = f"{title} {show(value).full} {words} the gate of {side} {limit}"
+    sentence = f"{title} {shown.full} {words} the gate of {side} {limit}"
     if few:
         sentence += f"; {too_few(value.n_launches)}"
     return GateResult(gate=gate, configuration=configuration, status=status, sentence=sentence)

@@ -1,17 +1,26 @@
 """Was quality held within the margin that was written down beforehand?
 
 PASS (held): the one-sided lower bound of score(p) - score(base) is above -margin.  FAIL (degraded): the one-sided
-upper bound is below -margin.  Otherwise INCONCLUSIVE, with what would be needed.  Source: quality.md section 3.
+upper bound is below -margin.  Otherwise INCONCLUSIVE, with what would be needed.  The sentence says in how many clusters the
+examples come, or that they are taken as independent because none was given.  The reference passes unless it is not shown to be above
+quality.chance; at its floor the audit `quality_at_floor` makes the record INVALID.  Source: quality.md section 3.
 """
 
 from __future__ import annotations
 
+import math
+
 from assay.metrics.base import WORKLOADS, Results
 from assay.metrics.estimate import Absent, Estimate
-from assay.metrics.format import decimals_of, number
+from assay.metrics.format import given, reading, show
 from assay.metrics.measured import Measured
+from assay.metrics.quality import scores_of
 from assay.metrics.quality_difference import decide
+from assay.metrics.quality_floor import at_floor, near_chance
+from assay.metrics.score_clusters import examples_words
+from assay.spec.experiment import Quality
 from assay.stats.noninferiority import Decision
+from assay.units import SCORE
 from assay.verdict.gates.base import FEWEST_LAUNCHES, Gate, too_few
 from assay.verdict.types import GateResult, Status
 
@@ -20,57 +29,75 @@ NOT_COMPUTED = Absent(reason="not_measured", detail="quality was not computed")
 
 def check(measured: Measured, results: Results) -> tuple[GateResult, ...]:
     """One result per configuration; none where the experiment names no quality metric."""
-    if measured.experiment.quality is None:
+    quality = measured.experiment.quality
+    if quality is None:
         return ()
-    return tuple(_one(measured, results, name) for name in measured.configurations)
+    doubt = _doubt(measured, results, quality)
+    return tuple(_one(measured, results, quality, name, doubt) for name in measured.configurations)
 
 
-def _one(measured: Measured, results: Results, configuration: str) -> GateResult:
+def _doubt(measured: Measured, results: Results, quality: Quality) -> tuple[Status, str] | None:
+    """Why nothing can be held against the reference; None where it can show a loss."""
+    if (why := at_floor(scores_of(measured, measured.base), quality)) is not None:
+        return "INVALID", f"the reference cannot show a loss of quality: {why}"
+    why = near_chance(results.get("quality", {}).get(measured.base, NOT_COMPUTED), quality)
+    return None if why is None else ("INCONCLUSIVE", f"of the reference {why}")
+
+
+def _one(
+    measured: Measured, results: Results, quality: Quality, configuration: str, doubt: tuple[Status, str] | None
+) -> GateResult:
     if configuration == measured.base:
-        return _reference(results, configuration)
+        return _reference(results, quality, configuration, doubt)
     decision = decide(measured, configuration)
     value = results.get("quality_difference", {}).get(configuration, NOT_COMPUTED)
     if isinstance(decision, Absent) or isinstance(value, Absent):
         detail = decision.detail if isinstance(decision, Absent) else value.detail if isinstance(value, Absent) else ""
         return _result(configuration, "NOT_MEASURED", f"quality: {detail}")
-    return _result(configuration, *_judged(measured, decision, value))
+    status, sentence = _judged(quality, decision, value)
+    if status == "PASS" and doubt is not None and decision.low <= 0.0:
+        return _result(configuration, doubt[0], f"quality undecided: {doubt[1]}")
+    return _result(configuration, status, sentence)
 
 
-def _reference(results: Results, configuration: str) -> GateResult:
+def _reference(results: Results, quality: Quality, configuration: str, doubt: tuple[Status, str] | None) -> GateResult:
     value = results.get("quality", {}).get(configuration, NOT_COMPUTED)
     if isinstance(value, Absent):
         return _result(configuration, "NOT_MEASURED", f"quality: {value.detail}")
     if value.n_launches < FEWEST_LAUNCHES:
         return _result(configuration, "INCONCLUSIVE", f"quality of the reference: {too_few(value.n_launches)}")
-    return _result(configuration, "PASS", "quality: this is the reference that the others are compared with")
+    if doubt is not None:
+        return _result(configuration, doubt[0], f"quality: {doubt[1]}")
+    told = f"quality: this is the reference that the others are compared with, {quality.metric} {show(value).full}"
+    return _result(configuration, "PASS", told)
 
 
-def _judged(measured: Measured, decision: Decision, value: Estimate) -> tuple[Status, str]:
-    quality = measured.experiment.quality
-    assert quality is not None
-    decimals = max(
-        decimals_of(value.value, value.low, value.high), decimals_of(quality.margin, quality.margin, quality.margin)
+def _judged(quality: Quality, decision: Decision, value: Estimate) -> tuple[Status, str]:
+    shown = show(value, beside=(-quality.margin,))
+    numbers = (
+        f"{quality.metric} differs by {shown.text} from the base, one-sided bounds {shown.interval}, "
+        f"margin {given(quality.margin)}"
     )
-    low, mid, high = (number(x, decimals) for x in (value.low, value.value, value.high))
-    margin = number(quality.margin, decimals)
-    numbers = f"{quality.metric} differs by {mid} from the base, one-sided bounds [{low}, {high}], margin {margin}"
+    sample = examples_words(decision.items, decision.clusters, decision.alone)
     if value.n_launches < FEWEST_LAUNCHES:
         return "INCONCLUSIVE", f"{numbers}; {too_few(value.n_launches)}"
     if decision.verdict == "HELD":
         worse = " (worse, but within the margin)" if decision.worse_within_margin else ""
-        return "PASS", f"quality held{worse}: {numbers}"
+        return "PASS", f"quality held{worse}: {numbers}; {sample}"
     if decision.verdict == "DEGRADED":
-        return "FAIL", f"quality degraded: {numbers}"
-    return "INCONCLUSIVE", f"quality undecided: {numbers}; {_needed(decision, decimals)}"
+        return "FAIL", f"quality degraded: {numbers}; {sample}"
+    return "INCONCLUSIVE", f"quality undecided: {numbers}; {sample}; {_needed(decision)}"
 
 
-def _needed(decision: Decision, decimals: int) -> str:
+def _needed(decision: Decision) -> str:
+    if math.isinf(decision.smallest_supported_margin):
+        return "the changes of single examples have a tail of which no mean can be told; say the largest that there can be: quality.largest_change"
     ways = []
     if decision.launches_needed is not None:
         ways.append(f"{decision.launches_needed} launches per configuration")
     if decision.items_needed is not None:
         ways.append(f"{decision.items_needed} held-out examples")
-    smallest = f"this data supports a margin of {number(decision.smallest_supported_margin, decimals)}"
+    smallest = f"this data supports a margin of {reading(decision.smallest_supported_margin, SCORE, way='up')}"
     return (
         f"about {' or '.join(ways)} would decide; {smallest}"
         if ways
