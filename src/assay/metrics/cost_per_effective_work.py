@@ -28,7 +28,7 @@ def _one(cost: Value, efficiency: Value) -> Value:
     return Estimate(
         value=cost.value / efficiency.value,
         low=cost.low / efficiency.high,
-        high=cost.high / efficiency.low if efficiency.low > 0 else math.inf,
+        high=cost.high / efficiency.low if 0.0 < efficiency.low < math.inf else math.inf,
         unit=USD_PER_STEP, confidence=cost.confidence, n_launches=cost.n_launches, n_trials=cost.n_trials,
         method="ends of the cost interval divided by the opposite ends of the efficiency interval (conservative)",
         signature=f"cost_per_effective_work|of:{cost.signature}|over:{efficiency.signature}",

@@ -1,25 +1,27 @@
 """How is a number written for people?  The only place in assay that turns numbers into text.
 
-A value is written with as many digits as its interval supports: the half-width of the interval keeps two significant
-digits if they read 10 to 35 and else one (Particle Data Group, "Review of Particle Physics", section 5.3), and the
-value and both ends of the interval end at that same decimal.  Where the interval excludes zero and is wider than the value
-itself (a ratio of few launches), value and ends keep two digits each: none of them is zero, and none must read so.  One row
-of a table uses one scale (s, ms, us ...), so that its numbers can be compared by looking at them.  Cannot tell: anything that the interval itself leaves out.
+A value is written with as many digits as its interval supports, the ends rounded outwards, and all three so that they lie on
+the same side of a limit printed beside them as the real numbers do (`assay.metrics.rounding`).  Where the interval excludes zero
+and is wider than the value itself (a ratio of few launches), value and ends keep two digits each: none of them is zero, and none
+must read so.  One row of a table uses one scale (s, ms, us ...), so that its numbers can be compared by looking at them.  A
+number that was given rather than measured (a gate, a margin) is written as given.
+Cannot tell: anything that the interval itself leaves out.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Final
 
 from assay.metrics.estimate import Absent, Estimate, Value
+from assay.metrics.rounding import DIGITS_WITHOUT_INTERVAL, Way, fewest, outwards, rounded, significant, written
+from assay.stats.launch_groups import LEAST, groups
 
-MOST_DIGITS: Final = 6  # significant digits beyond which nobody reads
-DIGITS_WITHOUT_INTERVAL: Final = 3
-DIGITS_OF_EQUAL_ENDS: Final = 4
-DIGITS_AT_LEAST: Final = 2  # of a value whose interval excludes zero
+CLEARLY: Final = 0.002  # p below which launches that fall apart are marked beside every interval: a report has many
+APART: Final = 0.01  # and by how much they must differ at least
 
 ABSENT_WORDS: Final = {
     "not_measured": "not measured",
@@ -129,25 +131,31 @@ def _plural(word: str) -> str:
     return word if word.endswith("s") else f"{word}s"
 
 
-def show(value: Value, scale: Scale | None = None, work: str = "items") -> Shown:
-    """One value as text; without a scale it gets the one that suits it alone."""
+def show(value: Value, scale: Scale | None = None, work: str = "items", *, beside: Sequence[float] = ()) -> Shown:
+    """One value as text; without a scale it gets the one that suits it alone.
+
+    `beside`: limits, in the value's unit, with which a reader will compare it (a gate, a margin, no change).
+    """
     if isinstance(value, Absent):
         empty = scale or Scale(factor=1.0)
         return Shown(text=ABSENT_WORDS[value.reason], interval="", note=value.detail, value=value, scale=empty)
     fitting = scale or scale_for(value.unit, (value.value,), work)
     middle, low, high = (x * fitting.factor for x in (value.value, value.low, value.high))
-    decimals = decimals_of(middle, low, high)
-    ends = (decimals, decimals)
-    if _wide(middle, low, high):
-        decimals = _significant(middle, DIGITS_AT_LEAST)
-        ends = (_significant(low, DIGITS_AT_LEAST), _significant(high, DIGITS_AT_LEAST))
+    made = outwards(middle, low, high, [limit * fitting.factor for limit in beside])
     return Shown(
-        text=dressed(number(middle, decimals), fitting),
-        interval=_interval(value, low, high, ends),
-        note="",
-        value=value,
+        text=dressed(written(made.value), fitting), interval=_interval(value, made.low, made.high), note="", value=value,
         scale=fitting,
-    )
+    )  # fmt: skip
+
+
+def bracketed(
+    value: float, low: float, high: float, unit: str = "ratio", *, beside: Sequence[float] = (), launches: int = 2
+) -> tuple[str, str]:
+    """A number and its interval that belong to no metric, as text: ("1.25", "[1.19, 1.32]")."""
+    shown = show(Estimate(
+        value=value, low=low, high=high, unit=unit, confidence=0.95, n_launches=launches, n_trials=0, method="", signature="",
+    ), beside=beside)  # fmt: skip
+    return shown.text, shown.interval
 
 
 def dressed(text: str, scale: Scale) -> str:
@@ -159,92 +167,47 @@ def dressed(text: str, scale: Scale) -> str:
     return f"{minus}{scale.before}{text.removeprefix(minus)}{after}"
 
 
-def _wide(value: float, low: float, high: float) -> bool:
-    """Whether an interval that excludes zero is wider than the value: its ends may be orders of magnitude apart."""
-    half = _half_width(value, low, high)
-    return half is not None and half > abs(value) and (low > 0.0 or high < 0.0)
-
-
-def _interval(value: Estimate, low: float, high: float, decimals: tuple[int, int]) -> str:
+def _interval(value: Estimate, low: Decimal, high: Decimal) -> str:
     if value.confidence == 1.0 and value.low == value.high:
         return "exact"
-    if value.n_launches <= 1 and (math.isinf(high) or math.isinf(low)):
+    if value.n_launches <= 1 and (low.is_infinite() or high.is_infinite()):
         return "no interval: one launch"
-    if math.isinf(low) and math.isinf(high):
+    if low.is_infinite() and high.is_infinite():
         return "no interval: the data bound neither side"
-    left = "no lower bound" if math.isinf(low) else number(low, decimals[0])
-    right = "no upper bound" if math.isinf(high) else number(high, decimals[1])
-    return f"[{left}, {right}]"
+    return f"[{written(low)}, {written(high)}]{_caution(value)}"
 
 
-def decimals_of(value: float, low: float, high: float) -> int:
-    """The last decimal that the interval supports; negative for tens, hundreds ..."""
-    half = _half_width(value, low, high)
-    largest = max((abs(x) for x in (value, low, high) if math.isfinite(x)), default=0.0)
-    if half is None:
-        return _significant(value, DIGITS_WITHOUT_INTERVAL) if abs(value) < 1000 else 0
-    if half == 0.0:
-        return _fewest(value, DIGITS_OF_EQUAL_ENDS)
-    exponent = math.floor(math.log10(half))
-    leading = half / 10.0**exponent  # 1.0 .. 9.99
-    keep = 1 if 3.545 <= leading < 9.5 else 2
-    exponent += leading >= 9.5
-    decimals = keep - 1 - exponent
-    if _wide(value, low, high):
-        return max(decimals, _significant(value, DIGITS_AT_LEAST))
-    return min(decimals, _significant(largest, MOST_DIGITS))
+def _caution(value: Estimate) -> str:
+    """What the interval cannot say: its launches fall apart (`assay.stats.launch_groups`)."""
+    if len(value.launch_values) < LEAST or (seen := groups(value.launch_values, smallest_effect=APART)) is None:
+        return ""
+    return "" if seen.p >= CLEARLY else ", two groups" if seen.outlying is None else ", one far out"
 
 
-def _half_width(value: float, low: float, high: float) -> float | None:
-    ends = [end for end in (low, high) if math.isfinite(end)]
-    if not ends or not math.isfinite(value):
-        return None
-    if len(ends) == 2:
-        half = high / 2.0 - low / 2.0
-        return half if half > abs(value) * 1e-12 else 0.0
-    distance = abs(value - ends[0])
-    return distance if distance < abs(value) else None  # (v, 0, inf) bounds nothing
-
-
-def _significant(value: float, digits: int) -> int:
-    if value == 0.0 or not math.isfinite(value):
-        return 0
-    return digits - 1 - math.floor(math.log10(abs(value)))
-
-
-def _fewest(value: float, digits: int) -> int:
-    """The fewest decimals that show the value to so many significant digits; all digits of a whole number."""
-    if value == round(value):
-        return 0
-    most = max(0, _significant(value, digits))
-    shortest = (d for d in range(most) if math.isclose(round(value, d), round(value, most), rel_tol=1e-12))
-    return next(shortest, most)
-
-
-def number(value: float, decimals: int) -> str:
+def number(value: float, decimals: int, way: Way = "nearest") -> str:
     """A number with so many decimals, thousands separated, a true minus; very small or large ones with an exponent."""
-    if math.isinf(value):
-        return "no upper bound" if value > 0 else "no lower bound"
-    if abs(value) >= 1e12 or (decimals > 7 and 0.0 < abs(value) < 1e-4):
-        return _exponent(value, decimals)
-    rounded = round(value, decimals) + 0.0  # no minus before a zero
-    return f"{rounded:,.{max(decimals, 0)}f}".replace("-", "−")
+    return written(rounded(value, decimals, way))
 
 
-def _exponent(value: float, decimals: int) -> str:
-    exponent = math.floor(math.log10(abs(value)))
-    mantissa, _, power = f"{value:.{max(0, min(MOST_DIGITS, decimals + exponent))}e}".partition("e")
-    return f"{mantissa}e{int(power)}".replace("-", "−")
+def reading(
+    value: float | None, unit: str, scale: Scale | None = None, *, beside: Sequence[float] = (), way: Way = "nearest"
+) -> str:
+    """A single measured reading (one launch's wall time): three digits, no interval; a dash where there is none.
 
-
-def reading(value: float | None, unit: str, scale: Scale | None = None) -> str:
-    """A single measured reading (one launch's wall time): three digits, no interval; a dash where there is none."""
+    `beside`: limits, in the same unit, that it is compared with; `way`: "up" or "down" for what is itself a bound.
+    """
     if value is None or not math.isfinite(value):
         return "–"
     fitting = scale or scale_for(unit, (value,))
     shown = value * fitting.factor
-    decimals = 0 if shown == round(shown) else max(0, _significant(shown, DIGITS_WITHOUT_INTERVAL))
-    return dressed(number(shown, decimals), fitting)
+    decimals = 0 if shown == round(shown) else max(0, significant(shown, DIGITS_WITHOUT_INTERVAL))
+    return dressed(written(rounded(shown, decimals, way, [limit * fitting.factor for limit in beside])), fitting)
+
+
+def asked(value: float, unit: str, work: str = "items") -> str:
+    """A limit that was given, as given, with its unit: "70 %", "1.5 s", "$0.25"."""
+    fitting = scale_for(unit, (value,), work)
+    return dressed(written(Decimal(f"{value * fitting.factor:.12g}")), fitting)
 
 
 def count(value: int, thing: str = "") -> str:
@@ -253,10 +216,16 @@ def count(value: int, thing: str = "") -> str:
     return f"{value:,} {noun}".strip().replace("-", "−")
 
 
-def percent(share: float, digits: int = 2) -> str:
-    """A share or a relative change in at most so many significant digits: 0.05 is "5 %", 0.0123 "1.2 %", 1.5 "150 %"."""
+def percent(share: float, digits: int = 2, *, beside: Sequence[float] = (), way: Way = "nearest") -> str:
+    """A share or a relative change in at most so many significant digits: 0.05 is "5 %", 0.0123 "1.2 %", 1.5 "150 %".
+
+    `beside` and `way` as in `reading`.
+    """
+    if math.isinf(share):
+        return f"{number(share, 0)}"
     scaled = round(100.0 * share, 12)
-    return f"{number(scaled, _fewest(scaled, digits))} %"
+    made = rounded(scaled, fewest(scaled, digits), way, [100.0 * limit for limit in beside])
+    return f"{written(made)} %"
 
 
 def given(value: float, digits: int = 12) -> str:

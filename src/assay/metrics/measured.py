@@ -41,11 +41,17 @@ class Measured:
     state: str  # complete | interrupted | failed
     sealed: bool
     tables: Mapping[str, pl.DataFrame] = field(repr=False)
+    seal: str = ""  # SHA-256 of the sealed manifest; empty where it is not known
     profiles: tuple[Mapping[str, Any], ...] = field(default=(), repr=False)  # what the traces of profiled launches say
 
     def table(self, name: str) -> pl.DataFrame:
         """A raw table."""
         return self.tables[name]
+
+    @property
+    def seal_words(self) -> str:
+        """Whether it is sealed, and by which digest."""
+        return f"sealed, SHA-256 {self.seal}" if self.seal else "sealed" if self.sealed else "not sealed"
 
     @property
     def before(self) -> Mapping[str, Any]:
@@ -187,16 +193,23 @@ class Measured:
 
     @cached_property
     def scores(self) -> pl.DataFrame:
-        """(launch, example, score) of the metric that decides; a repeated score: the last incarnation's, its last rank's.
+        """(launch, example, score, cluster, empty) of the metric that decides; a repeated score: the last incarnation's, its last
+        rank's.  `empty`: the prediction was kept, and is nothing.
 
         Of serving, where nothing else scored the answers: `assay.metrics.answers`.
         """
         quality = self.experiment.quality
         if self.subject == "serving" and self.tables["examples"].height == 0:
             return scored(self.experiment, self.tables)
-        rows = self.tables["examples"].filter(pl.col("metric") == (quality.metric if quality else ""))
+        return self.scores_of(quality.metric if quality else "")
+
+    def scores_of(self, metric: str) -> pl.DataFrame:
+        """The same of any reported metric."""
+        rows = self.tables["examples"].filter(pl.col("metric") == metric)
         ordered = rows.sort("incarnation", "rank", maintain_order=True)
-        return ordered.group_by("launch", "example").agg(pl.col("score").last()).sort("launch", "example")
+        empty = (pl.col("prediction").str.strip_chars() == "").fill_null(value=False).alias("empty")
+        kept = (pl.col("score").last(), pl.col("cluster").last(), empty.last())
+        return ordered.group_by("launch", "example").agg(*kept).sort("launch", "example")
 
     @cached_property
     def _kept(self) -> dict[str, Any]:
@@ -246,6 +259,7 @@ def from_record(record: Record) -> Measured:
         manifest=record.manifest,
         state=record.state,
         sealed=record.sealed,
+        seal=record.seal,
         tables={name: record.table(name) for name in TABLES},
         profiles=record.profiles,
     )
