@@ -23,8 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.stats.intervals import log_t, t_quantile
-from assay.stats.noninferiority import crossed, tango
+from assay.stats.noninferiority import crossed
 from assay.stats.steady import steady_state
+from assay.stats.tango import tango_z
 
 Array = NDArray[np.float64]
 HELD_LIMIT = 0.055
@@ -71,7 +72,7 @@ def one_launch(repetitions: int) -> Iterator[str]:
         score = wald = 0.0
         for b, c, probability in tables(n, (rate + margin) / 2, (rate - margin) / 2):
             spread = ((b + c) / n - ((c - b) / n) ** 2) / (n - 1)
-            score += probability * (tango(b, c, n, margin)[1] <= 0.05)
+            score += probability * (tango_z(b, c, n, -margin) >= 1.6448536)
             wald += probability * ((c - b) / n + margin >= 1.6448536 * math.sqrt(spread))
         row(n, percent(rate), 100 * margin, percent(score), percent(wald))
         if score > HELD_LIMIT:

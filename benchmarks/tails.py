@@ -25,7 +25,6 @@ from numpy.typing import NDArray
 from assay.stats.early_stopping import dropped
 from assay.stats.intervals import order_ranks, t_quantile
 from assay.stats.quantiles import Tail, cluster_woodruff
-from assay.stats.queueing import mm1_quantile
 
 Array = NDArray[np.float64]
 WARM_UP = 4000
@@ -53,7 +52,7 @@ def percentile(p: float, repetitions: int) -> Iterator[str]:
         "median n_eff (1 - p)|" + "|".join(RIVALS),
     )
     for load, k, n in GRID:
-        truth = mm1_quantile(p, load)
+        truth = -math.log1p(-p) / (1.0 - load)
         tails, rivals = simulate(p, load, k, n, repetitions)
         covered = share(tail.low <= truth <= tail.high for tail in tails)
         refused = share(tail.insufficient != "" for tail in tails)

@@ -89,3 +89,15 @@ def test_the_interval_that_is_reported_covers_the_truth(load: float, k: int, n: 
         used, covered = used + 1, covered + (low <= truth <= high)
     assert used >= 60
     assert covered / used >= 0.95 - 3.0 * math.sqrt(0.95 * 0.05 / used)
+
+
+def test_requests_in_bursts_are_not_taken_as_independent() -> None:
+    """Bursts of 25 requests share 80 % of their log variance: 500 of them hold 20 independent values, one beyond p95."""
+    rng = np.random.default_rng(3)
+    refused = 0
+    for _ in range(20):
+        luck = np.repeat(rng.normal(size=(5, 4)), 25, axis=1)
+        launches = list(np.exp(0.5 * (0.8**0.5 * luck + 0.2**0.5 * rng.normal(size=(5, 100)))))
+        tail = cluster_woodruff(launches, 0.95, 0.95)
+        refused += bool(tail.insufficient) and not carried(tail, launches)
+    assert refused >= 19

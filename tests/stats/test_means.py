@@ -1,4 +1,4 @@
-"""Is every kind of quantity averaged as its meaning demands, and the wrong mean refused?"""
+"""Is the quotient of sums right, and does every metric say which mean has a meaning for it?"""
 
 from __future__ import annotations
 
@@ -16,80 +16,34 @@ from assay.metrics.estimate import Absent
 from assay.metrics.measured import from_record
 from assay.record.reader import open_record
 from assay.stats.intervals import mean_t
-from assay.stats.means import MEANS, Kind, NoMean, mean, quotient
+from assay.stats.means import MEANS, NoMean, quotient
 from assay.verdict.judge import compute
 
-SECONDS, WORK = [10.0, 100.0, 40.0], [100.0, 100.0, 100.0]  # three runs of 100 Gflop (Hoefler & Belli, SC'15; T12)
-RATES = [10.0, 1.0, 2.5]
 
-
-def test_the_mean_rate_of_three_runs_is_two_and_neither_four_and_a_half_nor_2_92() -> None:
-    """300 Gflop in 150 s.  Arithmetic mean of the rates 13.5/3 = 4.5; geometric mean 25^(1/3) = 2.92: nobody computed so fast."""
-    assert mean("rate", numerators=WORK, denominators=SECONDS) == pytest.approx(2.0)
-    assert mean("rate", RATES, numerators=WORK) == pytest.approx(2.0) == stats.hmean(RATES)
-    with pytest.raises(NoMean, match="needs its numerators"):
-        mean("rate", RATES)  # 4.5 is not to be had
-    assert stats.gmean(RATES) == pytest.approx(2.92, abs=0.005)  # nor this: no argument of `mean` leads to it
-
-
-def test_the_rate_of_unequal_work_is_weighted_by_it() -> None:
-    """Half an hour at 100/s and half an hour at 50/s are 75/s; 1 Gflop at 1/s and 9 at 9/s take 2 s for 10: 5/s."""
-    assert mean("rate", numerators=[180_000, 90_000], denominators=[1800, 1800]) == 75
-    assert mean("rate", [1, 9], numerators=[1, 9]) == pytest.approx(5)
-
-
-def test_costs_and_counts_add_up() -> None:
-    assert mean("cost", SECONDS) == pytest.approx(50)
-    assert mean("count", [0, 1, 5]) == 2
-
-
-def test_ratios_are_refused_without_their_parts() -> None:
-    """Speedups 2 (100 s -> 50 s) and 4 (10 s -> 2.5 s): together 110 s -> 52.5 s, not 3 and not 2.83."""
-    with pytest.raises(NoMean, match="numerators and denominators"):
-        mean("ratio", [2, 4])
-    with pytest.raises(NoMean, match="numerators and denominators"):
-        mean("ratio", [2, 4], numerators=[100, 10])
-    assert mean("ratio", numerators=[100, 10], denominators=[50, 2.5]) == pytest.approx(110 / 52.5)
-
-
-def test_levels_have_no_mean() -> None:
-    with pytest.raises(NoMean, match="pool what lies behind it"):
-        mean("level", [0.9, 0.8])
-
-
-@pytest.mark.parametrize("kind", ["cost", "count", "rate", "ratio"])
-def test_nothing_and_what_is_no_number_have_no_mean(kind: Kind) -> None:
+@pytest.mark.parametrize("bad", [[], [1.0, float("nan")]])
+def test_nothing_and_what_is_no_number_have_no_quotient(bad: list[float]) -> None:
     with pytest.raises(NoMean):
-        mean(kind, [])
+        quotient(bad, [1.0, 1.0], 0.95)
     with pytest.raises(NoMean):
-        mean(kind, [1.0, float("nan")], numerators=[1.0, float("nan")], denominators=[1.0, 1.0])
+        quotient([1.0, 1.0], bad, 0.95)
 
 
 def test_mismatched_or_empty_denominators_are_refused() -> None:
     with pytest.raises(NoMean, match="2 and 1"):
-        mean("rate", numerators=[1, 2], denominators=[1])
+        quotient([1, 2], [1], 0.95)
     with pytest.raises(NoMean, match="more than 0"):
-        mean("rate", numerators=[1, 2], denominators=[0, 0])
+        quotient([1, 2], [0, 0], 0.95)
 
 
 @given(st.lists(st.tuples(st.floats(0.1, 100), st.floats(0.1, 100)), min_size=1, max_size=20))
 def test_a_mean_rate_times_the_whole_time_is_the_whole_work(runs: list[tuple[float, float]]) -> None:
     work, seconds = [w for w, _ in runs], [s for _, s in runs]
-    assert mean("rate", numerators=work, denominators=seconds) * sum(seconds) == pytest.approx(sum(work))
+    assert quotient(work, seconds, 0.95).value * sum(seconds) == pytest.approx(sum(work))
 
 
 @pytest.mark.parametrize("name", catalog.names("metrics"))
-def test_every_metric_says_its_kind_and_is_averaged_or_refused_accordingly(name: str) -> None:
-    """3 and 6 over 1 and 2, as values or as parts."""
-    kind = catalog.load("metrics", name).kind
-    assert kind in MEANS
-    if kind in ("cost", "count"):
-        assert mean(kind, [3.0, 6.0]) == 4.5
-        return
-    with pytest.raises(NoMean):
-        mean(kind, [3.0, 6.0])
-    if kind != "level":
-        assert mean(kind, numerators=[3.0, 6.0], denominators=[1.0, 2.0]) == 3.0
+def test_every_metric_says_its_kind(name: str) -> None:
+    assert catalog.load("metrics", name).kind in MEANS
 
 
 def test_the_share_of_a_whole_is_the_quotient_of_sums_with_the_interval_worked_out_by_hand() -> None:

@@ -73,18 +73,6 @@ def paired_log_ratio(numerators: Floats, denominators: Floats, confidence: float
     return log_t(above / below, confidence)
 
 
-def median_interval(values: Floats, confidence: float) -> Interval | None:
-    """Exact order-statistic interval of the median of independent `values`; None where none exists (95 %: below 6).
-
-    Bounds x_(l) and x_(u) of `order_ranks` at p = 1/2.  Assumes independence only, no shape.
-    """
-    data = np.sort(_vector(values, "values"))
-    low, high = order_ranks(len(data), 0.5, confidence)
-    if low is None or high is None:
-        return None
-    return Interval(value=float(np.median(data)), low=float(data[low - 1]), high=float(data[high - 1]))
-
-
 def order_ranks(n: int, p: float, confidence: float) -> tuple[int | None, int | None]:
     """1-based ranks (l, u) of the order statistics that bound the p-quantile of `n` independent values; None: no such rank.
 
@@ -101,32 +89,6 @@ def order_ranks(n: int, p: float, confidence: float) -> tuple[int | None, int | 
     cumulative = bdtr(np.arange(n + 1, dtype=np.float64), n, p)
     low, high = int(np.argmax(cumulative >= 1.0 - tail)), int(np.argmax(cumulative >= tail)) + 1
     return (low if low >= 1 else None), (high if high <= n else None)
-
-
-def launches_needed(cv: float, relative_half_width: float, confidence: float) -> int:
-    """Fewest launches whose t interval has at most this half-width where launches vary by `cv` (both are fractions).
-
-    t depends on k, hence the search; the true half-width of one experiment scatters about this plan.
-    """
-    tail = _upper_tail(confidence)
-    if not (math.isfinite(cv) and cv >= 0.0):
-        raise ValueError(f"the coefficient of variation must be a finite number of at least 0, not {cv}")
-    if not relative_half_width > 0.0:
-        raise ValueError(f"the wanted relative half-width must be above 0, not {relative_half_width}")
-    return smallest(2, lambda k: t_quantile(tail, k - 1) * cv / math.sqrt(k) <= relative_half_width)
-
-
-def minimum_detectable_effect(cv: float, k: int, confidence: float = 0.95, power: float = 0.8) -> float:
-    """Smallest relative difference of two sides of `k` launches each that a t test finds with this power.
-
-    (t[(1+confidence)/2] + t[power]) sqrt(2) cv / sqrt(k), both quantiles with 2(k - 1) degrees of freedom.
-    """
-    if k < 2:
-        raise ValueError(f"a comparison needs at least 2 launches on each side, not {k}")
-    if not 0.0 < power < 1.0:
-        raise ValueError(f"the power must lie strictly between 0 and 1, not {power}")
-    df = 2 * (k - 1)
-    return (t_quantile(_upper_tail(confidence), df) + t_quantile(power, df)) * math.sqrt(2.0 / k) * cv
 
 
 def smallest(first: int, enough: Callable[[int], bool]) -> int:

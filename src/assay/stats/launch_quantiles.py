@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from assay.stats.autocorrelation import integrated_time
 from assay.stats.intervals import Interval, t_quantile
-from assay.stats.quantiles import BEYOND, Tail
+from assay.stats.quantiles import BEYOND, Tail, longest_memory, nearby
 
 IN_EACH: Final = 5  # trials beyond the quantile that each launch must hold
 MIDDLE: Final = 0.25  # a quantile with more than this share on both sides is none of a tail
@@ -33,9 +33,18 @@ def carried(tail: Tail, launches: Sequence[NDArray[np.float64]]) -> bool:
     beyond = min(tail.p, 1.0 - tail.p)
     if not all(bool(np.all(values > 0.0)) and len(values) * beyond >= IN_EACH for values in launches):
         return False
-    above = [(values > np.quantile(values, tail.p)).astype(np.float64) for values in launches]
-    tau = integrated_time([flags - flags.mean() for flags in above])
+    levels = (tail.p, *nearby(tail.p, min(map(len, launches))))
+    pool = np.concatenate(launches)
+    own = [_memory(launches, [float(np.quantile(values, p)) for values in launches]) for p in levels]
+    pooled = [_memory(launches, [float(level)] * len(launches)) for level in np.quantile(pool, levels)]
+    tau = longest_memory([*own, *pooled])
     return tail.n / tau * beyond >= (BEYOND if beyond >= MIDDLE else 2 * BEYOND)
+
+
+def _memory(launches: Sequence[NDArray[np.float64]], levels: Sequence[float]) -> float:
+    """Autocorrelation time of "above the launch's level", within launches: the interval shows how they differ."""
+    above = [(values > level).astype(np.float64) for values, level in zip(launches, levels, strict=True)]
+    return integrated_time([flags - flags.mean() for flags in above])
 
 
 def between_launches(tail: Tail, launches: Sequence[NDArray[np.float64]]) -> Interval:

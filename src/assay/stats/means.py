@@ -6,10 +6,9 @@
     ratio   without unit (speedup, efficiency, share)          the same, and refused without its parts
     level   does not add up (score, percentile, fitted value)  refused: pool what lies behind it instead
 
-The mean of a rate with its numerators alone known is the harmonic mean weighted by them: sum w / sum (w/rate).  The geometric
-mean of ratios has no such interpretation and is not offered.  These are means over different configurations or workloads;
-repeated launches of one configuration estimate one quantity, and their centre is the business of `intervals` (rates and
-times: on the log scale) and of `quotient` (shares of a whole that differs between launches).
+Nothing here averages over configurations or workloads, and the kind says with which mean a reader may.  Repeated launches of one
+configuration estimate one quantity: their centre is the business of `intervals` (rates and times: on the log scale) and of
+`quotient` (shares of a whole that differs between launches).
 Sources: Hoefler & Belli, SC'15, rules 3 and 4; Smith, CACM 31, 1988.
 Cannot tell: whether the things averaged belong together.
 """
@@ -36,33 +35,7 @@ MEANS: Final[Mapping[Kind, str]] = {
 
 
 class NoMean(ValueError):
-    """The mean that was asked for has no meaning for this kind of quantity."""
-
-
-def mean(
-    kind: Kind,
-    values: Floats | None = None,
-    *,
-    numerators: Floats | None = None,
-    denominators: Floats | None = None,
-) -> float:
-    """The mean of several values of a quantity of this kind (all of shape [n]).
-
-    Costs and counts need `values`; rates and ratios `numerators` and `denominators` (work and time); for a rate `values` with
-    `numerators` do as well.  Raises NoMean where no mean has a meaning, or where parts that it needs are missing.
-    """
-    if kind in ("cost", "count"):
-        return float(np.mean(_numbers(values, "values", kind)))
-    if kind == "level":
-        raise NoMean("a level does not add up, so it has no mean over configurations; pool what lies behind it instead")
-    if numerators is not None and denominators is not None:
-        return _quotient(_numbers(numerators, "numerators", kind), _numbers(denominators, "denominators", kind))
-    if kind == "ratio":
-        raise NoMean("a ratio has no mean of its own; give its numerators and denominators, or summarise those")
-    rates, work = _numbers(values, "values", kind), _numbers(numerators, "numerators", kind)
-    if len(rates) != len(work) or float(rates.min()) <= 0.0:
-        raise NoMean("the mean of rates needs one amount of work for each, and rates above 0")
-    return _quotient(work, work / rates)
+    """The numbers have no quotient."""
 
 
 def quotient(numerators: Floats, denominators: Floats, confidence: float) -> Interval:
@@ -71,7 +44,7 @@ def quotient(numerators: Floats, denominators: Floats, confidence: float) -> Int
     Student t with k - 1 degrees of freedom on (n_i - R d_i) / mean(d), which is the plain t interval of n_i/d_i where the
     denominators are equal (Cochran, Sampling Techniques, 1977, chapter 6).  One pair bounds nothing.
     """
-    above, below = _numbers(numerators, "numerators", "ratio"), _numbers(denominators, "denominators", "ratio")
+    above, below = _numbers(numerators, "numerators"), _numbers(denominators, "denominators")
     value = _quotient(above, below)
     spread = mean_t((above - value * below) / below.mean(), confidence)
     return Interval(value=value, low=value + (spread.low - spread.value), high=value + (spread.high - spread.value))
@@ -85,8 +58,8 @@ def _quotient(above: NDArray[np.float64], below: NDArray[np.float64]) -> float:
     return float(above.sum() / below.sum())
 
 
-def _numbers(values: Floats | None, name: str, kind: Kind) -> NDArray[np.float64]:
-    data = np.asarray([] if values is None else values, dtype=np.float64)
+def _numbers(values: Floats, name: str) -> NDArray[np.float64]:
+    data = np.asarray(values, dtype=np.float64)
     if data.ndim != 1 or len(data) == 0 or not np.all(np.isfinite(data)):
-        raise NoMean(f"the mean of a {kind} needs its {name} as a list of finite numbers, not {values}")
+        raise NoMean(f"a quotient needs its {name} as a list of finite numbers, not {values}")
     return data

@@ -7,7 +7,9 @@
       f_i = share of launch i above Q,  h = max(t[k-1] sd(f)/sqrt(k), z sqrt(p(1-p)/N)),  [X_floor((p-h)N), X_ceil((p+h)N)].
 
 A percentile is refused (`Tail.insufficient`) where a rank falls outside the data, and where fewer than 10 independent
-trials lie beyond it: n_eff min(p, 1-p) < 10, n_eff = N / tau with tau the autocorrelation time of "above the quantile".
+trials lie beyond it: n_eff min(p, 1-p) < 10, n_eff = N / tau with tau the autocorrelation time of "above the quantile",
+the longest of five quantiles from a quarter of 1 - p to four times it: where trials come in bursts, one more burst moves the
+quantile to where the others lie, and the flags of one quantile alone look independent.
 Both are needed: the few finite intervals of too short runs are mostly wrong (benchmarks/results/tails.md).
 Cannot tell: a tail that no launch has met, nor a bias that all launches share.
 """
@@ -23,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.stats.autocorrelation import integrated_time
-from assay.stats.intervals import MOST_REPETITIONS, Floats, Interval, order_ranks, smallest, t_quantile
+from assay.stats.intervals import MOST_REPETITIONS, Floats, smallest, t_quantile
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -32,6 +34,11 @@ LEAST_LAUNCHES: Final = 3  # fewer say nothing of use about launch-to-launch var
 # trials of a launch from which the autocorrelation time is estimated; more of them say nothing new
 MEMORY: Final = 2**16
 BEYOND: Final = 10  # independent trials that must lie beyond a percentile
+NEARBY: Final = (0.25, 0.5, 1.0, 2.0, 4.0)  # the quantiles whose memory counts, as multiples of min(p, 1 - p)
+BURSTS: Final = (
+    1.5  # how many times longer it must be than the quantile's own: estimates of few trials differ by chance
+)
+FEWEST_FLAGS: Final = 5  # trials beyond a quantile below which its memory cannot be seen
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +58,9 @@ class Tail:
     confidence: float
     n: int  # trials in all launches
     k: int  # launches
-    tau: float  # autocorrelation time of the indicator "above the value", in trials
+    tau: (
+        float  # autocorrelation time of the indicator "above the value", in trials; the longest of the quantiles nearby
+    )
     n_eff: float  # independent trials that the n are worth
     half_width: float  # of the probability: the interval covers the pooled quantiles p -+ half_width
     insufficient: str = ""
@@ -59,44 +68,9 @@ class Tail:
     trials_needed: int | None = None
 
 
-def quantile_interval(values: Floats, p: float, confidence: float) -> Interval | None:
-    """Exact order-statistic interval of the p-quantile (0..1) of independent `values` (shape [n]); value: linear quantile.
-
-    One bound is infinite where the data leave that side open (each side keeps its own error (1 - confidence)/2), and
-    the answer is None where they leave both open.  Wrong for dependent streams: see `cluster_woodruff`.
-    """
-    data = np.sort(_vector(values))
-    low, high = order_ranks(len(data), p, confidence)
-    if low is None and high is None:
-        return None
-    return Interval(
-        value=float(np.quantile(data, p)),
-        low=-math.inf if low is None else float(data[low - 1]),
-        high=math.inf if high is None else float(data[high - 1]),
-    )
-
-
-def least_one_sided(p: float, confidence: float) -> int:
-    """Fewest independent values of which one bounds the p-quantile from beyond: ceil(ln(1 - c)/ln(max(p, 1 - p)))."""
-    return math.ceil(math.log1p(-_share(confidence, "confidence")) / math.log(_larger(p)) - 1e-9)
-
-
 def least_two_sided(p: float, confidence: float) -> int:
     """Fewest independent values with a finite two-sided interval: ceil(ln((1 - c)/2)/ln(max(p, 1 - p)))."""
     return math.ceil(math.log((1.0 - _share(confidence, "confidence")) / 2.0) / math.log(_larger(p)) - 1e-9)
-
-
-def harrell_davis(values: Floats, p: float) -> float:
-    """Harrell-Davis estimate of the p-quantile: all order statistics weighted by a beta distribution; for n below 1000.
-
-    Smoother than one order statistic in small samples (Harrell & Davis, Biometrika 69, 1982), and biased in heavy tails.
-    """
-    from scipy.stats.mstats import hdquantiles
-
-    data = _vector(values)
-    return (
-        float(data[0]) if len(data) == 1 else float(hdquantiles(data, prob=[_share(p, "probability of a quantile")])[0])
-    )
 
 
 def cluster_woodruff(launches: Sequence[Floats], p: float, confidence: float) -> Tail:
@@ -113,7 +87,9 @@ def cluster_woodruff(launches: Sequence[Floats], p: float, confidence: float) ->
     pool = np.concatenate(data)
     value = float(np.quantile(pool, p))
     above = [values > value for values in data]
-    n, k, tau = len(pool), len(data), integrated_time([_start(flags) for flags in above])
+    n, k = len(pool), len(data)
+    levels = (value, *np.quantile(pool, nearby(p, n)))
+    tau = longest_memory([integrated_time([_start(x > level) for x in data]) for level in levels])
     spread = _spread(above)
     half = _half_width(spread, n, k, p, confidence)
     low, high = _bounds(pool, p, half)
@@ -125,6 +101,19 @@ def cluster_woodruff(launches: Sequence[Floats], p: float, confidence: float) ->
         return tail
     launches_needed, trials_needed = _needed(spread, n, k, p, confidence, tau)
     return _refused(tail, launches_needed, None if k < LEAST_LAUNCHES or _differ(above, spread, p) else trials_needed)
+
+
+def nearby(p: float, n: int) -> list[float]:
+    """The other quantiles (0..1), further in and further out than `p`, whose memory `n` trials can show."""
+    beyond = [factor * min(p, 1.0 - p) for factor in NEARBY if factor != 1.0]
+    shown = [share for share in beyond if share <= 0.5 and share * n >= FEWEST_FLAGS]
+    return [1.0 - share if p >= 0.5 else share for share in shown]
+
+
+def longest_memory(times: Sequence[float]) -> float:
+    """The first autocorrelation time, or the longest of the others where that is clearly longer."""
+    own, longest = times[0], max(times)
+    return longest if longest > BURSTS * own else own
 
 
 def _start(flags: Flags) -> Array:

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from assay.stats.intervals import Interval, smallest, t_quantile
+from assay.stats.intervals import t_quantile
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,12 +53,6 @@ def components(data: ArrayLike) -> Components:
     return Components(mean=float(values.mean()), counts=counts, within=tuple(within), added=tuple(added))
 
 
-def grand_mean(found: Components, confidence: float) -> Interval:
-    """Student t interval of the mean over everything; the degrees of freedom are those of the top level."""
-    half = _half_width(found.within[-1], found.counts[-1], confidence)
-    return Interval(value=found.mean, low=found.mean - half, high=found.mean + half)
-
-
 def optimal_counts(found: Components, costs: Sequence[float]) -> tuple[int | None, ...]:
     """Cheapest r_1 ... r_(L-1), innermost first; None where the level above adds nothing: as many as the budget allows.
 
@@ -70,31 +64,6 @@ def optimal_counts(found: Components, costs: Sequence[float]) -> tuple[int | Non
         )
     added = found.effective
     return tuple(_best(added[i], added[i + 1], costs[i + 1] / costs[i]) for i in range(len(costs) - 1))
-
-
-def top_variance(found: Components, counts: Sequence[int]) -> float:
-    """Expected S_L^2 with other `counts` r_1 ... r_(L-1): the sum of T_i^2 / (r_i ... r_(L-1))."""
-    if len(counts) != len(found.counts) - 1 or min(counts, default=1) < 1:
-        raise ValueError(
-            f"the {len(found.counts) - 1} levels below the top need counts of at least 1, not {list(counts)}"
-        )
-    total = 0.0
-    for added, r in zip(found.effective, [*counts, 1], strict=True):
-        total = (total + added) / r
-    return total
-
-
-def top_units_needed(
-    found: Components, half_width: float, confidence: float, counts: Sequence[int] | None = None
-) -> int:
-    """Fewest units at the top (launches) whose interval has at most this half-width, in the unit of the data.
-
-    The levels below are repeated as in the pilot, or `counts` times.  t depends on the number, hence the search.
-    """
-    if not half_width > 0.0:
-        raise ValueError(f"the wanted half-width must be above 0, not {half_width}")
-    variance = found.within[-1] if counts is None else top_variance(found, counts)
-    return smallest(2, lambda r: _half_width(variance, r, confidence) <= half_width)
 
 
 def _mean_variances(values: NDArray[np.float64]) -> list[float]:
