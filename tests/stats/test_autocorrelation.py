@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from statsmodels.tsa.stattools import acf
 
-from assay.stats.autocorrelation import effective_size, integrated_time, lag_one
+from assay.stats.autocorrelation import integrated_time, lag_one
 
 # Annual flow of the Nile, 1871 to 1970 (Cobb, Biometrika 65, 1978)
 NILE = [
@@ -29,21 +28,14 @@ def ar1(rng: np.random.Generator, coefficient: float, n: int) -> np.ndarray:
     return np.asarray(lfilter([1.0], [1.0, -coefficient], rng.normal(size=n + 200))[200:])
 
 
-@pytest.mark.parametrize(("coefficient", "tau"), [(0.0, 1.0), (0.5, 3.0), (0.9, 19.0)])
-def test_the_time_of_ar1_is_one_plus_f_over_one_minus_f(coefficient: float, tau: float) -> None:
-    """methodology 3.3: n_eff/n = (1 - f)/(1 + f), so 1/3 at .5 and .0526 at .9."""
-    rng = np.random.default_rng(11)
-    series = [ar1(rng, coefficient, 20_000) for _ in range(10)]
-    assert integrated_time(series) == pytest.approx(tau, rel=0.08)
-    assert effective_size(series) == pytest.approx(200_000 / tau, rel=0.08)
-
-
 def test_lag_one_of_the_nile_is_the_published_one() -> None:  # methodology T18
     assert lag_one(NILE) == pytest.approx(0.4984, abs=5e-5)
 
 
 def test_the_autocovariances_are_those_of_statsmodels() -> None:
     """tau(M) by statsmodels' autocorrelations, with the window searched by hand."""
+    from statsmodels.tsa.stattools import acf
+
     series = ar1(np.random.default_rng(1), 0.7, 501)
     rho = acf(series, nlags=250, fft=False)
     times = [2 * float(np.sum(rho[: m + 1])) - 1 for m in range(251)]
@@ -87,16 +79,23 @@ def test_equal_values_have_no_lag_one() -> None:
     assert lag_one([0.1] * 7) == 0.0
 
 
+@pytest.mark.parametrize("series", [[], [[]], [[1.0, math.nan]], [[[1.0, 2.0]]]])
+def test_series_without_finite_numbers_are_refused(series: list[list[float]]) -> None:
+    with pytest.raises(ValueError, match="series"):
+        integrated_time(series)
+
+
+@pytest.mark.parametrize(("coefficient", "tau"), [(0.0, 1.0), (0.5, 3.0), (0.9, 19.0)])
+def test_the_time_of_ar1_is_one_plus_f_over_one_minus_f(coefficient: float, tau: float) -> None:
+    """methodology 3.3: n_eff/n = (1 - f)/(1 + f), so 1/3 at .5 and .0526 at .9."""
+    rng = np.random.default_rng(11)
+    series = [ar1(rng, coefficient, 20_000) for _ in range(10)]
+    assert integrated_time(series) == pytest.approx(tau, rel=0.08)
+
+
 @given(st.lists(st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=40), min_size=1, max_size=4))
 @example([[0.0, 5e-220]])  # the square of the difference is no number
 @example([[5e-324, 0.0, 5e-324]])
 def test_trials_are_never_worth_more_than_their_number(series: list[list[float]]) -> None:
     n = sum(map(len, series))
     assert 1.0 <= integrated_time(series) <= n
-    assert 1.0 <= effective_size(series) <= n
-
-
-@pytest.mark.parametrize("series", [[], [[]], [[1.0, math.nan]], [[[1.0, 2.0]]]])
-def test_series_without_finite_numbers_are_refused(series: list[list[float]]) -> None:
-    with pytest.raises(ValueError, match="series"):
-        integrated_time(series)

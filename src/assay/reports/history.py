@@ -9,21 +9,20 @@ import jinja2
 
 from assay.metrics.format import count, show
 from assay.printable import columns, printable
-from assay.verdict.history import History
+from assay.verdict.history import History, rates
 
 
 def to_text(found: Sequence[History]) -> str:
     """One table for each series: record, date, value, level and change."""
-    return (
-        printable("\n".join(_table(one) for one in found))
-        if found
-        else "no series: no comparable record holds a value\n"
-    )
+    if not found:
+        return "no series: no comparable record holds a value\n"
+    return printable("\n".join(_table(one) for one in found) + f"\n{rates(found)}\n")
 
 
 def rows(one: History) -> list[tuple[str, str, str, str, str]]:
     """Date, record, value, interval, and what happened at this record."""
-    marks = {change.index: one.moved(change) for change in one.changes}
+    marks = dict.fromkeys(one.outliers, "outlier: far off its level, and no part of it")
+    marks |= {change.index: one.moved(change) for change in one.changes}
     found = []
     for place, point in enumerate(one.points):
         shown = show(point.value)
@@ -39,9 +38,10 @@ def _table(one: History) -> str:
 
 def head(one: History) -> str:
     """What the series shows, in one line."""
-    changes = [change for change in one.changes if change.kind == "change"]
-    said = "; ".join(f"{one.moved(c)} at record {(c.index or 0) + 1} of {len(one.points)}" for c in changes) or (
-        "no change"
+    said = "; ".join(
+        f"{one.moved(c)} at record {c.index + 1} of {len(one.points)}{one.span(c)}" for c in one.certain
+    ) or (
+        "no certain change"
         if one.p_adjusted is not None
         else f"{count(len(one.points), 'records')} are too few to ask for changes"
     )
@@ -58,7 +58,7 @@ def page(found: Sequence[History], title: str) -> str:
         {"head": head(one), "picture": picture, "rows": rows(one)}
         for one, picture in zip(found, pictures, strict=True)
     ]  # fmt: skip
-    return _template().render(title=title, series=shown)
+    return _template().render(title=title, series=shown, rates=rates(found))
 
 
 @cache

@@ -55,11 +55,6 @@ def lag_one(values: Floats) -> float:
     return float(centred[1:] @ centred[:-1]) / float(centred @ centred)
 
 
-def effective_size(series: Sequence[Floats]) -> float:
-    """The number of independent values that all the series together are worth: N / tau."""
-    return sum(len(values) for values in series) / integrated_time(series)
-
-
 def _scaled(series: Sequence[Array]) -> list[Array]:
     """In units of the widest deviation from the first value: no square is too small, or too large, for a number."""
     first = series[0][0]

@@ -1,345 +1,300 @@
-"""Did this history change its level, where, and is it more than chance?
+"""Which changes of level does a history hold, and does each stay found once it was certain?
 
-    V(x) = max over t = 3 ... n-3 of |mean(x_1..x_t) - mean(x_t+1..x_n)| sqrt(t (n-t)/n) / s        s: all values, ddof 0
+The history is read as it grew.  At each number of values m = 6, 7, ... n the stretch since the last change, of L values, is
+asked for one step (`assay.stats.step_test`), whose strength is z.  Two bounds:
 
-1  phi, the lag-1 autocorrelation round the two levels of the best split, freed of its bias: (n r + 4.5)/(n - 8), 0 to 0.9;
-2  V of the innovations x_t - phi x_(t-1), against `permutations` random orders of them: p = (1 + #{V_perm >= V})/(1 + B);
-3  where p <= alpha: split at the change, and ask again on both sides at half the level.  The first question is asked
-   at the whole level, so that the family's rate of false alarms is that level;
-4  where the whole shows none, what came and went may hide: between the neighbours of every proposal of PELT, if little
-   autocorrelation is left round the proposed levels, at the level alpha / (20 proposals);
-5  of several changes the place is the nearest that PELT proposes (ruptures, l2, 3 sigma^2 ln n), if one is near, else
-   that of V.
+    certain     z >= B(L) = 4.75 - 13/max(L, 10): at most 1 % of histories without a change EVER hold one, when looked at after each of
+                500 values; about 3 % of AR(1) ones with phi = 0.5.  A new stretch begins there, with a level of its own
+    suspected   z >= S(L) = 3.85 - 3.8/sqrt(max(L, 10)): at most 1 % of histories without a change show one at a SINGLE look (3 % of
+                AR(0.5)).  It may go as values are added, and over many looks much more than 1 % of histories show one at some time
 
-The usual rule for dependent values, to permute blocks where the raw autocorrelation exceeds 0.2, was simulated and is
-not used: a real step is itself autocorrelation, so it switches the rule on and hides itself (a step of 3 sigma five
-values ago among 50 is found in 20 % of histories instead of 97 %; `benchmarks/results/history.md`).
-A step within the last one or two values cannot be told from an outlier: it is "suspected", never a finding.
-Sources: the CUSUM test of Page (1954) in its permutation form, Antoch & Huskova (2001); bias of the autocorrelation, Kendall
-(1954); PELT, Killick et al. (2012).
-Cannot tell: what changed.  A slow drift looks like steps; a passing excursion is not seen if it is short, or the
-values depend on one another.
+    p = 0.01 (z/B)^3 exp((B^2 - z^2)/2)      of a certain change, over the whole life; of a suspected one with S, at this look
+
+Every earlier reading of a history is a part of the later ones: a change that was certain stays, its p only falls, and its place
+moves only inside the span that was given with it.  The form of p is Siegmund's (Annals of Probability 16, 1988) for a maximum over both ends;
+B and S are simulated (`benchmarks/results/history.md`).
+A step that only the last one or two values show cannot be told from an outlier: it is suspected whatever its size.
+Outliers are single values, or two, that lie 5 robust deviations off their level; they are told apart and move no level.
+Cannot tell: what changed.  A slow drift looks like steps.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Final, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from assay.stats.autocorrelation import lag_one
 from assay.stats.intervals import Floats, t_quantile
 from assay.stats.multiplicity import benjamini_hochberg
-from assay.stats.steady import LEAST_SEGMENT, MAD_TO_SIGMA
+from assay.stats.step_test import MAD_TO_SIGMA, MOST_EARLIER, SUPPORT, Array, Noise, look, placed, supported
 
-Array = NDArray[np.float64]
-Kind = Literal["none", "change", "suspected", "too short"]
+Kind = Literal["change", "suspected"]
 
-LEAST: Final = 10  # values that a history needs before it can be asked
-SUPPORT: Final = 3  # values on either side of a change
-PERMUTATIONS: Final = 999
+LEAST: Final = 10  # values that a history needs before anything is told
+FIRST: Final = 2 * SUPPORT  # values of the first look at a stretch
 LEVEL: Final = 0.01
-BIAS_OF_LAG_ONE: Final = (4.5, 8.0)  # of the residuals of the best split: simulated, n = 20 ... 200, phi = 0 ... 0.8
-LEAST_WINDOW: Final = 20  # values round a proposal, below which dependence cannot be told from a step
-MOST_LEFT_OVER: Final = 0.2  # simulated: what came and went leaves less in 9 of 10, AR(0.5) more in 95 of 100 or more
-WINDOW_PRICE: Final = 20  # simulated: with 2, skewed values without a change give one in 3 % of histories
-MOST_LAG_ONE: Final = 0.9
-FEWER: Final = 1.3  # the share of the scatter that one or two values at an end must explain beyond what a change does
+EVER: Final = (4.75, 13.0)  # of B(L)
+ONCE: Final = (3.85, 3.8)  # of S(L)
+OUTLIER: Final = 5.0  # robust deviations
 SAME: Final = 1e-12  # sums of the same numbers in another order
 
 
 @dataclass(frozen=True, kw_only=True)
 class Change:
-    """What one look at a history found.
+    """A change of level.
 
-    `index` is the 0-based place of the first value of the new level, None where there is no change.  `p_value` is None
-    for a history that is too short.  `before` and `after` are the means on both sides, within the neighbouring changes.
-    `autocorrelation` is phi of the module's step 1.
+    `index` is the 0-based place of the first value of the new level, which lies between `earliest` and `latest` whatever values
+    follow; `known` is the number of values with which it became certain.  `before` and `after` are the means on both sides,
+    between the neighbouring changes and without outliers.
     """
 
     kind: Kind
-    sentence: str
+    index: int
+    before: float
+    after: float
+    p_value: float | None = None  # None where one or two values alone show it
+    earliest: int
+    latest: int
+    known: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Changes:
+    """What a history of `n` values holds."""
+
     n: int
-    index: int | None = None
-    p_value: float | None = None
-    statistic: float | None = None  # V of the values themselves
-    autocorrelation: float | None = None
-    before: float | None = None
-    after: float | None = None
+    changes: tuple[Change, ...] = ()  # certain ones, oldest first, and perhaps a suspected one at the end
+    outliers: tuple[int, ...] = ()  # 0-based
+    p_value: float | None = (
+        None  # over the life, of the clearest change, at least the level without one; None: too short
+    )
+    autocorrelation: float | None = None  # of the newest stretch, round its levels
+
+    @property
+    def certain(self) -> tuple[Change, ...]:
+        """Those that are findings."""
+        return tuple(change for change in self.changes if change.kind == "change")
 
 
-def change_in_history(
-    values: Floats, seed: int | np.random.Generator, *, alpha: float = LEVEL, permutations: int = PERMUTATIONS
-) -> Change:
-    """Whether one series of comparable values (shape [n], finite, oldest first) holds a change, and the clearest one.
+def changes_in_history(values: Floats, *, alpha: float = LEVEL, earlier: Floats = ()) -> Changes:
+    """All changes of one series of comparable values (shape [n], finite, oldest first).
 
-    Of what came and went it is the later change.
+    `alpha` bounds the chance that a history without any change ever gives one.  `earlier` holds the first values on another
+    scale, on which they were asked when there were no more (logarithms, until a value of 0 came): what was certain there stays.
 
     Raises:
-        ValueError: values that are not finite, a level outside 0..1, or too few permutations for the level.
+        ValueError: values that are not finite, a level outside 0..1, or more earlier values than values.
     """
-    data, rng = _checked(values, alpha, permutations), np.random.default_rng(seed)
+    data, first = _checked(values, alpha), _checked(earlier, alpha)
+    if len(first) > len(data):
+        raise ValueError(f"{len(first)} earlier values for {len(data)} values")
     if len(data) < LEAST:
-        return _too_short(len(data))
-    found = _test(data, rng, permutations)
-    if found.p_value is not None and found.p_value <= alpha and found.index is not None:
-        edge = _edge(data, found.index)
-        return _named(found, data, 0, len(data)) if edge is None else _doubtful(data, 0, edge, found)
-    passing = _windows(data, alpha, rng, permutations)
-    if passing:
-        edges = [0, *(place for place, _ in passing), len(data)]
-        place, clearest = passing[-1]  # the one that holds now
-        return _named(clearest, data, edges[-3], edges[-1], shift=place - (clearest.index or 0))
-    return _suspected(data, 0, alpha, found) or found
+        return Changes(n=len(data))
+    replay = _read(_Replay(data=first, alpha=alpha))
+    return _read(_Replay(data=data, alpha=alpha, found=replay.found, start=len(first)).on_this_scale()).told()
 
 
-def changes_in_history(
-    values: Floats, seed: int | np.random.Generator, *, alpha: float = LEVEL, permutations: int = PERMUTATIONS
-) -> tuple[Change, ...]:
-    """All changes of a history, oldest first, and at its end perhaps a suspected one; empty: none.
+def across_series(found: Sequence[Changes], level: float = 0.05) -> tuple[Changes, ...]:
+    """The changes of several series with p-values adjusted by Benjamini and Hochberg; above `level` a series has none.
 
-    `alpha` bounds the chance that a history without any change gives one (kind "change").  Raises as `change_in_history`.
+    Series that are too short count as well, with p = 1, so that the number of series does not grow with their length.  A
+    p-value never grows with the history, so that what stands here stands as well when values are added to any series.
     """
-    data, rng = _checked(values, alpha, permutations), np.random.default_rng(seed)
-    if len(data) < LEAST:
-        return ()
-    found = sorted(_split(data, 0, len(data), alpha, rng, permutations, None))
-    found = found or sorted(_windows(data, alpha, rng, permutations))
-    edges = [0, *(place for place, _ in found), len(data)]
-    named = [
-        _named(change, data, edges[i], edges[i + 2], shift=place - (change.index or 0))
-        for i, (place, change) in enumerate(found)
-    ]
-    last = _suspected(data, edges[-2], alpha, None)
-    return (*named, *([last] if last is not None else []))
+    adjusted = benjamini_hochberg([1.0 if one.p_value is None else one.p_value for one in found])
+    return tuple(_adjusted(one, p, level) for one, p in zip(found, adjusted, strict=True))
 
 
-def across_series(changes: Sequence[Change], level: float = 0.05) -> tuple[Change, ...]:
-    """The changes of several series with p-values adjusted by Benjamini and Hochberg; above `level`: no change.
-
-    Give one `change_in_history` for each series that was looked at, also those without a change.
-    """
-    asked = [i for i, change in enumerate(changes) if change.p_value is not None]
-    adjusted = dict(zip(asked, benjamini_hochberg([p for c in changes if (p := c.p_value) is not None]), strict=True))
-    return tuple(_adjusted(change, adjusted[i], level) if i in adjusted else change for i, change in enumerate(changes))
+def _adjusted(one: Changes, p_value: float, level: float) -> Changes:
+    if one.p_value is None:
+        return one
+    kept = one.changes if p_value <= level else tuple(c for c in one.changes if c.kind == "suspected")
+    return replace(one, changes=kept, p_value=p_value)
 
 
-def _adjusted(change: Change, p_value: float, level: float) -> Change:
-    if change.kind != "change" or p_value <= level:
-        return replace(change, p_value=p_value)
-    sentence = f"no change: p = {p_value:.3g} after correction for the number of series"
-    return replace(change, kind="none", p_value=p_value, index=None, before=None, after=None, sentence=sentence)
+def chance_ever(z: float, n: float) -> float:
+    """How often histories without a change ever show a step of strength z in a stretch of n values."""
+    return _chance(z, EVER[0] - EVER[1] / max(n, LEAST))
 
 
-def cusum(values: Floats) -> tuple[float, int]:
-    """V of the values and the 0-based place of the first value of the new level; needs at least 2 * SUPPORT values."""
-    statistic, place = _cusums(np.asarray(values, dtype=np.float64)[np.newaxis, :])
-    return float(statistic[0]), int(place[0])
+def chance_once(z: float, n: float) -> float:
+    """How often a history of n values without a change shows a step of strength z at one look."""
+    return _chance(z, ONCE[0] - ONCE[1] / math.sqrt(max(n, LEAST)))
 
 
-def permutation_p(
-    values: Floats, seed: int | np.random.Generator, *, permutations: int = PERMUTATIONS, block: int = 1
-) -> float:
-    """p of V against random orders of the values, or of blocks of `block` consecutive ones (the last may be shorter)."""
-    data, rng = np.asarray(values, dtype=np.float64), np.random.default_rng(seed)
-    observed = _cusums(data[np.newaxis, :])[0][0]
-    if block == 1:
-        orders = rng.permuted(np.tile(data, (permutations, 1)), axis=1)
-    else:
-        blocks = np.split(data, range(block, len(data), block))
-        drawn = (rng.permutation(len(blocks)) for _ in range(permutations))
-        orders = np.stack([np.concatenate([blocks[i] for i in order]) for order in drawn])
-    return float(1 + np.sum(_cusums(orders)[0] >= observed - SAME)) / (1 + permutations)
+def _chance(z: float, bound: float) -> float:
+    """0.01 at the bound; 1 where the form does not hold any more, because it rises with z below sqrt(3)."""
+    if z <= math.sqrt(3.0):
+        return 1.0
+    return min(1.0, LEVEL * (z / bound) ** 3 * math.exp((bound**2 - z**2) / 2.0)) if z < 1e3 else 0.0
 
 
-def proposals(values: Floats) -> tuple[int, ...]:
-    """Changes that PELT proposes (ruptures): l2, penalty 3 sigma^2 ln n, segments of at least max(5, 2 %) values.
-
-    A proposal is no finding: positively autocorrelated values make it propose far too many.
-    """
-    import ruptures
-
-    data = np.asarray(values, dtype=np.float64)
-    n, steps = len(data), np.diff(data)
-    least = max(LEAST_SEGMENT, math.ceil(0.02 * n))
-    sigma = MAD_TO_SIGMA * float(np.median(np.abs(steps - np.median(steps)))) / math.sqrt(2.0) if n > 1 else 0.0
-    if n < 2 * least:
-        return ()
-    penalty = 3.0 * max(sigma, 1e-9 * float(np.abs(data).max())) ** 2 * math.log(n)
-    ends = ruptures.Pelt(model="l2", min_size=least, jump=1).fit(data - data.mean()).predict(pen=penalty)
-    return tuple(int(end) for end in ends[:-1])
+# ---- reading a history as it grew ------------------------------------------------------------------------------------
 
 
-# ---- one question --------------------------------------------------------------------------------------------------
+@dataclass(kw_only=True)
+class _Found:
+    """A certain change while the history is read on."""
+
+    place: int
+    earliest: int
+    latest: int
+    known: int
+    p_value: float
 
 
-def _test(data: Array, rng: np.random.Generator, permutations: int) -> Change:
-    """The permutation test of a whole stretch; `kind` is "none" until somebody compares p with a level."""
-    statistic, place = cusum(data)
-    phi = _phi(data, place)
-    p = permutation_p(data[1:] - phi * data[:-1], rng, permutations=permutations)
-    return Change(
-        kind="none", n=len(data), index=place, p_value=p, statistic=statistic, autocorrelation=phi,
-        sentence=f"no change in {len(data)} values (p = {p:.3g})",
-    ) if statistic > 0.0 else Change(
-        kind="none", n=len(data), p_value=1.0, statistic=0.0, autocorrelation=0.0, sentence="all values are equal",
-    )  # fmt: skip
+@dataclass(kw_only=True)
+class _Replay:
+    """The state of the reading: everything it knows comes from the values read so far."""
+
+    data: Array
+    alpha: float
+    found: list[_Found] = field(default_factory=list)
+    noise: Noise = field(default_factory=Noise)  # of the stretches that are over
+    before: Noise = field(default_factory=Noise)  # the same, without the last one
+    clearest: float = 1.0  # p of the clearest look so far
+    suspicion: tuple[int, float] | None = None  # place and p at the last look
+    start: int = 0  # values that were read on another scale
+    phi: float = 0.0
+
+    @property
+    def begin(self) -> int:
+        return self.found[-1].place if self.found else 0
+
+    def on_this_scale(self) -> _Replay:
+        """With the noise of the stretches that were found on another scale."""
+        for a, b in pairwise([0, *(one.place for one in self.found)]):
+            self.before, self.noise = self.noise, self.noise.with_level(self.data[a:b])
+        self.clearest = min((one.p_value for one in self.found), default=1.0)
+        return self
+
+    def read(self, m: int) -> None:
+        """The look with the first `m` values."""
+        if self.found:
+            self._weigh(self.found[-1], m)
+        self.suspicion, stretch = None, self.data[self.begin : m]
+        if len(stretch) < FIRST:
+            return
+        seen, worth = look(stretch, self.noise), _worth(stretch, self.noise)
+        self.phi = seen.phi
+        p, once = chance_ever(seen.z, worth), chance_once(seen.z, worth)
+        self.clearest = min(self.clearest, max(p, self.alpha))
+        if min(p, once) > self.alpha:
+            return
+        place, first, last = placed(stretch, seen.place)
+        if not supported(stretch, place):
+            return
+        if p > self.alpha:
+            self.suspicion = self.begin + place, once
+            return
+        begin, self.before, self.noise = self.begin, self.noise, self.noise.with_level(stretch[:place])
+        self.clearest = min(self.clearest, p)
+        self.found.append(_Found(place=begin + place, earliest=begin + first, latest=begin + last, known=m, p_value=p))
+
+    def _weigh(self, last: _Found, m: int) -> None:
+        """The newest change in view of all values so far: its best place within its span, and how clear it is by now."""
+        begin = self.found[-2].place if len(self.found) > 1 else 0
+        stretch = self.data[begin:m]
+        if last.earliest < last.latest:
+            last.place = begin + placed(stretch, last.place - begin, last.earliest - begin, last.latest - begin)[0]
+        last.p_value = min(last.p_value, chance_ever(look(stretch, self.before).z, _worth(stretch, self.before)))
+        self.clearest = min(self.clearest, last.p_value)
+
+    def told(self) -> Changes:
+        """What was found, with the levels."""
+        n, edges = len(self.data), [0, *(one.place for one in self.found), len(self.data)]
+        last = _last_values(self.data[self.begin :], self.alpha)
+        doubtful, p = self.suspicion or (n - last if last else None, None)
+        off = _outliers(self.data, edges if doubtful is None else [*edges[:-1], doubtful, n], last)
+        levels = [_level(self.data, a, b, off) for a, b in pairwise([*edges[:-1], doubtful or n])]
+        changes = [
+            Change(
+                kind="change", index=one.place, before=levels[i], after=levels[i + 1], p_value=one.p_value,
+                earliest=one.earliest, latest=one.latest, known=one.known,
+            )
+            for i, one in enumerate(self.found)
+        ]  # fmt: skip
+        if doubtful is not None:
+            changes.append(Change(
+                kind="suspected", index=doubtful, before=levels[-1], after=_level(self.data, doubtful, n, off), p_value=p,
+                earliest=doubtful, latest=doubtful, known=n,
+            ))  # fmt: skip
+        return Changes(
+            n=n, changes=tuple(changes), outliers=off, p_value=self.clearest, autocorrelation=self.phi,
+        )  # fmt: skip
 
 
-def _phi(data: Array, place: int) -> float:
-    """Lag-1 autocorrelation round both levels, freed of the bias that short series and the split give it."""
-    rest = np.concatenate([data[:place] - data[:place].mean(), data[place:] - data[place:].mean()])
-    total = float(rest @ rest)
-    if total <= SAME * float(np.abs(data).max()) ** 2:
-        return 0.0
-    add, less = BIAS_OF_LAG_ONE
-    n = len(data)
-    return min(max((n * float(rest[1:] @ rest[:-1]) / total + add) / (n - less), 0.0), MOST_LAG_ONE)
+def _read(replay: _Replay) -> _Replay:
+    for m in range(max(FIRST, replay.start + 1), len(replay.data) + 1):
+        replay.read(m)
+    return replay
 
 
-def _cusums(rows: Array) -> tuple[Array, NDArray[np.int64]]:
-    """V and the place of its maximum for each row of shape [rows, n]; 0 for a row of equal values."""
-    n = rows.shape[1]
-    if n < 2 * SUPPORT:
-        raise ValueError(f"a change needs {SUPPORT} values on both sides, so at least {2 * SUPPORT}, not {n}")
-    t = np.arange(SUPPORT, n - SUPPORT + 1)
-    centred = rows - rows.mean(axis=1, keepdims=True)
-    deviation = np.abs(centred.cumsum(axis=1)[:, t - 1]) * np.sqrt(n / (t * (n - t)))
-    best = deviation.argmax(axis=1)
-    spread = rows.std(axis=1)
-    flat = spread <= SAME * np.abs(rows).max(axis=1)
-    statistic = deviation[np.arange(len(rows)), best] / np.where(flat, 1.0, spread)
-    return np.where(flat, 0.0, statistic), t[best]
+def _worth(stretch: Array, noise: Noise) -> float:
+    """The values that a bound is for: where earlier stretches tell the noise, a short one is no more uncertain of it."""
+    return len(stretch) + min(noise.values, MOST_EARLIER)
 
 
-# ---- several changes -----------------------------------------------------------------------------------------------
+# ---- single values ---------------------------------------------------------------------------------------------------
 
 
-def _split(
-    data: Array, begin: int, end: int, level: float, rng: np.random.Generator, permutations: int,
-    proposed: tuple[int, ...] | None,
-) -> list[tuple[int, Change]]:  # fmt: skip
-    """Changes between begin and end, with their places in the whole history; `proposed` is asked for when needed."""
-    if end - begin < LEAST or level < 1.0 / (1 + permutations):
-        return []
-    found = _test(data[begin:end], rng, permutations)
-    if found.p_value is None or found.p_value > level or found.index is None:
-        return []
-    proposed = proposals(data) if proposed is None else proposed
-    edge = _edge(data[begin:end], found.index)
-    if edge is not None:  # leave out what is suspected, and ask the rest
-        rest = (begin, begin + edge) if edge > SUPPORT else (begin + edge, end)
-        return _split(data, *rest, level / 2.0, rng, permutations, proposed)
-    inside = tuple(place - begin for place in proposed if begin < place < end)
-    place = begin + _placed(found.index, inside, end - begin)
-    halves = ((begin, place), (place, end))
-    more = [one for a, b in halves for one in _split(data, a, b, level / 2.0, rng, permutations, proposed)]
-    return [(place, found), *more]
+def _last_values(stretch: Array, alpha: float) -> int:
+    """How many of the last one or two values lie away from the level of the others: t tests of each, and of their mean."""
+    if len(stretch) < LEAST - SUPPORT + 2:
+        return 0
+    level, last = _held(stretch[:-2]), stretch[-2:]
+    phi = max(lag_one(level), 0.0)
+    spread = float(level.std(ddof=1)) * math.sqrt((1.0 + phi) / (1.0 - phi))
+    least = t_quantile(1.0 - alpha / 4.0, len(level) - 1)
+
+    def away(values: Array) -> bool:
+        apart = abs(float(values.mean() - level.mean()))
+        error = spread * math.sqrt(1.0 / len(values) + 1.0 / len(level))
+        return apart > max(least * error, SAME * float(np.abs(stretch).max()))
+
+    if not away(last[1:]):
+        return 2 if away(last) else 0
+    together = (last[0] > level.mean()) == (last[1] > level.mean())
+    return 2 if together and (away(last[:1]) or away(last)) and abs(last[0] - level.mean()) > spread else 1
 
 
-def _windows(data: Array, alpha: float, rng: np.random.Generator, permutations: int) -> list[tuple[int, Change]]:
-    """Changes between the neighbours of each proposal, where the whole shows none: what came and went looks like noise.
-
-    Asked only where little autocorrelation is left round all proposed levels: dependent values make up proposals, and
-    keep theirs.  Proposals were chosen by looking, so each window pays for the number of them, twentyfold.
-    """
-    proposed = proposals(data)
-    if not proposed or _left_over(data, proposed) > MOST_LEFT_OVER:
-        return []
-    edges, permutations = (0, *proposed, len(data)), WINDOW_PRICE * permutations
-    found = []
-    for i, place in enumerate(proposed):
-        begin, end = edges[i], edges[i + 2]
-        level = alpha / (WINDOW_PRICE * len(proposed))
-        if end - begin < LEAST_WINDOW or level < 1.0 / (1 + permutations):
-            continue
-        looked = _test(data[begin:end], rng, permutations)
-        if looked.p_value is None or looked.p_value > level or looked.index is None:
-            continue
-        if _edge(data[begin:end], looked.index) is None:
-            found.append((place, looked))
-    return found
+def _held(values: Array) -> Array:
+    """The values of a stretch that are no outliers."""
+    least = OUTLIER * max(_robust(values), SAME * float(np.abs(values).max()))
+    return np.asarray(values[np.abs(values - np.median(values)) <= least], dtype=np.float64)
 
 
-def _left_over(data: Array, proposed: tuple[int, ...]) -> float:
-    """Lag-1 autocorrelation round all proposed levels; each level that was fitted lowers it by about 3/n."""
-    rest = np.concatenate([part - part.mean() for part in np.split(data, proposed)])
-    return lag_one(rest) + 3.0 * (len(proposed) + 1) / len(data)
+def _robust(values: Array) -> float:
+    rest = values - np.median(values)
+    robust = MAD_TO_SIGMA * float(np.median(np.abs(rest)))
+    return robust if robust > 0.0 else float(rest.std())
 
 
-def _edge(data: Array, place: int) -> int | None:
-    """Where one or two values at an end explain more than the change near that end does: then that is no change.
-
-    V looks at no split of fewer than three values, so an outlier at the very end shows as a change next to it.
-    """
-    n = len(data)
-    near = (n - 1, n - 2) if n - place < LEAST_SEGMENT + 1 else (1, 2) if place < LEAST_SEGMENT + 1 else ()
-    sums = (data - data.mean()).cumsum()
-
-    def explained(t: int) -> float:
-        return float(sums[t - 1]) ** 2 * n / (t * (n - t))
-
-    best = max(near, key=explained, default=place)
-    return best if explained(best) > FEWER * explained(place) else None
+def _outliers(data: Array, edges: Sequence[int], ends: int) -> tuple[int, ...]:
+    """Values far off their level, but for the last `ends`, which are suspected to be a new one."""
+    rest = np.concatenate([data[a:b] - np.median(data[a:b]) for a, b in pairwise(edges)])
+    common = _robust(rest)
+    off = []
+    for a, b in pairwise(edges):
+        least = OUTLIER * max(_robust(rest[a:b]), common)
+        off += [a + int(i) for i in np.flatnonzero(np.abs(rest[a:b]) > max(least, SAME * float(np.abs(data).max())))]
+    return tuple(i for i in off if i < len(data) - ends)
 
 
-def _placed(index: int, proposed: tuple[int, ...], n: int) -> int:
-    """The proposal next to the maximum of V, where one is near: PELT weighs all changes of the history at once."""
-    nearest = min(proposed, key=lambda place: abs(place - index), default=index)
-    return nearest if abs(nearest - index) <= max(LEAST_SEGMENT, n // 20) else index
+def _level(data: Array, begin: int, end: int, off: Sequence[int]) -> float:
+    """The mean without outliers, or of all where nothing else is there."""
+    keep = np.setdiff1d(np.arange(begin, end), off)
+    return float(data[keep].mean() if len(keep) else data[begin:end].mean())
 
 
-def _named(change: Change, data: Array, begin: int, end: int, shift: int = 0) -> Change:
-    """The change with its levels, measured between `begin` and `end`, in words."""
-    index = (change.index or 0) + shift
-    before, after = float(data[begin:index].mean()), float(data[index:end].mean())
-    by = f" by {abs(after / before - 1.0):.1%}" if before > 0.0 and after > 0.0 else ""
-    sentence = (
-        f"{'rose' if after > before else 'fell'}{by} at value {index + 1} of {len(data)} (p = {change.p_value:.3g})"
-    )
-    return replace(change, kind="change", n=len(data), index=index, before=before, after=after, sentence=sentence)
-
-
-def _suspected(data: Array, begin: int, alpha: float, looked: Change | None) -> Change | None:
-    """A step of the last one or two values against the level since `begin`: a t test of their mean, two looks."""
-    for last in (1, 2):
-        level, tail = data[begin : len(data) - last], data[len(data) - last :]
-        if len(level) < LEAST - SUPPORT:
-            continue
-        phi = max(lag_one(level), 0.0)
-        error = float(level.std(ddof=1)) * math.sqrt((1.0 / last + 1.0 / len(level)) * (1.0 + phi) / (1.0 - phi))
-        away = abs(float(tail.mean() - level.mean()))
-        if away > t_quantile(1.0 - alpha / 4.0, len(level) - 1) * error and away > SAME * float(np.abs(data).max()):
-            return _doubtful(data, begin, len(data) - last, looked)
-    return None
-
-
-def _doubtful(data: Array, begin: int, index: int, looked: Change | None) -> Change:
-    """A change that fewer than three values support."""
-    few, end = min(index, len(data) - index), "first" if index < SUPPORT else "last"
-    values = f"{end} value lies" if few == 1 else f"{end} {few} values lie"
-    return Change(
-        kind="suspected", n=len(data), index=index, before=float(data[begin:index].mean()),
-        after=float(data[index:].mean()), p_value=looked.p_value if looked else None,
-        statistic=looked.statistic if looked else None, autocorrelation=looked.autocorrelation if looked else None,
-        sentence=f"the {values} away from the rest; a change needs {SUPPORT} values, so this is suspected and no finding",
-    )  # fmt: skip
-
-
-def _too_short(n: int) -> Change:
-    return Change(kind="too short", n=n, sentence=f"a history of {n} values is too short; {LEAST} are needed")
-
-
-def _checked(values: Floats, alpha: float, permutations: int) -> Array:
+def _checked(values: Floats, alpha: float) -> Array:
     data = np.asarray(values, dtype=np.float64)
     if data.ndim != 1 or not np.all(np.isfinite(data)):
         raise ValueError("a history must be a list of finite numbers")
     if not 0.0 < alpha < 1.0:
         raise ValueError(f"the level must lie strictly between 0 and 1, not {alpha}")
-    if permutations < math.ceil(1.0 / alpha):
-        raise ValueError(f"{permutations} permutations cannot reach the level {alpha}; use {math.ceil(1.0 / alpha)}")
     return data

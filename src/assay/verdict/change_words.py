@@ -1,7 +1,8 @@
 """How is a change said?  A word for the direction, the change with its interval, and what could have been found.
 
 A change between a half and double is said in per cent, beyond that as "times"; where only a difference exists, in the
-metric's own unit.  Numbers become text in `assay.metrics.format` alone.
+metric's own unit.  No change is a limit: an interval that excludes it reads so.  Numbers become text in
+`assay.metrics.format` alone.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from typing import Final
 
 from assay.metrics.base import Metric
 from assay.metrics.estimate import Absent, Estimate
-from assay.metrics.format import count, reading, show
+from assay.metrics.format import bracketed, count, reading
+from assay.stats.comparison import Difference
 from assay.units import FRACTION, RATIO
 from assay.verdict.compared import Change
 
@@ -32,18 +34,30 @@ def direction_word(metric: Metric, verdict: str) -> str:
 
 
 def change_text(change: Change) -> str:
-    """The change with its interval: "+4.8 % [3.1, 6.5]"; empty where there is none."""
+    """The change with its interval: "+4.80 % [3.10, 6.50]"; empty where there is none."""
     if change.low is None or change.high is None:
         return ""
     if change.ratio is None:
         return (
             f"difference {_signed(change.difference or 0.0, change.low, change.high, _unit(change), _launches(change))}"
         )
-    if 0.5 < change.ratio < 2.0:
-        low = change.low - 1.0 if change.low > 0.0 else -math.inf  # a ratio of 0 at the lower end bounds nothing
-        return _signed(change.ratio - 1.0, low, change.high - 1.0, FRACTION, _launches(change))
-    shown = show(_dressed(change.ratio, change.low, change.high, RATIO, _launches(change)))
-    return f"{shown.text} times {shown.interval}"
+    return ratio_text(change.ratio, change.low, change.high, launches=_launches(change))
+
+
+def difference_text(found: Difference, unit: str = "") -> str:
+    """The same of a difference that belongs to no comparison."""
+    if found.scale == "difference":
+        return _signed(found.value, found.low, found.high, unit, 2)
+    return ratio_text(found.value, found.low, found.high)
+
+
+def ratio_text(ratio: float, low: float, high: float, *, launches: int = 2) -> str:
+    """A ratio as people say it: "+4.80 % [3.10, 6.50]", "3.600 times [3.500, 3.700]"."""
+    if 0.5 < ratio < 2.0:
+        low = low - 1.0 if low > 0.0 else -math.inf  # a ratio of 0 at the lower end bounds nothing
+        return _signed(ratio - 1.0, low, high - 1.0, FRACTION, launches)
+    text, interval = bracketed(ratio, low, high, RATIO, beside=(1.0,), launches=launches)
+    return f"{text} times {interval}"
 
 
 def detectable_text(change: Change) -> str:
@@ -51,7 +65,7 @@ def detectable_text(change: Change) -> str:
     effect = change.minimum_detectable_effect
     if effect is None or not math.isfinite(effect):
         return "could have found nothing with so few launches"
-    return f"could have found {reading(effect, FRACTION if change.ratio is not None else _unit(change))}"
+    return f"could have found {reading(effect, FRACTION if change.ratio is not None else _unit(change), way='up')}"
 
 
 def needed_text(change: Change) -> str:
@@ -71,31 +85,41 @@ def probability_text(p: float | None) -> str:
 def sentence(change: Change, title: str, baseline: str, *, exploratory: bool, why: str = "") -> str:
     """One sentence about one metric."""
     word = f"{change.word} ({EXPLORATORY})" if exploratory else change.word
-    head = f"{title} of {change.side} against {baseline} at {change.configuration}: {word}"
-    parts = [change_text(change), why, detectable_text(change) if change.low is not None else "", needed_text(change)]
-    return "; ".join([head, *(part for part in parts if part)])
+    where = ", ".join(
+        filter(None, (f"{title} of {change.side} against {baseline} at {change.configuration}", occasion_text(change)))
+    )
+    parts = [
+        allowed_text(change), why, detectable_text(change) if change.low is not None else "", needed_text(change),
+        way_on_text(change),
+    ]  # fmt: skip
+    return "; ".join([f"{where}: {word}", *(part for part in parts if part)])
+
+
+def occasion_text(change: Change) -> str:
+    """ "between these two sessions"; empty where the two were measured in turn."""
+    return "" if change.occasion is None else change.occasion.words
+
+
+def allowed_text(change: Change) -> str:
+    """The change, with what was allowed for the sessions: "+5.1 % [−31.0, 61.4] with 15 % assumed between sessions (launches alone: +5.10 % [4.02, 6.18])"."""
+    text, occasion = change_text(change), change.occasion
+    if not text or occasion is None or not occasion.allowance:
+        return text
+    alone = difference_text(occasion.launches, _unit(change))
+    return f"{text} {occasion.allowance} (launches alone: {alone})"
+
+
+def way_on_text(change: Change) -> str:
+    """What would decide; empty where it is decided, or where the two were measured in turn."""
+    return change.occasion.way_on if change.occasion is not None and change.outcome == "inconclusive" else ""
 
 
 def _signed(value: float, low: float, high: float, unit: str, launches: int) -> str:
     if unit == FRACTION:  # what is left of rounding is no change
         value, low, high = (round(one, 9) + 0.0 if math.isfinite(one) else one for one in (value, low, high))
-    shown = show(_dressed(value, low, high, unit, launches))
-    plus = "+" if value > 0.0 and shown.text.strip("0.% ") else ""
-    return f"{plus}{shown.text} {shown.interval if shown.interval[:1] == '[' else f'({shown.interval})'}"
-
-
-def _dressed(value: float, low: float, high: float, unit: str, launches: int) -> Estimate:
-    return Estimate(
-        value=value,
-        low=low,
-        high=high,
-        unit=unit,
-        confidence=0.95,
-        n_launches=launches,
-        n_trials=0,
-        method="",
-        signature="",
-    )
+    text, interval = bracketed(value, low, high, unit, launches=launches)
+    plus = "+" if value > 0.0 and text.strip("0.% ") else ""
+    return f"{plus}{text} {interval if interval[:1] == '[' else f'({interval})'}"
 
 
 def _launches(change: Change) -> int:

@@ -10,12 +10,15 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from assay.stats.comparison import REASONS, Decision, decide
+from assay.metrics.format import given, percent
+from assay.stats.comparison import REASONS, Decision
 from assay.stats.multiplicity import benjamini_hochberg, holm
 from assay.verdict.change_words import direction_word, sentence
 from assay.verdict.compared import Change, Outcome
 from assay.verdict.comparison_pairs import Pair, nothing_varies
 from assay.verdict.comparison_rules import Rules
+from assay.verdict.session_words import SUSPECTED, occasion_of
+from assay.verdict.sessions import Judged, judged
 
 
 def decided(pairs: Sequence[Pair], rules: Rules) -> tuple[Change, ...]:
@@ -38,15 +41,15 @@ def _adjusted(pairs: Sequence[Pair]) -> list[float | None]:
 
 
 def _change(pair: Pair, p_adjusted: float | None, rules: Rules) -> Change:
-    if pair.difference is None:
+    if pair.found is None:
         return _without(pair, rules)
-    found, relative = pair.difference, pair.difference.scale == "ratio"
-    decision = decide(
-        found, better=pair.metric.better, margin=rules.equivalence if relative else None,
-        smallest_effect=rules.smallest_effect if relative else None, floor=rules.floor if relative else 0.0,
-        p_adjusted=p_adjusted,
+    found, relative = pair.found.difference, pair.found.difference.scale == "ratio"
+    made = judged(
+        pair.found, better=pair.metric.better, margin=rules.equivalence, smallest_effect=rules.smallest_effect,
+        floor=rules.floor, p_adjusted=p_adjusted,
     )  # fmt: skip
-    outcome, word, why = _outcome(pair, decision)
+    decision = made.decision
+    outcome, word, why = _outcome(pair, made)
     effect = decision.minimum_detectable_effect
     change = Change(
         metric=pair.metric.name, configuration=_place(pair), side=pair.b.label, outcome=outcome, word=word,
@@ -54,14 +57,16 @@ def _change(pair: Pair, p_adjusted: float | None, rules: Rules) -> Change:
         ratio=found.value if relative else None, difference=None if relative else found.value, p_value=found.p_value,
         p_adjusted=p_adjusted, minimum_detectable_effect=effect if math.isfinite(effect) else None,
         launches_needed=decision.launches_needed, primary=pair.primary, method=found.method, sentence="",
+        occasion=occasion_of(pair.found, pair.a, pair.b, rules.varying),
     )  # fmt: skip
     return replace(
         change, sentence=sentence(change, pair.metric.title, pair.a.label, exploratory=rules.exploratory, why=why)
     )
 
 
-def _outcome(pair: Pair, decision: Decision) -> tuple[Outcome, str, str]:
+def _outcome(pair: Pair, made: Judged) -> tuple[Outcome, str, str]:
     """Outcome, its word, and why where that is not plain."""
+    decision = made.decision
     wrong = [f"{arm.label} gives a wrong result ({', '.join(arm.wrong())})" for arm in (pair.a, pair.b) if arm.wrong()]
     if wrong or pair.held.held in ("DEGRADED", "INCONCLUSIVE"):
         return "struck_out", "struck out", "; ".join(wrong) or pair.held.sentence
@@ -70,9 +75,20 @@ def _outcome(pair: Pair, decision: Decision) -> tuple[Outcome, str, str]:
         plain: Outcome = "higher" if decision.verdict == "higher" else "lower"
         return (decision.change if decision.change != "neither" else plain), word, ""
     if decision.verdict == "equivalent" or nothing_varies(pair):
-        return "equivalent", "equivalent", ""
+        return "equivalent", "equivalent", _inside(pair, decision)
     word = "no verdict: too few launches" if decision.verdict == "insufficient" else "inconclusive"
-    return "inconclusive", word, REASONS[decision.reason]
+    return "inconclusive", word, SUSPECTED if made.suspected else REASONS[decision.reason]
+
+
+def _inside(pair: Pair, decision: Decision) -> str:
+    """The interval that equivalence is decided by, which is narrower than the printed one: "the 90 % interval [−2.1 %, 2.8 %] lies inside 3 %"."""
+    if pair.difference is None or pair.difference.scale != "ratio" or decision.verdict != "equivalent":
+        return ""
+    margin = decision.margin or 0.0
+    low, high = decision.equivalence_low - 1.0, decision.equivalence_high - 1.0
+    ends = f"{percent(low, way='down', beside=(-margin,))}, {percent(high, way='up', beside=(margin,))}"
+    sure = given(100.0 * (2.0 * pair.difference.confidence - 1.0), 4)
+    return f"the {sure} % interval [{ends}] lies inside {percent(margin, 12)}"
 
 
 def _without(pair: Pair, rules: Rules) -> Change:

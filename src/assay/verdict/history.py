@@ -1,24 +1,26 @@
 """How did a metric go from record to record, and did it change?
 
 Each record gives one value per metric and configuration: the mean of its launches, on logarithms where all are above 0.
-`assay.stats.changes` decides about changes, calibrated, at a family rate of 1 % per series; p-values of the clearest change of
-each series are then corrected over all series (Benjamini and Hochberg), and a series that does not stand is without change.
-A step of the last one or two records is suspected and no finding.  Records are in the order of their creation.
+`assay.stats.changes` decides about changes: certain ones at a rate of 1 % per series over its whole life, and a change that was
+certain stays as records are added; suspected ones at 1 % per look, which may go.  The p-values of the clearest change of each series
+are corrected over all series (Benjamini and Hochberg), and a series that does not stand is without certain change.
+A step of the last one or two records is suspected whatever its size.  Records are in the order of their creation.
 Cannot tell: what changed; and nothing at all of fewer than 10 records.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 
 from assay.metrics.base import Better
 from assay.metrics.estimate import Estimate
 from assay.metrics.format import given
 from assay.stats.between_records import LEAST_RECORDS, Between, Level, between, level
-from assay.stats.changes import SUPPORT, Change, across_series, change_in_history, changes_in_history, cusum
+from assay.stats.changes import LEVEL, Change, Changes, across_series, changes_in_history
 from assay.stats.comparison import Scale
 from assay.verdict.arms import launch_values
 from assay.verdict.compared import Side
@@ -47,47 +49,66 @@ class History:
     configuration: str
     scale: Scale
     points: tuple[Point, ...]
-    changes: tuple[
-        Change, ...
-    ]  # found ones, and perhaps a suspected one at the end; index: the first record of the new level
+    changes: tuple[Change, ...]  # certain ones, and perhaps a suspected one; index: the first record of the new level
+    outliers: tuple[int, ...]  # records far off their level, which are no part of it
     p_adjusted: float | None  # of the clearest change, over all series; None: too short to ask
 
     @property
+    def certain(self) -> tuple[Change, ...]:
+        """The changes that are findings."""
+        return tuple(change for change in self.changes if change.kind == "change")
+
+    @property
+    def suspected(self) -> Change | None:
+        """The change that may go as records are added."""
+        return next((change for change in self.changes if change.kind == "suspected"), None)
+
+    @property
     def levels(self) -> tuple[tuple[int, int, float], ...]:
-        """The stretches between found changes: first record, one past the last, and the mean in the metric's unit."""
-        edges = [0, *(c.index for c in self.changes if c.kind == "change" and c.index is not None), len(self.points)]
+        """The stretches between certain changes: first record, one past the last, and the mean in the metric's unit."""
+        edges = [0, *(change.index for change in self.certain), len(self.points)]
         return tuple((a, b, self._mean(a, b)) for a, b in pairwise(edges) if b > a)
 
     @property
     def days(self) -> Between | None:
-        """The variation between the records since the last found change."""
+        """The variation between the records since the last certain change."""
         if not self.points:
             return None
         return between([point.level for point in self.points[self.levels[-1][0] :]])
 
-    def around(self, at: int) -> tuple[float, float]:
-        """The levels before and after a found change, in the metric's unit."""
-        place = next(i for i, (first, _, _) in enumerate(self.levels) if first == at)
-        return self.levels[place - 1][2], self.levels[place][2]
+    def around(self, change: Change) -> tuple[float, float]:
+        """The levels before and after a change, in the metric's unit."""
+        return self._unit(change.before), self._unit(change.after)
 
     def moved(self, change: Change) -> str:
         """What happened at a change, in words: "rose by 20 % (p = 0.001)"."""
-        if change.kind != "change" or change.index is None:
+        if change.p_value is None:
             return "suspected: fewer than 3 records carry it"
-        before, after = self.around(change.index)
+        before, after = self.around(change)
         word = "rose" if after > before else "fell"
         by = (
             f"by {given(100.0 * abs(after / before - 1.0), 3)} %"
             if self.scale == "ratio"
             else f"from {given(before, 4)} to {given(after, 4)}"
         )
-        return f"{word} {by} (p = {given(change.p_value or 0.0, 2)})"
+        sure = "" if change.kind == "change" else "suspected, and not certain yet: "
+        return f"{sure}{word} {by} (p = {given(change.p_value, 2)})"
+
+    def span(self, change: Change) -> str:
+        """Between which records a change lies, counted from 1, where one is not sure: ", first seen in 24 to 29"."""
+        if change.earliest == change.latest:
+            return ""
+        return f", or another one from {change.earliest + 1} to {change.latest + 1}"
 
     def _mean(self, first: int, end: int) -> float:
-        """A level does not hold what is only suspected to have left it."""
-        suspected = [c.index for c in self.changes if c.kind == "suspected" and c.index is not None and c.index > first]
-        end = min([end, *suspected])
-        mean = math.fsum(point.level.mean for point in self.points[first:end]) / (end - first)
+        """A level holds no outlier, and not what is only suspected to have left it."""
+        if self.suspected is not None and self.suspected.index > first:
+            end = min(end, self.suspected.index)
+        held = [self.points[i].level.mean for i in range(first, end) if i not in self.outliers]
+        held = held or [point.level.mean for point in self.points[first:end]]
+        return self._unit(math.fsum(held) / len(held))
+
+    def _unit(self, mean: float) -> float:
         return math.exp(mean) if self.scale == "ratio" else mean
 
 
@@ -122,47 +143,43 @@ def estimate_of(side: Side, metric: str, configuration: str) -> Estimate | None:
     return value if all(math.isfinite(number) for number in numbers) else None
 
 
-def histories(sides: Sequence[Side], pairs: Sequence[tuple[str, str]], seed: int) -> tuple[History, ...]:
+def histories(sides: Sequence[Side], pairs: Sequence[tuple[str, str]]) -> tuple[History, ...]:
     """One history for each (metric, configuration), with the changes that stand when all series are counted.
 
-    `sides` must be comparable; `seed` fixes the permutations.
+    `sides` must be comparable.
     """
     read = [(metric, configuration, *series(sides, metric, configuration)) for metric, configuration in pairs]
-    looked = [change_in_history([p.level.mean for p in points], seed) for *_, points in read]
-    standing = across_series(looked, FAMILY)
-    return tuple(
-        _history(sides, *one, before=first, after=after, seed=seed)
-        for one, first, after in zip(read, looked, standing, strict=True)
-    )
+    standing = across_series([_changes(scale, points) for *_, scale, points in read], FAMILY)
+    return tuple(_history(sides, *one, found) for one, found in zip(read, standing, strict=True))
+
+
+def _changes(scale: Scale, points: Sequence[Point]) -> Changes:
+    """A value of 0 has no logarithm: the records before it were asked on logarithms, and what they held stays."""
+    values = [point.level.mean for point in points]
+    if scale == "ratio":
+        return changes_in_history(values)
+    launches = [launch_values(point.value) for point in points]
+    positive = itertools.takewhile(lambda numbers: min(numbers) > 0.0, launches)
+    return changes_in_history(values, earlier=[level(numbers, "ratio").mean for numbers in positive])
 
 
 def _history(
-    sides: Sequence[Side], metric: str, configuration: str, scale: Scale, points: tuple[Point, ...],
-    *, before: Change, after: Change, seed: int,
-) -> History:  # fmt: skip
-    values = [point.level.mean for point in points]
-    changes = changes_in_history(values, seed)
-    if before.kind == "change" and after.kind != "change":  # it does not stand beside the other series
-        changes = tuple(change for change in changes if change.kind == "suspected")
-    changes = _placed(changes, values)
+    sides: Sequence[Side], metric: str, configuration: str, scale: Scale, points: tuple[Point, ...], found: Changes
+) -> History:
     described = sides[0].judgement.metrics[metric]
     return History(
         metric=metric, title=described.title, unit=described.unit, better=described.better, configuration=configuration,
-        scale=scale, points=points, changes=changes, p_adjusted=after.p_value,
+        scale=scale, points=points, changes=found.changes, outliers=found.outliers, p_adjusted=found.p_value,
     )  # fmt: skip
 
 
-def _placed(changes: tuple[Change, ...], values: Sequence[float]) -> tuple[Change, ...]:
-    """Each found change where the two stretches beside it differ most: PELT's segments are at least 5 records long, and a
-    change that three records carry would be put two records too early."""
-    found = [change for change in changes if change.kind == "change" and change.index is not None]
-    edges = [0, *(change.index or 0 for change in found), len(values)]
-    for place, change in enumerate(found, start=1):
-        begin, end = edges[place - 1], edges[place + 1]
-        if end - begin >= 2 * SUPPORT:
-            edges[place] = begin + cusum(values[begin:end])[1]
-        found[place - 1] = replace(change, index=edges[place])
-    return (*found, *(change for change in changes if change.kind != "change"))
+def rates(found: Sequence[History]) -> str:
+    """What the changes of these histories may be by chance, in one sentence."""
+    asked = sum(one.p_adjusted is not None for one in found)
+    return (
+        f"expected by chance in {asked} series without a change: {given(LEVEL * asked, 2)} certain changes over their whole "
+        f"life (up to 500 records), however often they are looked at, and {given(LEVEL * asked, 2)} suspected ones at each look"
+    )
 
 
 def worth_showing(side: Side, primary: str) -> Iterator[tuple[str, str]]:

@@ -1,7 +1,7 @@
 """How did a metric go from record to record?
 
 One point with its interval for each record, in the order of creation; a line at each level between changes, and a vertical
-line before the first record of a new level.  A suspected change is dashed.
+line before the first record of a new level.  A suspected change is dashed; an outlier is a hollow point.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ def _rows(one: History, scale: Scale) -> Rows:
         value, ends = point.value.value * scale.factor, []
         for end in (point.value.low, point.value.high):
             ends.append(end * scale.factor if abs(end) != float("inf") else value)
-        rows.append({"x": place, "value": value, "low": ends[0], "high": ends[1]})
+        off = place - 1 in one.outliers
+        rows.append({"x": place, "value": value, "low": ends[0], "high": ends[1], "off": off})
     return rows
 
 
@@ -51,16 +52,19 @@ def _layers(one: History, rows: Rows, scale: Scale, low: float, high: float) -> 
     def y(field: str) -> vega.Spec:
         return vega.y(f"{field}:Q", scale=y_scale, axis=number_axis(title=None))
 
-    base = vega.chart(rows)
+    base, held = vega.chart(rows), vega.chart([row for row in rows if not row["off"]])
     levels = [{"x": a + 0.5, "end": b + 0.5, "y": mean * scale.factor} for a, b, mean in one.levels]
     line = vega.chart(levels).mark("rule", strokeWidth=2, color=colour("second"))
     layers = [
         line.encode(x=x, x2="end:Q", y=y("y")),
         base.mark("rule", strokeWidth=1.5, opacity=0.7, color=colour("main")).encode(x=x, y=y("low"), y2="high:Q"),
-        base.mark("point", filled=True, size=60, opacity=1, color=colour("main")).encode(x=x, y=y("value")),
+        held.mark("point", filled=True, size=60, opacity=1, color=colour("main")).encode(x=x, y=y("value")),
     ]
+    if one.outliers:
+        off = vega.chart([row for row in rows if row["off"]])
+        layers.append(off.mark("point", size=60, strokeWidth=1.5, color=colour("main")).encode(x=x, y=y("value")))
     for kind, dash in (("change", [1, 0]), ("suspected", [5, 4])):
-        marks = [{"x": c.index + 0.5} for c in one.changes if c.kind == kind and c.index is not None]
+        marks = [{"x": c.index + 0.5} for c in one.changes if c.kind == kind]
         if marks:
             rule = vega.chart(marks).mark("rule", strokeWidth=1.5, strokeDash=dash, color=colour("bad"))
             layers.append(rule.encode(x=x))
@@ -76,11 +80,14 @@ def _key(one: History) -> tuple[Key, ...]:
     if "change" in kinds:
         keys.append(Key(mark="line", role="bad", text="change"))
     if "suspected" in kinds:
-        keys.append(Key(mark="dash", role="bad", text="suspected: fewer than 3 records"))
+        keys.append(Key(mark="dash", role="bad", text="suspected: not certain yet"))
+    if one.outliers:
+        keys.append(Key(mark="hollow", role="main", text="outlier, no part of a level"))
     return tuple(keys)
 
 
 def _words(one: History, scale: Scale, work: str) -> str:
     parts = [f"{point.label}: {show(point.value, scale, work).text}" for point in one.points]
-    found = [f"{change.kind} before record {change.index + 1}" for change in one.changes if change.index is not None]
+    found = [f"{change.kind} before record {change.index + 1}" for change in one.changes]
+    found += [f"outlier at record {at + 1}" for at in one.outliers]
     return f"In order: {'; '.join(parts)}. Changes: {', '.join(found) or 'none'}."
