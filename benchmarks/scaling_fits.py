@@ -7,7 +7,7 @@ Fixed seeds, so the same figures on every machine; Markdown on stdout.  Exit 1 i
 Launches of 1, 2, 4 ... 64 workers by the Universal Scalability Law, in blocks with a level of their own (10 %), 3 % of scatter.
 Promises: the 95 % intervals of contention and coherency cover 93 to 97 %; a peak is named in at most 5 % of experiments
 whose throughput is the same at 32 and 64 workers; where the law has no coherency, AICc prefers Amdahl's in at least 80 %
-and no peak is named.  The bootstrap over whole blocks stands beside, to show what it covers.
+and no peak is named.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.stats.scaling_fits import Choice, Peak, Points, Prediction, bootstrap, choose, fit, peak, points, predict
+from assay.stats.scaling_fits import Choice, Peak, Points, Prediction, choose, fit, peak, points, predict
 
 Array = NDArray[np.float64]
 LEVELS = 2.0 ** np.arange(7)
@@ -38,17 +38,16 @@ def main() -> int:
 
 
 def coverage(repetitions: int) -> Iterator[str]:
-    """Intervals of alpha, beta and the turning point."""
+    """Intervals of alpha and beta."""
     title(
         "Coverage of the 95 % intervals",
-        "alpha|beta|blocks|t: alpha %|t: beta %|bootstrap: alpha %|bootstrap: beta %|bootstrap: peak %",
+        "alpha|beta|blocks|alpha %|beta %",
     )
     for (alpha, beta), blocks in itertools.product(((0.05, 0.002), (0.1, 0.0005), (0.02, 0.0)), (2, 5, 10)):
         rng = np.random.default_rng([1, round(1e4 * alpha), round(1e5 * beta), blocks])
         inside = np.array([covered(experiment(rng, alpha, beta, blocks), alpha, beta) for _ in range(repetitions)])
-        resampled = [boot(experiment(rng, alpha, beta, blocks), alpha, beta, rng) for _ in range(repetitions // 20)]
         t = inside.mean(axis=0)
-        row(alpha, beta, blocks, *map(percent, (*t, *np.mean(resampled, axis=0))))
+        row(alpha, beta, blocks, *map(percent, t))
         for name, share in zip(("alpha", "beta"), t, strict=True):
             # a parameter on its bound has an interval that ends there, and covers a little more
             most = 1.0 if beta == 0.0 else 0.97
@@ -60,12 +59,6 @@ def coverage(repetitions: int) -> Iterator[str]:
 def covered(data: Points, alpha: float, beta: float) -> list[bool]:
     found = fit("usl", data)
     return [p.low <= truth <= p.high for p, truth in zip(found.parameters[1:], (alpha, beta), strict=True)]
-
-
-def boot(data: Points, alpha: float, beta: float, rng: np.random.Generator) -> list[bool]:
-    intervals = bootstrap(fit("usl", data), data, rng, resamples=200)
-    truth = {"alpha": alpha, "beta": beta, "peak": math.sqrt((1 - alpha) / beta) if beta else math.inf}
-    return [intervals[name].low <= value <= intervals[name].high for name, value in truth.items()]
 
 
 def peaks(repetitions: int) -> Iterator[str]:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.stats.capacity import Point, capacity
-from assay.stats.queueing import mm1_quantile
+from tests.queues import mm1_quantile
 
 
 def points(misses: dict[float, list[int]], total: int = 1000) -> list[Point]:

@@ -9,10 +9,8 @@ from scipy import stats
 from assay.stats.early_stopping import (
     dropped,
     early_stopping_estimate,
-    fixed_count,
     floor,
     least_passes,
-    rounded_count,
 )
 
 
@@ -45,20 +43,11 @@ def test_it_is_one_order_statistic_above_the_exact_bound() -> None:
     assert early_stopping_estimate(np.arange(1.0, 10_001), 0.99) == 9924
 
 
-@pytest.mark.parametrize(
-    ("p", "count", "rounded"),
-    [(0.90, 23_885.63, 24_576), (0.95, 50_425.21, 57_344), (0.97, 85_811.33, 90_112), (0.99, 262_741.91, 270_336)],
-)
-def test_fixed_counts_are_mlperfs(p: float, count: float, rounded: int) -> None:
-    assert fixed_count(p) == pytest.approx(count, abs=0.005)
-    assert rounded_count(p) == rounded
-
-
 def test_what_is_no_percentile_or_no_list_is_refused() -> None:
     for call in (
         lambda: least_passes(-1, 0.99),
         lambda: least_passes(1, 1.0),
-        lambda: fixed_count(0.0),
+        lambda: floor(0.0),
         lambda: floor(0.99, 1.0),
         lambda: early_stopping_estimate([1.0, float("nan")], 0.5),
     ):

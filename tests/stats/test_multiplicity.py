@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from statsmodels.stats.multitest import multipletests
 
 from assay.stats.multiplicity import benjamini_hochberg, holm
 
@@ -27,6 +26,10 @@ def test_holm_worked_out_by_hand() -> None:
 @settings(max_examples=40, deadline=None)
 @given(P_VALUES)
 def test_both_agree_with_statsmodels(p_values: list[float]) -> None:
+    from statsmodels.stats.multitest import (
+        multipletests,  # takes two seconds to load, and every worker collects this file
+    )
+
     assert holm(p_values) == pytest.approx(tuple(multipletests(p_values, method="holm")[1]))
     assert benjamini_hochberg(p_values) == pytest.approx(tuple(multipletests(p_values, method="fdr_bh")[1]))
 

@@ -21,7 +21,6 @@ from assay.stats.scaling_fits import (
     Prediction,
     Refused,
     _prediction_interval,
-    bootstrap,
     choose,
     fit,
     held_out,
@@ -227,17 +226,6 @@ def test_the_relative_curve_is_one_at_its_base_and_holds_the_launches() -> None:
     for n, at in zip((8, 64), curve[1:], strict=True):
         assert at.low < law(np.array([float(n)]), 1, 0.05, 0.001)[0] < at.high
         assert at.high - at.low < 0.2 * at.value
-
-
-def test_the_bootstrap_over_blocks_holds_the_fit_and_repeats_with_its_seed() -> None:
-    data = replicated(0.05, 0.004)
-    found = fit("usl", data)
-    intervals = bootstrap(found, data, 7, resamples=60)
-    assert list(intervals) == ["gamma", "alpha", "beta", "peak"]
-    assert all(each.low <= each.value <= each.high for each in intervals.values())
-    assert intervals == bootstrap(found, data, 7, resamples=60)
-    loose = points(data.workers, data.throughputs)
-    assert bootstrap(fit("amdahl", loose), loose, 7, resamples=20)["alpha"].low > 0
 
 
 def test_the_intervals_of_the_parameters_cover_the_truth() -> None:

@@ -193,3 +193,38 @@ def test_anything_but_a_finite_series_is_refused(bad: list[float]) -> None:
     for function in (steady_state, mser5, change_points):
         with pytest.raises(ValueError, match="series"):
             function(np.array(bad))
+
+
+def pelt(data: Array) -> tuple[int, ...]:
+    """The same optimum by another program: PELT of ruptures, l2, penalty 3 sigma^2 ln n, segments of max(5, 2 %) or more."""
+    import ruptures
+
+    least, sigma = max(5, math.ceil(0.02 * len(data))), max(_noise(data), 1e-9 * float(np.abs(data).max()))
+    if len(data) < 2 * least:
+        return ()
+    fitted = ruptures.Pelt(model="l2", min_size=least, jump=1).fit(data - data.mean())
+    return tuple(int(end) for end in fitted.predict(pen=3.0 * sigma**2 * math.log(len(data)))[:-1])
+
+
+@pytest.mark.parametrize("series", ["nile", "step", "flat", "two"])
+def test_ruptures_finds_the_same_optimum(series: str) -> None:
+    rng = np.random.default_rng(5)
+    data = {
+        "nile": NILE,
+        "step": rng.normal(size=120) + 3 * (np.arange(120) >= 70),
+        "flat": rng.normal(size=300),
+        "two": rng.normal(size=300) + 2 * (np.arange(300) >= 80) - 2 * (np.arange(300) >= 210),
+    }[series]
+    assert change_points(data) == pelt(data)
+
+
+@settings(max_examples=40, deadline=None)
+@given(data=arrays(np.float64, st.integers(10, 60), elements=st.integers(-5, 5).map(float)))
+def test_pelt_of_ruptures_costs_what_our_optimum_costs(data: Array) -> None:
+    # ties may be broken differently, so the costs are compared, not the places
+    def cost(places: tuple[int, ...]) -> float:
+        sigma = max(_noise(data), 1e-9 * abs(data).max())
+        scatter = sum(float(((part - part.mean()) ** 2).sum()) for part in np.split(data, places))
+        return float(scatter + 3 * sigma**2 * math.log(len(data)) * len(places))
+
+    assert cost(change_points(data)) == pytest.approx(cost(pelt(data)), abs=1e-6)

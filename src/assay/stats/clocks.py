@@ -65,11 +65,6 @@ def offset(ping: Ping) -> Offset:
     return Offset(offset=((ping.t1 - ping.t0) + (ping.t2 - ping.t3)) / 2, bound=_delay(ping) / 2)
 
 
-def best_offset(pings: Iterable[Ping]) -> Offset:
-    """The offset of the ping with the least delay, of at least 20; the clocks must not drift noticeably between them."""
-    return offset(min(_enough(pings), key=_delay))
-
-
 def linear_drift(pings: Iterable[Ping]) -> Drift:
     """Offset over time from at least 20 pings spread over it; ValueError where no straight line fits all of them."""
     found = sorted(_enough(pings), key=lambda ping: ping.t0)

@@ -212,27 +212,6 @@ def detectable_effect(error: float, df: float, confidence: float, least: float =
     return error * _standardised(least / error, df, confidence, power)
 
 
-def rank_test(a: Floats, b: Floats, confidence: float = 0.95) -> float:
-    """Two-sided p of the exact Mann-Whitney test of two independent groups of launches, without ties.
-
-    Refused with a ValueError where the groups are so small that no data could make it fire (3 against 3 at 95 %).
-    """
-    from scipy.stats import mannwhitneyu
-
-    least = rank_test_floor(len(a), len(b))
-    if least > 1.0 - confidence:
-        raise ValueError(
-            f"a rank test of {len(a)} against {len(b)} values cannot give a p below {least:.4g}, so it could never fire "
-            f"at a level of {1.0 - confidence:.4g}; make more launches or use compare_welch"
-        )
-    return float(mannwhitneyu(np.asarray(a), np.asarray(b), alternative="two-sided", method="exact").pvalue)
-
-
-def rank_test_floor(k_a: int, k_b: int) -> float:
-    """Smallest two-sided p of a Mann-Whitney test: 2 / (k_a + k_b over k_a), when one side lies wholly above the other."""
-    return min(1.0, 2.0 / math.comb(k_a + k_b, k_a))
-
-
 @dataclass(frozen=True, kw_only=True)
 class _Limits:
     """The thresholds as given, and on the scale of the analysis."""

@@ -10,12 +10,11 @@ It is one order statistic more conservative than the exact binomial bound.
 
 from __future__ import annotations
 
-import math
 from typing import Final
 
 import numpy as np
 
-from assay.stats.intervals import Floats, smallest, t_quantile
+from assay.stats.intervals import Floats, smallest
 
 CONFIDENCE: Final = 0.99  # LoadGen's
 ROUNDING: Final = 8192  # LoadGen's fixed counts are multiples of 2^13
@@ -51,18 +50,6 @@ def early_stopping_estimate(latencies: Floats, p: float, confidence: float = CON
         raise ValueError(f"latencies must be a list of finite numbers, not an array of shape {data.shape} with gaps")
     rank = dropped(len(data), p, confidence)
     return float(data[len(data) - rank]) if rank else None
-
-
-def fixed_count(p: float, confidence: float = CONFIDENCE) -> float:
-    """Queries for a two-sided normal interval of +- (1 - p)/20 round p, before rounding."""
-    margin = (1.0 - _share(p, "percentile")) / 20.0
-    z = t_quantile((1.0 + _share(confidence, "confidence")) / 2.0, math.inf)
-    return z**2 * p * (1.0 - p) / margin**2
-
-
-def rounded_count(p: float, confidence: float = CONFIDENCE) -> int:
-    """LoadGen's query count of the p-quantile: the fixed count rounded up to a multiple of 8192."""
-    return ROUNDING * math.ceil(fixed_count(p, confidence) / ROUNDING)
 
 
 def _share(value: float, name: str) -> float:

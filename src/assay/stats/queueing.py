@@ -39,27 +39,6 @@ class Little:
         return abs(self.residual) <= tolerance
 
 
-@dataclass(frozen=True, kw_only=True)
-class Closed:
-    """A closed loop in the mean: completions per second, seconds from sending to answer, customers at the queue."""
-
-    throughput: float
-    response_s: float
-    queue: float
-
-
-def mm1_mean(arrival_rate: float, service_rate: float = 1.0) -> float:
-    """Mean time in an M/M/1 system, in seconds: 1/(mu - lambda)."""
-    return 1.0 / _slack(arrival_rate, service_rate)
-
-
-def mm1_quantile(p: float, arrival_rate: float, service_rate: float = 1.0) -> float:
-    """The p-quantile (0..1) of the time in an M/M/1 system, in seconds: -ln(1 - p)/(mu - lambda)."""
-    if not 0.0 < p < 1.0:
-        raise ValueError(f"the probability of a quantile must lie strictly between 0 and 1, not {p}")
-    return -math.log1p(-p) / _slack(arrival_rate, service_rate)
-
-
 def little(begin_s: Floats, end_s: Floats, window: tuple[float, float]) -> Little:
     """Little's law for requests in flight from begin_s[i] to end_s[i], seen from window[0] up to window[1] (seconds).
 
@@ -82,42 +61,6 @@ def little(begin_s: Floats, end_s: Floats, window: tuple[float, float]) -> Littl
         mean_latency_s=float(latencies.mean()) if len(latencies) else math.nan,
         residual=(area - float(latencies.sum())) / area,
     )
-
-
-def closed_loop(customers: int, service_s: float, thinking_s: float) -> Closed:
-    """`customers` that think, queue for one server and think again: R = S(1 + Q), X = n/(R + Z), Q = X R, n = 1, 2, ..."""
-    if customers < 1 or not service_s > 0.0 or not thinking_s >= 0.0:
-        raise ValueError(
-            f"a closed loop needs at least 1 customer, a service time above 0 and a thinking time of at least 0, not "
-            f"{customers}, {service_s} and {thinking_s}"
-        )
-    queue = response = throughput = 0.0
-    for n in range(1, customers + 1):
-        response = service_s * (1.0 + queue)
-        throughput = n / (response + thinking_s)
-        queue = throughput * response
-    return Closed(throughput=throughput, response_s=response, queue=queue)
-
-
-def latencies_from_due(due_s: Floats, done_s: Floats) -> Array:
-    """Latency of each request from the moment it was due, however late it was sent; shape [n], seconds."""
-    due, done = _pair(due_s, done_s, "due time", "end")
-    return done - due
-
-
-def back_filled(latencies_s: Floats, interval_s: float) -> Array:
-    """Tene's correction where due times were not kept: a latency L hid requests with L - i, L - 2i, ... down to i.
-
-    `interval_s` is the time between two requests that was intended.  An estimate: prefer `latencies_from_due`.
-    """
-    data = np.asarray(latencies_s, dtype=np.float64)
-    if data.ndim != 1 or not np.all(np.isfinite(data)):
-        raise ValueError(f"latencies must be a list of finite numbers, not an array of shape {data.shape} with gaps")
-    if not interval_s > 0.0:
-        raise ValueError(f"the intended time between requests must be above 0, not {interval_s}")
-    hidden = np.maximum(np.floor(data / interval_s * (1.0 + 1e-12)).astype(np.int64) - 1, 0)
-    steps = np.arange(1, int(hidden.sum()) + 1) - np.repeat(np.cumsum(hidden) - hidden, hidden)
-    return np.concatenate([data, np.repeat(data, hidden) - steps * interval_s])
 
 
 def _slack(arrival_rate: float, service_rate: float) -> float:

@@ -24,16 +24,6 @@ def speedup(base_time: float, time: float) -> float:
     return _positive(base_time, "the base's time") / _positive(time, "the time")
 
 
-def efficiency(speedup: float, p: float) -> float:
-    """Strong-scaling efficiency: the speedup for each worker."""
-    return _positive(speedup, "the speedup") / _positive(p, "the number of workers")
-
-
-def weak_efficiency(base_time: float, time: float) -> float:
-    """Weak-scaling efficiency T(base)/T(p): work per worker is fixed, so the ideal time is the base's."""
-    return speedup(base_time, time)
-
-
 def karp_flatt(speedup: float, p: float) -> float:
     """The serial fraction that would alone explain this speedup; negative above linear speedup.  Needs p > 1."""
     if not p > 1.0:

@@ -398,40 +398,8 @@ def relative_curve(found: Fit, workers: Floats, base: float) -> tuple[Interval, 
     )
 
 
-def bootstrap(
-    found: Fit, data: Points, seed: int | np.random.Generator, *, resamples: int = 400
-) -> dict[str, Interval]:
-    """Percentile intervals of the parameters, and of `peak` (inf where a resample never turns), from whole launches.
-
-    Blocks are drawn with replacement where they are known, else launches within each N.  With five blocks such an
-    interval is too narrow (it covers about 85 % for 95 %), which is why `fit` gives t intervals.
-    """
-    rng = np.random.default_rng(seed)
-    fits = [_solve(found.law, _resampled(data, rng))[0] for _ in range(resamples)]
-    names, values = list(PARAMETERS[found.law]), [list(v) for v in fits]
-    if found.law == "usl":
-        names, values = [*names, "peak"], [[*v, _turn(v)] for v in values]
-    ends = (1.0 - found.confidence) / 2.0, (1.0 + found.confidence) / 2.0
-    low, high = np.quantile(np.array(values), ends, axis=0, method="inverted_cdf")
-    middle = [*found.values, *([found.turning_point() or math.inf] if found.law == "usl" else [])]
-    return {
-        name: Interval(value=v, low=float(a), high=float(b))
-        for name, v, a, b in zip(names, middle, low, high, strict=True)
-    }
-
-
 def _turn(values: Sequence[float]) -> float:
     return math.sqrt(max(1.0 - values[1], 0.0) / values[2]) if values[2] > 0.0 else math.inf
-
-
-def _resampled(data: Points, rng: np.random.Generator) -> Points:
-    if data.blocks is None:
-        same = [np.flatnonzero(data.workers == n) for n in data.levels]
-        return data.taken(np.concatenate([rng.choice(rows, len(rows)) for rows in same]))
-    names = np.unique(data.blocks)
-    drawn = [np.flatnonzero(data.blocks == name) for name in rng.choice(names, len(names))]
-    blocks = np.concatenate([np.full(len(rows), i) for i, rows in enumerate(drawn)])
-    return replace(data.taken(np.concatenate(drawn)), blocks=blocks)
 
 
 # ---- the curves ----------------------------------------------------------------------------------------------------
