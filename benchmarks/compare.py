@@ -25,6 +25,7 @@ from typing import Any
 LEVELS = (1, 2, 4)
 LAUNCHES = 5
 STEP_NS = {1: 100_000, 2: 55_000, 4: 40_000}
+RIPPLE_NS = 4001
 GLOBAL_BATCH = 256
 EXAMPLES = 1000
 PROMISE_S = 5.0
@@ -44,24 +45,29 @@ def write(root: Path, name: str, trials: int, faster: float) -> Path:
     )  # fmt: skip
     folder = create(root, asked, "benchmark", clock=SystemClock())
     steps = trials // (LAUNCHES * sum(LEVELS))
+    launch_begin = 0
     for launch, planned in enumerate(plan(asked)):
         step_ns = round(STEP_NS[planned.workers] * (1 + 0.01 * planned.block) / faster)
+        launch_end = launch_begin + steps * (step_ns + RIPPLE_NS)
         for rank in range(planned.workers):
             writer = StreamWriter(folder.launch_folder(launch), f"rank={rank}.inc=0.pid=1")
-            now = 0
+            now = launch_begin
             for step in range(steps):
-                took = step_ns + (step * 7919 + rank * 104_729) % 4001
+                took = step_ns + (step * 7919 + rank * 104_729) % (RIPPLE_NS - 2 * launch)
                 row = (launch, rank, 0, step, now, now + took, took // 10, took // 3, took // 3, None, None, None)
                 writer.append("steps", (*row, GLOBAL_BATCH / planned.workers, "monotonic"))
                 now += took
             for example in range(EXAMPLES if rank == 0 else 0):
-                writer.append("examples", (launch, 0, 0, "accuracy", str(example), None, None, float(example % 10 > 0)))
+                writer.append(
+                    "examples", (launch, 0, 0, "accuracy", str(example), None, None, float(example % 10 > 0), None)
+                )
             writer.close()
         row = (
             launch, planned.slot, 0, planned.configuration, planned.workers, planned.block, planned.order, "timed",
-            planned.seed, 0, steps * step_ns, "2026-01-01T00:00:00+00:00", "ok", "", 0, 0, "{}",
+            planned.seed, launch_begin, launch_end, "2026-01-01T00:00:00+00:00", "ok", "", 0, 0, "{}",
         )  # fmt: skip
         folder.writer(launch).append("launches", row)
+        launch_begin = launch_end
     folder.finish("complete")
     return folder.path
 

@@ -26,7 +26,7 @@ from coverage import Array, percent, row, title
 from scipy.special import stdtr
 
 from assay.stats.comparison import Difference, compare_paired, compare_welch, decide
-from assay.stats.intervals import Interval, log_t, mean_t, minimum_detectable_effect, t_quantile
+from assay.stats.intervals import Interval, log_t, mean_t, t_quantile
 from assay.stats.noninferiority import crossed
 from assay.stats.sequential import comparison_confidence, look_confidence, next_look
 
@@ -105,7 +105,7 @@ def power(scale: float) -> Iterator[str]:
         make, found, textbook, printed = DESIGNS[design], [], [], []
         for _ in range(n):
             pilot = make(rng, k, cv, 0.0)
-            usual = math.log1p(minimum_detectable_effect(pilot.cv, k)) if pilot.cv > 0 else 0.0
+            usual = math.log1p(textbook_effect(pilot.cv, k)) if pilot.cv > 0 else 0.0
             printed.append((pilot.minimum_detectable_effect, math.expm1(usual)))
             found.append(says_higher(make(rng, k, cv, math.log1p(pilot.minimum_detectable_effect))))
             textbook.append(says_higher(make(rng, k, cv, usual)))
@@ -388,6 +388,11 @@ def medians_of(printed: list[tuple[float, float]]) -> Iterator[str]:
 def allowance(share: float, n: int) -> float:
     """Three Monte Carlo standard errors."""
     return 3 * math.sqrt(share * (1 - share) / n)
+
+
+def textbook_effect(cv: float, k: int) -> float:
+    """(t[.975] + t[.8]) sqrt(2/k) cv, both with 2(k - 1) degrees of freedom: methodology 3.4."""
+    return (t_quantile(0.975, 2 * (k - 1)) + t_quantile(0.8, 2 * (k - 1))) * math.sqrt(2.0 / k) * cv
 
 
 if __name__ == "__main__":

@@ -49,7 +49,8 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def say(capsys: pytest.CaptureFixture[str], root: Path, *words: str) -> tuple[int, str, str]:
-    code = main(["compare", *words, "--root", str(root)])
+    """On a machine whose sessions do not differ: the rule for those that do is tested in `tests.verdict.test_sessions`."""
+    code = main(["compare", *words, "--root", str(root), "--day-to-day", "0.000001"])
     said = capsys.readouterr()
     return code, said.out, said.err
 
@@ -57,8 +58,25 @@ def say(capsys: pytest.CaptureFixture[str], root: Path, *words: str) -> tuple[in
 def test_decided_is_0_whatever_the_direction(capsys: pytest.CaptureFixture[str], root: Path) -> None:
     there, back = say(capsys, root, "before", "after"), say(capsys, root, "after", "before")
     assert (there[0], back[0]) == (0, 0)
-    assert "after against before: faster" in there[1]
-    assert "before against after: slower" in back[1]
+    assert "after against before, between these two sessions: faster" in there[1]
+    assert "before against after, between these two sessions: slower" in back[1]
+
+
+def test_two_sessions_alone_decide_only_large_changes_and_a_history_of_five_decides_more(
+    capsys: pytest.CaptureFixture[str], root: Path, tmp_path: Path
+) -> None:
+    """10 % on two occasions: nothing with 15 % assumed between them; with five sessions that do not differ it is faster."""
+    for place in range(5):
+        write(complete(), tmp_path, f"past-{place}")
+    alone = ["compare", "before", "after", "--root", str(root)]
+    assert main(alone) == 4
+    assert "or give 5 or more comparable sessions (--history)" in " ".join(capsys.readouterr().out.split())
+    assert main([*alone, "--history", str(tmp_path)]) == 0
+    assert "by which 5 other sessions differ" in " ".join(capsys.readouterr().out.split())
+    assert main([*alone, "--history", str(tmp_path / "nowhere")]) == 6
+    with pytest.raises(SystemExit) as stopped:
+        main([*alone, "--day-to-day", "7"])
+    assert stopped.value.code == 2
 
 
 @pytest.mark.parametrize(

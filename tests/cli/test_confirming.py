@@ -40,7 +40,9 @@ with probe.start() as p:
         worked += turns * (1000 + os.getpid() % 6)
         p.log(items=1)
 """
-TURNS = 20_000
+TURNS = (
+    1_000  # 1 ms a step: the clock stays behind the true one, since a step that ends after its launch is no measurement
+)
 
 
 def experiment() -> Experiment:
@@ -86,7 +88,6 @@ def checked(root: Path, capsys: pytest.CaptureFixture[str], *words: str) -> tupl
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 def test_four_times_the_work_is_confirmed_against_the_commit_of_the_baseline(
     repository: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -108,7 +109,6 @@ def test_four_times_the_work_is_confirmed_against_the_commit_of_the_baseline(
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 def test_a_slow_day_is_suspected_and_not_confirmed(
     repository: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -21,7 +21,7 @@ def reproduced(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, di
 
 
 @pytest.mark.parametrize(
-    ("seconds", "state", "code"), [(10.0, "reproduced", 0), (12.0, "differs", 1), (10.2, "undecided", 4)]
+    ("seconds", "state", "code"), [(10.0, "reproduced", 0), (20.0, "differs", 1), (10.2, "undecided", 4)]
 )
 def test_agreement_must_be_shown_and_has_its_exit_code(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], seconds: float, state: str, code: int

@@ -16,7 +16,7 @@ EVIL = "first\x1b[2J\x07\u202e"
 
 @pytest.fixture(scope="module")
 def found() -> Reproduction:
-    first, second = side(EVIL, made(10.0, day=1)), side("again", made(12.0, day=2))
+    first, second = side(EVIL, made(10.0, day=1)), side("again", made(20.0, day=2))
     return reproduction(compare((first, second), force=True), first, second)
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from assay.spec.experiment import Quality
 from assay.verdict.compared import Side
-from assay.verdict.judge import judge
 from tests.handmade import Handmade
+from tests.verdict.judging import judge_once
 
 RIPPLE = (-0.02, 0.01, 0.0, 0.02, -0.01)  # logs; mean 0, sd sqrt(0.001/4) = 0.015811
 
@@ -47,4 +47,4 @@ def made(
 def side(label: str, record: Handmade, **how: Any) -> Side:
     """The record, judged."""
     measured = record.measured(**how)
-    return Side(label=label, measured=measured, judgement=judge(measured))
+    return Side(label=label, measured=measured, judgement=judge_once(record, measured))

@@ -10,8 +10,8 @@ from typing import Any
 from assay.metrics.measured import Measured
 from assay.spec.experiment import Experiment
 from assay.verdict.compared import Side
-from assay.verdict.judge import judge
 from tests.handmade import Handmade
+from tests.verdict.judging import judge_once
 from tests.verdict.making import good
 
 NOISE = {
@@ -64,7 +64,7 @@ def complete(**asked: Any) -> Handmade:
 def side(label: str, made: Handmade) -> Side:
     """A judged record."""
     measured = made.measured()
-    return Side(label=label, measured=measured, judgement=judge(measured))
+    return Side(label=label, measured=measured, judgement=judge_once(made, measured))
 
 
 def relabelled(one: Side, label: str) -> Side:

@@ -36,6 +36,11 @@ def grade(made: ServingMade) -> tuple[str, str]:
     return found.shown, found.possible
 
 
+def test_answers_without_any_text_have_no_grade() -> None:
+    assert agreements(asked_twice(("",), (" ",)).measured()) == {}
+    assert grade(asked_twice(("",), TOKENS))[0] == "fail"
+
+
 def test_equal_text_and_equal_probabilities_are_bitwise() -> None:
     assert grade(asked_twice(TOKENS, TOKENS, SURE, SURE)) == ("bitwise", "bitwise")
 

@@ -117,6 +117,31 @@ def test_a_score_that_is_no_number_or_missing_decides_nothing(plain: Side) -> No
         assert "INCONCLUSIVE" in (found.held, both.held)
 
 
+def with_clusters(of: Side, size: int) -> Side:
+    table = of.measured.tables["examples"]
+    number = pl.col("example").cast(pl.Int64)
+    return with_tables(of, "B", examples=table.with_columns(cluster=(number // size).cast(pl.String)))
+
+
+def test_clusters_of_one_side_hold_for_both_and_decide_what_is_shown(plain: Side) -> None:
+    """40 examples that are all the same show 7.2 points, the margin is 10; ten passages of four show 26."""
+    found = quality(arm(plain), arm(with_clusters(plain, 4)))
+    assert (found.held, "40 examples in 10 clusters" in found.sentence) == ("INCONCLUSIVE", True)
+    assert "taken as independent, as no clusters are given" in quality(arm(plain), arm(plain, "workers=1")).sentence
+
+
+def test_an_example_in_another_cluster_on_the_other_side_decides_nothing(plain: Side) -> None:
+    found = quality(arm(with_clusters(plain, 4)), arm(with_clusters(plain, 5)))
+    assert (found.held, "was scored as one of the clusters" in found.sentence) == ("INCONCLUSIVE", True)
+
+
+def test_beside_a_baseline_at_its_floor_nothing_is_held() -> None:
+    nothing = side("A", complete(right={1: 0, 2: 0}))
+    found = quality(arm(nothing), arm(side("B", complete(right={1: 0, 2: 0}))))
+    assert (found.held, "A cannot show a loss: nothing is right" in found.sentence) == ("INCONCLUSIVE", True)
+    assert quality(arm(nothing), arm(side("B", complete()))).held == "HELD"  # better than the baseline
+
+
 def test_a_loss_that_fell_is_not_a_loss_of_quality() -> None:
     """direction = lower: 0.5 of 1 against 0.9 of 1 is better."""
     from assay.spec.experiment import Quality

@@ -32,7 +32,7 @@ def in_turn(seconds: float, **how: Any) -> Check:
 
 def along(*seconds: float, **how: Any) -> Check:
     sides = in_order([side(f"r{day:02d}", made(s, day=day)) for day, s in enumerate(seconds, start=1)])
-    return check_history(compare((sides[-2], sides[-1]), varying=("code",)), sides[:-1], sides[-1], seed=1, **how)
+    return check_history(compare((sides[-2], sides[-1]), varying=("code",)), sides[:-1], sides[-1], **how)
 
 
 @pytest.mark.parametrize(
@@ -43,6 +43,16 @@ def test_in_turn_the_interval_decides(seconds: float, state: str) -> None:
     found = in_turn(seconds)
     assert (found.state, found.design, found.confirmation) == (state, "in turn", "not needed")
     assert not found.wants_confirmation
+
+
+def test_a_record_that_gets_nothing_right_is_a_regression_and_such_a_baseline_no_evidence() -> None:
+    good, nothing = (
+        (lambda right=right, day=day: made(10.0, day=day, session="s", right=right))
+        for right, day in ((390, 1), (0, 2))
+    )
+    found = checked(good(), nothing())
+    assert (found.state, "quality is degraded" in found.sentence) == ("regression", True)
+    assert checked(nothing(), good()).state == "not_comparable"
 
 
 def test_a_pass_needs_evidence_and_not_only_the_absence_of_a_difference() -> None:
@@ -193,11 +203,36 @@ def test_a_certain_change_that_is_too_small_to_matter_fails_no_build() -> None:
 
 
 def test_what_could_have_been_seen_on_two_days_follows_from_the_days_and_not_from_the_number_of_launches() -> None:
-    # Two records, days that differ by 15 % each: (1.96 + 0.84) x sqrt(2) x 0.15 = 0.594 on the log scale, 81 %.
+    # Two records, days that differ by 15 % each: (1.96 + 0.84) x sqrt(2) x 0.15 = 0.594 on the log scale, 81.1 %: at most 82 %.
     found = checked(made(10.0, day=1), made(10.0, day=2))
-    assert "only changes of 81 % or more would be seen" in found.sentence
+    assert "only changes of 82 % or more would be seen" in found.sentence
 
 
 def test_a_change_that_is_shown_as_zero_has_no_sign() -> None:
     assert "wall_time" in [row.metric for row in checked(made(10.0, day=1), made(10.001, day=2)).rows]
     assert "+0 %" not in checked(made(10.0, day=1), made(10.001, day=2)).sentence
+
+
+def test_a_change_of_level_that_is_not_certain_yet_is_a_suspicion() -> None:
+    slower = [10.0 * f for f in (*DAYS, *(1.03 * day for day in DAYS[:4]))]
+    found = along(*slower)
+    decided = next(row for row in found.rows if row.primary)
+    assert (found.state, decided.suspected) == ("inconclusive", True)
+    assert "suspected, and not certain yet: rose by 3." in decided.sentence
+    assert found.suspects_from == "r10", "a fresh measurement is made against the last record before it"
+    assert any("expected by chance in" in note for note in found.notes)
+
+
+def test_a_suspected_change_for_the_better_is_no_finding() -> None:
+    faster = [10.0 * f for f in (*DAYS, *(day / 1.03 for day in DAYS[:4]))]
+    found = along(*faster)
+    assert found.state in ("pass", "inconclusive")
+    assert not any(row.suspected for row in found.rows)
+
+
+def test_one_wild_record_of_a_history_does_not_blind_the_next_check() -> None:
+    # with it among the days, only changes of more than half would be seen
+    found = along(*[10.0 * f for f in (*DAYS, 1.9, *DAYS[:5], 1.25)])
+    decided = next(row for row in found.rows if row.primary)
+    assert (found.state, decided.suspected) == ("inconclusive", True)
+    assert any("1 record far off its level is left out: r11" in note for note in found.notes)

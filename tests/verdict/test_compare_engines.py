@@ -9,6 +9,7 @@ from assay.verdict.compare import compare, compare_engines
 from assay.verdict.compared import Comparison, Side
 from assay.verdict.comparison_rules import AUTO
 from assay.verdict.judge import Judgement, about, compute, judge
+from assay.verdict.sessions import Days
 from assay.verdict.types import Verdict
 from tests.serving_made import ServingMade, simulated
 
@@ -30,6 +31,7 @@ def two(*, slower: float = 1.0, blocks: int = 5, rates: tuple[float, ...] = (5.0
                     * (1.0 + 0.01 * block)
                     * (slower if engine == "b" else 1.0)
                     * (1.0 + 0.002 * ((block + (engine == "b")) % 3))
+                    * (1.0 + 1e-6 * rate)  # no two launches take equal times
                 )
                 for place in range(100):
                     spread = 1.0 + 0.1 * (
@@ -102,5 +104,5 @@ def verdict(seed: int) -> Comparison:
 
 def test_two_records_of_loads_are_compared_like_any_others() -> None:
     slow = side(two(slower=1.0, blocks=5), "before"), side(two(slower=1.0, blocks=5), "after")
-    made = compare(list(slow), primary="ttft_p50", at="engine=a rate=5")
+    made = compare(list(slow), primary="ttft_p50", at="engine=a rate=5", days=Days(assumed=1e-6))
     assert (made.state, made.decisive()[0].outcome) == ("compared", "equivalent")

@@ -30,11 +30,23 @@ def test_quality_agrees_only_where_neither_is_worse_by_the_margin(right: int, ag
     assert quality_of(again(first, second))[0] == agreement
 
 
+def test_two_sessions_that_may_be_two_days_are_no_difference() -> None:
+    """5 % between launches that scatter by 1.6 % is certain between the two, and what a day may do; 0.5 % is the same number."""
+    first = side("first", made(10.0, day=1))
+    apart = again(first, side("again", made(10.5, day=2)))
+    assert apart.state == "undecided"
+    assert "between these two sessions" in apart.sentence
+    assert "which their days alone may explain" in apart.sentence
+    alike = again(first, side("again", made(10.02, day=2)))
+    assert alike.state == "reproduced"
+    assert "between these two sessions" in alike.sentence
+
+
 def test_a_difference_below_the_noise_floor_is_undecided() -> None:
-    """12 s for 10 s differ by 20 %; on a machine whose doctor found a floor of 30 % that says nothing."""
-    first, second = side("first", made(10.0, day=1)), side("again", made(12.0, day=2))
+    """20 s for 10 s differ by 100 %; on a machine whose doctor found a floor of 150 % that says nothing."""
+    first, second = side("first", made(10.0, day=1)), side("again", made(20.0, day=2))
     assert again(first, second).state == "differs"
-    doctor = {"before": {"doctor": {"noise_floor": 0.3}}}
+    doctor = {"before": {"doctor": {"noise_floor": 1.5}}}
     noisy = with_manifest(second, "again", "environment", doctor)
     found = again(first, noisy)
     assert found.state == "undecided"

@@ -254,8 +254,8 @@ def test_a_time_that_falls_is_a_gain_that_rises() -> None:
         ("improved", "INCONCLUSIVE", False, "it is not shown that quality was held", 4),
         ("improved", "NOT_MEASURED", False, "quality was not measured", 4),
         ("improved", "DEGRADED", False, "stay with today's settings", 1),
-        ("inconclusive", "HELD", False, "b is not shown to be better (step_time 2 times", 4),
-        ("worse", "HELD", False, "b is worse (step_time 2 times", 0),
+        ("inconclusive", "HELD", False, "b is not shown to be better (step_time 2.00 times", 4),
+        ("worse", "HELD", False, "b is worse (step_time 2.00 times", 0),
     ],
 )  # fmt: skip
 def test_nothing_is_adopted_without_quality(outcome: str, quality: str, adopts: bool, words: str, code: int) -> None:

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import argparse
 import sys
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from assay.cli.base import Verb, add_root
+from assay.cli.judging import share
+from assay.printable import say
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from assay.verdict.checked import Check
     from assay.verdict.compared import Comparison, Side
-
-SEED = 20260101  # of the permutations: the same history gives the same answer
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -33,11 +32,11 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--at", metavar="NAME", help="the configuration that decides (default: the largest)")
     add(
         "--margin",
-        type=_share,
+        type=share,
         metavar="SHARE",
         help="a regression beyond it must be excluded (comparison.equivalence)",
     )
-    add("--day-to-day", type=_share, metavar="SHARE", help="assumed deviation between days without a history (0.15)")
+    add("--day-to-day", type=share, metavar="SHARE", help="assumed deviation between days without a history (0.15)")
     add("--all", action="store_true", help="every metric decides, not only the primary one and quality")
     add("--accept", action="append", default=[], metavar="STATES", help="states that give exit code 0, by comma")
     add("--confirm", choices=("auto", "always", "never"), default="auto", help="measure both again, in turn: if a "
@@ -64,13 +63,6 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--quiet", action="store_true", help="show no progress")
 
 
-def _share(text: str) -> float:
-    with suppress(ValueError):
-        if 0.0 < (value := float(text)) < 1.0:
-            return value
-    raise argparse.ArgumentTypeError(f"{text} is not a share between 0 and 1, for example 0.05")
-
-
 def _run(arguments: argparse.Namespace) -> int:
     from assay.record.arrow_alone import without_pandas
     from assay.verdict.checked import STATES
@@ -84,7 +76,7 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.push and code == 0:
         from assay.record.store import Store
 
-        print(f"kept: {Store(arguments.push).push(record)}", file=sys.stderr)
+        say(f"kept: {Store(arguments.push).push(record)}", file=sys.stderr)
     return code
 
 
@@ -131,7 +123,7 @@ def _checked(arguments: argparse.Namespace) -> tuple[Check, Path, list[Path]]:
     folders = list(judging.folders_of(arguments.history)) if arguments.history else []
     path = _record_path(arguments, folders)
     record = judging.side(path)
-    others = [judging.side(folder) for folder in folders if folder.resolve() != path.resolve()]
+    others = judging.sides(folder for folder in folders if folder.resolve() != path.resolve())
     earlier = [one for one in others if _is_earlier(one, record)]
     past = judging.comparable(record, earlier, _varying(arguments))
     baseline: Side | None
@@ -181,7 +173,8 @@ def _comparison(arguments: argparse.Namespace, baseline: Side, record: Side) -> 
 
 
 def _against(arguments: argparse.Namespace, baseline: Side, record: Side, past: Sequence[Side]) -> Check:
-    from assay.verdict.check import DAYS, check
+    from assay.verdict.check import check
+    from assay.verdict.sessions import DAYS
 
     return check(
         _comparison(arguments, baseline, record), baseline, record, past=past, margin=arguments.margin,
@@ -202,7 +195,7 @@ def _along(
     ordered = in_order(past)
     comparison = _comparison(arguments, ordered[-1], record)
     found = check_history(
-        comparison, ordered, record, seed=SEED, margin=arguments.margin, everything=arguments.all
+        comparison, ordered, record, margin=arguments.margin, everything=arguments.all
     )  # fmt: skip
     before = next((one for one in ordered if one.label == found.suspects_from), ordered[-1])
     return found, before
@@ -245,7 +238,7 @@ def _measured_again(
 
     place = confirming.Place(folder=arguments.folder, baseline=arguments.baseline_folder, here=Path.cwd())
     code = confirming.code_of(record.measured, place)
-    print(f"{found.sentence}\nmeasuring both again, in turn: {arguments.blocks} blocks", file=sys.stderr)
+    say(f"{found.sentence}\nmeasuring both again, in turn: {arguments.blocks} blocks", file=sys.stderr)
     with (
         confirming.baseline_code(baseline.measured, place, code) as old,
         display(sys.stderr, quiet=arguments.quiet) as show,
@@ -273,13 +266,13 @@ def _tell(arguments: argparse.Namespace, found: Check, fresh: Sequence[Path], *,
     else:
         sys.stdout.write(report.to_text(found))
     for path in fresh:
-        print(f"record: {path}", file=where)
+        say(f"record: {path}", file=where)
     if accepted and found.state != "pass":
-        print(f"accepted: {found.state.replace('_', ' ')}", file=where)
+        say(f"accepted: {found.state.replace('_', ' ')}", file=where)
     if arguments.junit:
-        _write(arguments.junit, report.to_junit(found), "w")
+        _write(arguments.junit, report.to_junit(found))
     if arguments.markdown:
-        _write(arguments.markdown, report.to_markdown(found), "a")
+        _write(arguments.markdown, report.to_markdown(found), append=True)
 
 
 def _show(arguments: argparse.Namespace, found: Check) -> None:
@@ -290,17 +283,17 @@ def _show(arguments: argparse.Namespace, found: Check) -> None:
     where.write(history.to_text(found.histories))
     local = Store(arguments.history).local
     target = arguments.output or (local or Path()) / "history.html"
-    _write(target, history.page(found.histories, f"History of {found.record}"), "w")
-    print(f"history: {target}", file=where)
+    _write(target, history.page(found.histories, f"History of {found.record}"))
+    say(f"history: {target}", file=where)
 
 
-def _write(path: Path, text: str, mode: str) -> None:
+def _write(path: Path, text: str, *, append: bool = False) -> None:
     from assay.errors import RecordError
+    from assay.record import files
 
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open(mode, encoding="utf-8") as file:
-            file.write(text)
+        files.write_output(path, text.encode(), append=append)
     except OSError as error:
         raise RecordError(f"cannot write {path}: {error.strerror}. Give another place.") from error
 

@@ -10,10 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from assay.cli.base import Verb, add_root
+from assay.cli.judging import add_days
+from assay.printable import say
 
 if TYPE_CHECKING:
     from assay.reports.comparisons.view import ComparisonView
     from assay.verdict.compared import Comparison, Side
+    from assay.verdict.sessions import Days
 
 WIDEST = 140  # columns; longer lines are hard to read
 STDOUT = Path("-")  # as --output
@@ -43,6 +46,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "with several one for each in their order; "
         "or of a record of several engines the load at which these are compared",
     )  # fmt: skip
+    add_days(parser)
     shape = parser.add_mutually_exclusive_group()
     for name in FORMATS:
         shape.add_argument(
@@ -72,7 +76,7 @@ def _run(arguments: argparse.Namespace) -> int:
     _emit(view, arguments.shape or "terminal", arguments.output)
     if by_quality and comparison.quality:
         found = ", ".join(f"{label} {state.lower().replace('_', ' ')}" for label, state in comparison.quality.items())
-        print(f"quality decides, not the speed: {found}", file=sys.stderr)
+        say(f"quality decides, not the speed: {found}", file=sys.stderr)
     return exit_code(comparison, by_quality=by_quality)
 
 
@@ -88,8 +92,9 @@ def _compared(sides: tuple[Side, ...], arguments: argparse.Namespace) -> Compari
         return compare_configurations(sides[0], arguments.at, primary=arguments.primary)
     if len(arguments.at) == len(sides):
         return compare_at(
-            _once_each(sides), arguments.at, varying=arguments.varying, force=arguments.force, primary=arguments.primary
-        )
+            _once_each(sides), arguments.at, varying=arguments.varying, force=arguments.force, primary=arguments.primary,
+            days=_days(sides, arguments),
+        )  # fmt: skip
     judging.refuse_itself(sides, "RECORD")
     if len(arguments.at) > 1:
         from assay.errors import Problem, SpecError
@@ -101,8 +106,15 @@ def _compared(sides: tuple[Side, ...], arguments: argparse.Namespace) -> Compari
         ),), "the comparison")  # fmt: skip
     return compare(
         sides, varying=arguments.varying, force=arguments.force, primary=arguments.primary,
-        at=arguments.at[0] if arguments.at else None,
+        at=arguments.at[0] if arguments.at else None, days=_days(sides, arguments),
     )  # fmt: skip
+
+
+def _days(sides: tuple[Side, ...], arguments: argparse.Namespace) -> Days:
+    """Of a history count the baseline's own conditions: what is studied would be taken for the variation between sessions."""
+    from assay.cli import judging
+
+    return judging.days(arguments, sides, ("code",))
 
 
 def _once_each(sides: tuple[Side, ...]) -> tuple[Side, ...]:
@@ -208,12 +220,13 @@ def _emit(view: ComparisonView, shape: str, output: Path | None) -> None:
         sys.stdout.write(_rendered(view, shape))
         return
     from assay.errors import RecordError
+    from assay.record import files
 
     try:
-        output.write_text(_rendered(view, shape, screen=False), encoding="utf-8")
+        files.write_output(output, _rendered(view, shape, screen=False).encode())
     except OSError as error:
         raise RecordError(f"cannot write {output}: {error.strerror}. Give another place with --output.") from error
-    print(output)
+    say(output)
 
 
 def _rendered(view: ComparisonView, shape: str, *, screen: bool = True) -> str:
@@ -245,6 +258,10 @@ same conditions, but for what is studied; the refusal names the field, both valu
                                                    says whether all are as good as the first
     assay compare a --at 8                         the engines of one record, at the load 8
     assay compare a b --force --html               all the same: every verdict says EXPLORATORY
+
+Two records of two sessions differ by themselves, hosted machines by 15 % and more: that is put into the interval, from the
+records of --history or assumed (--day-to-day). Launches made in turn need none of it: `assay check --confirm always`
+measures both codes again, in turn.
 
 The exit code: 0 decided, whatever the direction; 1 quality was lost; 3 not comparable or inadmissible; 4 undecided;
 5 nothing measured on a side.""",

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from assay.errors import AssayError
+from assay.record import repository
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -212,7 +213,7 @@ def _clean_commit(measured: Measured) -> str:
 
 
 def _git(folder: Path, *words: str) -> str:
-    command = ["git", "-c", f"core.hooksPath={os.devnull}", "-C", str(folder), *words]
+    command = repository.command(folder, *words)
     settings = os.environ | {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0"}
     try:
         done = subprocess.run(

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from assay.cli.base import Verb, add_root
+from assay.cli.judging import add_days
+from assay.printable import say
 
 if TYPE_CHECKING:
     from assay.metrics.measured import Measured
@@ -22,6 +24,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--against", metavar="OTHER", help="compare with this existing record instead of running anything")
     add("--folder", type=Path, metavar="DIR", help="where the script is looked for (default: as recorded)")
     add_root(parser, "where records are looked up and made (records)")
+    add_days(parser)
     add("--force", action="store_true", help="also if the script or another condition of identity has changed")
     add("--dry-run", action="store_true", help="say what would be run and how long it took then; run nothing")
     add("--json", action="store_true", help="print JSON on stdout; progress goes to stderr")
@@ -48,17 +51,19 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _tell(arguments: argparse.Namespace, first: Side, second: Side, path: Path) -> int:
+    from assay.cli import judging
     from assay.reports import reproduction as report
     from assay.verdict.compare import compare
     from assay.verdict.reproduction import STATES, reproduction
 
-    comparison = compare((first, second), force=True)
-    found = reproduction(comparison, first, second, force=arguments.force)
+    days = judging.days(arguments, (first, second), ())
+    comparison = compare((first, second), force=True, days=days)
+    found = reproduction(comparison, first, second, force=arguments.force, days=days)
     if arguments.json:
         sys.stdout.write(report.to_json(found, record=str(path)))
     else:
         sys.stdout.write(report.to_text(found))
-        print(f"record: {path}")
+        say(f"record: {path}")
     return STATES[found.state][0]
 
 
@@ -143,7 +148,7 @@ def _refuse_another_script(arguments: argparse.Namespace, measured: Measured, fo
             allowed="the script as it was measured",
             mend="Give the folder of the old code with --folder, or go on all the same with --force.",
         ),), "the record to reproduce")  # fmt: skip
-    print(f"note: {now['path']} has changed since the record was made", file=sys.stderr)
+    say(f"note: {now['path']} has changed since the record was made", file=sys.stderr)
 
 
 def _dry_run(arguments: argparse.Namespace, path: Path) -> int:
@@ -167,8 +172,8 @@ def _dry_run(arguments: argparse.Namespace, path: Path) -> int:
         told = {"launches": launches, "expected_s": seconds, "script": script["path"], "script_unchanged": same}
         print(json.dumps(told, indent=2))
         return 0
-    print(f"{launches} launches of {script['path']}, with the seeds of {path.name}")
-    print(f"expected time: about {duration(seconds)}, as the timed launches of the record took")
+    say(f"{launches} launches of {script['path']}, with the seeds of {path.name}")
+    say(f"expected time: about {duration(seconds)}, as the timed launches of the record took")
     print("the script is the one that was measured" if same else "the script is NOT the one that was measured")
     return 0
 

@@ -12,14 +12,15 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 from xml.etree import ElementTree
 
-from assay.metrics.estimate import Absent, Value
+from assay.metrics.estimate import Absent, Estimate, Value
 from assay.metrics.format import show
 from assay.printable import columns, printable
 from assay.reports.json import Row as Key
 from assay.reports.json import encode, finite, key_tables
 from assay.reports.markup import plain, table
 from assay.stats.comparison import Difference
-from assay.verdict.checked import STATES, Check, Row, change_text
+from assay.verdict.change_words import difference_text
+from assay.verdict.checked import STATES, Check, Row
 
 SCHEMA: Final = "assay-check/1"
 FIELDS: Final[Mapping[str, tuple[Key, ...]]] = {
@@ -28,7 +29,7 @@ FIELDS: Final[Mapping[str, tuple[Key, ...]]] = {
         ("state", "string", f"one of {', '.join(f'`{state}`' for state in STATES)}"),
         ("exit_code", "number", "of the state, before `--accept`"),
         ("accepted", "boolean", "whether `--accept` turned the exit code into 0"),
-        ("design", "string", "`in turn`, `two records`, `two records and a history`, `a history` or `none`"),
+        ("design", "string", "`in turn`, `alternating sittings`, `two records`, `two records and a history`, `a history` or `none`"),
         ("confirmation", "string", "`not needed`, `unconfirmed`, `confirmed`, `refuted` or `undecided`"),
         ("exploratory", "boolean", "whether conditions differ that must not, and `--force` was given"),
         ("record", "string", "the record that was checked"),
@@ -103,22 +104,23 @@ def _legend(found: Check) -> list[str]:
 
 
 def _cells(row: Row, found: Check) -> tuple[str, ...]:
-    change = "–" if row.difference is None else change_text(row.difference)
+    change = "–" if row.difference is None else difference_text(row.difference)
     state = f"{row.state.replace('_', ' ')}{' (suspected)' if row.suspected else ''}{'' if row.decides else ' *'}"
     return (
         f"{_mark(found)}{state}" if row.state != "listed" else "listed",
         row.metric,
         row.configuration,
         change,
-        _shown(row.baseline),
-        _shown(row.value),
+        *(_shown(value, row) for value in (row.baseline, row.value)),
     )
 
 
-def _shown(value: Value | None) -> str:
+def _shown(value: Value | None, row: Row) -> str:
+    """The two do not read alike where they are said to differ."""
     if value is None:
         return "–"
-    shown = show(value)
+    pair = (row.baseline, row.value) if row.state in ("regression", "improvement") else ()
+    shown = show(value, beside=[one.value for one in pair if isinstance(one, Estimate) and one is not value])
     return f"{shown.text} {shown.interval}".strip()
 
 

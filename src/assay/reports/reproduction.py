@@ -7,7 +7,7 @@ from typing import Final
 from assay.printable import printable
 from assay.reports.check import difference_fields, value_fields
 from assay.reports.json import encode
-from assay.verdict.checked import change_text
+from assay.verdict.change_words import difference_text
 from assay.verdict.reproduction import STATES, Reproduction
 
 SCHEMA: Final = "assay-reproduction/1"
@@ -18,7 +18,7 @@ def to_text(found: Reproduction) -> str:
     """The sentence, the metrics, the conditions that differ by class, notes."""
     lines = [found.sentence, ""]
     for row in found.rows:
-        shown = f" {change_text(row.difference)}" if row.difference is not None else ""
+        shown = f" {difference_text(row.difference)}" if row.difference is not None else ""
         mark = "" if row.decides else " *"
         told = shown if row.difference is not None else f" {row.sentence}"
         lines.append(f"  {row.agreement.replace('_', ' ') + mark:<16}{row.metric} at {row.configuration}:{told}")

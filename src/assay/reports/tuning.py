@@ -8,13 +8,14 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
-from assay.metrics.format import count, given
+from assay.metrics.format import count
 from assay.printable import printable
 from assay.reports.comparisons import json as comparison_json
 from assay.reports.comparisons import terminal
 from assay.reports.comparisons.view import ComparisonView, build
 from assay.reports.json import encode, finite
 from assay.spec.tune import TODAY, shown
+from assay.verdict.tuning import gain_text
 
 if TYPE_CHECKING:
     import jinja2
@@ -91,10 +92,8 @@ def standing(one: Standing) -> str:
         return "1"
     if one.out:
         return f"out: {one.out}"
-    gain = "?" if one.gain is None else given(one.gain, 3)
-    low, high = finite(one.low), finite(one.high)
-    ends = "" if low is None or high is None else f" [{given(low, 3)}, {given(high, 3)}]"
-    return f"{gain}{ends} times as good, {'goes on' if one.goes_on else 'goes out'}"
+    gain = "? times as good" if one.gain is None else gain_text(one.gain, one.low, one.high)
+    return f"{gain}, {'goes on' if one.goes_on else 'goes out'}"
 
 
 def _view(found: Tuned) -> ComparisonView | None:

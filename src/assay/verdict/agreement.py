@@ -60,7 +60,9 @@ def agreements(measured: Measured) -> dict[str, Agreement]:
     found = {}
     for name in measured.configurations:
         own = rows.filter(pl.col("configuration") == name)
-        groups = [group for group in own.partition_by("launch", "example", maintain_order=True) if group.height > 1]
+        # answers that hold no text agree about nothing
+        said = own.filter((pl.col("text").str.strip_chars() != "").any().over("launch", "example"))
+        groups = [group for group in said.partition_by("launch", "example", maintain_order=True) if group.height > 1]
         if groups:
             found[name] = _of(groups)
     return found

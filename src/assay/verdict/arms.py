@@ -14,12 +14,16 @@ import numpy as np
 import polars as pl
 
 from assay.metrics.collective_calls import asked_cells
-from assay.metrics.estimate import Absent, Estimate, Value
-from assay.metrics.format import count
+from assay.metrics.estimate import Absent, Value
+from assay.metrics.format import bracketed, count, given
 from assay.metrics.measured import Measured
+from assay.metrics.quality_floor import at_floor
+from assay.metrics.score_clusters import clusters_of, examples_words, undeclared
+from assay.spec.experiment import Quality as AskedQuality
 from assay.stats.comparison import Difference, compare_paired, compare_welch, scale_of
-from assay.stats.noninferiority import Decision, crossed
+from assay.stats.noninferiority import Decision, crossed, largest_change
 from assay.stats.noninferiority_unpaired import unpaired
+from assay.units import SCORE
 from assay.verdict.compared import Side
 
 Held = Literal["HELD", "DEGRADED", "INCONCLUSIVE", "NOT_MEASURED"]
@@ -106,7 +110,7 @@ def difference(a: Arm, b: Arm, metric: str, confidence: float, smallest_effect: 
 
 def _pairs(a: Arm, b: Arm, ours: Sequence[float], theirs: Sequence[float]) -> list[tuple[float, float]]:
     """Values of common blocks; none where a value's block is not certain (a launch without a value, a block twice)."""
-    first, second = _by_block(a.blocks(), ours), _by_block(b.blocks(), theirs)
+    first, second = by_block(a.blocks(), ours), by_block(b.blocks(), theirs)
     apart = _made_alone(a) | _made_alone(b) if a.measured is not b.measured else set()
     return [(first[block], second[block]) for block in sorted((first.keys() & second.keys()) - apart)]
 
@@ -116,7 +120,8 @@ def _made_alone(arm: Arm) -> set[int]:
     return set((arm.measured.session or {}).get("alone", ()))
 
 
-def _by_block(blocks: Sequence[int], values: Sequence[float]) -> dict[int, float]:
+def by_block(blocks: Sequence[int], values: Sequence[float]) -> dict[int, float]:
+    """block -> value; empty where a value's block is not certain."""
     if len(blocks) != len(values) or len(set(blocks)) != len(blocks):
         return {}
     return dict(zip(blocks, values, strict=True))
@@ -181,27 +186,25 @@ def quality(a: Arm, b: Arm, *, confidence: float | None = None) -> Quality:
     if ours.height == 0 or theirs.height == 0:
         who = a.label if ours.height == 0 else b.label
         return Quality(held="NOT_MEASURED", sentence=f"quality was not measured: {who} has no scores of {asked.metric}")
-    sign = -1.0 if asked.direction == "lower" else 1.0
-    decided = _decide(a, b, ours, theirs, sign, asked.margin, confidence or a.measured.confidence)
-    return _undecided(decided) if isinstance(decided, str) else _said(decided, asked.metric, asked.margin)
+    decided = _decide(a, b, ours, theirs, asked, confidence or a.measured.confidence)
+    if isinstance(decided, str):
+        return _undecided(decided)
+    if decided.verdict == "HELD" and decided.low <= 0.0 and (why := at_floor(ours, asked)) is not None:
+        return _undecided(f"{a.label} cannot show a loss: {why}")
+    return _said(decided, asked.metric, asked.margin)
 
 
 def _scores(arm: Arm, metric: str) -> pl.DataFrame:
-    """(launch, block, example, score) of the timed launches of an arm."""
-    timed = arm.measured.timed.filter(pl.col("configuration") == arm.configuration).select("launch", "block")
-    if (
-        arm.measured.subject == "serving"
-    ):  # scored from the answers: by the metric that the record's own experiment names
-        return timed.join(arm.measured.scores, on="launch").sort("launch", "example")
-    rows = arm.measured.table("examples").filter(pl.col("metric") == metric)
-    last = (
-        rows.sort("incarnation", "rank", maintain_order=True).group_by("launch", "example").agg(pl.col("score").last())
-    )
-    return timed.join(last, on="launch").sort("launch", "example")
+    """(launch, block, example, score, cluster, empty) of the timed launches of an arm."""
+    measured = arm.measured
+    timed = measured.timed.filter(pl.col("configuration") == arm.configuration).select("launch", "block")
+    # of serving, scored from the answers: by the metric that the record's own experiment names
+    rows = measured.scores if measured.subject == "serving" else measured.scores_of(metric)
+    return timed.join(rows, on="launch").sort("launch", "example")
 
 
 def _decide(
-    a: Arm, b: Arm, ours: pl.DataFrame, theirs: pl.DataFrame, sign: float, margin: float, confidence: float
+    a: Arm, b: Arm, ours: pl.DataFrame, theirs: pl.DataFrame, asked: AskedQuality, confidence: float
 ) -> Decision | str:
     """The decision, or why there is none."""
     examples = sorted(set(ours["example"].to_list()) & set(theirs["example"].to_list()))
@@ -210,16 +213,22 @@ def _decide(
         return f"{count(odd, 'examples')} were scored on one side only"
     if len(examples) < 2:
         return "one example carries no interval"
+    clusters = clusters_of(pl.concat([ours, theirs]), examples)
+    wrong = clusters if isinstance(clusters, Absent) else undeclared(clusters, asked.cluster)
+    if wrong is not None or isinstance(clusters, Absent):
+        return wrong.detail if wrong is not None else ""
     key = "block" if in_turn(a, b) else "launch"
     first, second = (_matrix(frame, key, len(examples)) for frame in (ours, theirs))
     if first is None or second is None:
         return "some launch lacks the score of an example, or has one that is no finite number"
-    stacked = [sign * np.stack(list(side.values())) for side in (first, second)]
-    reach = max(1.0, *(float(np.ptp(side)) for side in stacked))
+    r, c = (np.stack(list(side.values())) for side in (first, second))
+    sign, most = (-1.0 if asked.direction == "lower" else 1.0), asked.largest_change
+    most = most or largest_change(r, c, clusters)
     shared = sorted(first.keys() & second.keys()) if key == "block" else []
     if len(shared) > 1:
-        return crossed(np.stack([sign * (second[one] - first[one]) for one in shared]), margin, confidence, reach)
-    return unpaired(stacked[0], stacked[1], margin, confidence, reach)
+        differences = np.stack([sign * (second[one] - first[one]) for one in shared])
+        return crossed(differences, asked.margin, confidence, most, clusters)
+    return unpaired(sign * r, sign * c, asked.margin, confidence, most, clusters)
 
 
 def _matrix(frame: pl.DataFrame, key: str, examples: int) -> dict[int, np.ndarray] | None:
@@ -237,18 +246,13 @@ def _undecided(why: str) -> Quality:
 
 def _said(decided: Decision, metric: str, margin: float) -> Quality:
     """One sentence with the bounds."""
-    from assay.metrics.format import given, show
-    from assay.units import SCORE
-
-    shown = show(Estimate(
-        value=decided.estimate, low=decided.low, high=decided.high, unit=SCORE, confidence=0.95, n_launches=2, n_trials=0,
-        method=decided.method, signature="",
-    ))  # fmt: skip
+    text, interval = bracketed(decided.estimate, decided.low, decided.high, SCORE, beside=(-margin,))
     words = {"HELD": "held", "DEGRADED": "lost", "INCONCLUSIVE": "not shown to be held"}[decided.verdict]
     needed = (decided.launches_needed, decided.items_needed)
     more = f"; {count(needed[1], 'examples')} would decide" if decided.verdict == "INCONCLUSIVE" and needed[1] else ""
     more = f"; {count(needed[0], 'launches')} would decide" if decided.verdict == "INCONCLUSIVE" and needed[0] else more
     return Quality(
         held=decided.verdict,
-        sentence=f"{metric} {words}: changed by {shown.text}, one-sided bounds {shown.interval}, margin {given(margin)}{more}",
+        sentence=f"{metric} {words}: changed by {text}, one-sided bounds {interval}, margin {given(margin)}{more}; "
+        f"{examples_words(decided.items, decided.clusters, decided.alone)}",
     )

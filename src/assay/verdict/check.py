@@ -7,11 +7,10 @@
     not_comparable    a condition that must be equal is not, or a record is inadmissible
     nothing_measured  the metric that decides has no value on one side
 
-What a difference means depends on how the two were measured.  In turn (one session, common blocks): as it is.  On two days:
-with the variation between days in it, from a history of at least 5 comparable records, else with an assumed day-to-day
-deviation; a change that only the launches of one day carry is *suspected*, and stays inconclusive until launches in turn
-confirm it.  Against a history alone: a change of level of interest, supported by 3 records or more and not older than 10, else
-the prediction interval of one more record, which makes a suspicion and no finding.
+What a difference means depends on how the two were measured (`assay.verdict.sessions`, the rule that `compare` has too).  A change
+that only the launches of two sessions carry is *suspected*, and stays inconclusive until launches in turn confirm it.  Against
+a history alone: a certain change of level of interest, supported by 3 records or more and not older than 10; one that is not
+certain yet makes a suspicion; else the prediction interval of one more record, which makes a suspicion and no finding.
 Only the primary metric and quality decide, unless everything is asked for; the other p-values are corrected (Benjamini and
 Hochberg).  Nothing is a pass that was not measured, failed, or is missing from the plan.
 Sources: methodology 3.4 and 3.6; docs/decisions/0015-check.md.  Cannot tell: why something changed.
@@ -31,22 +30,21 @@ from assay.metrics.estimate import Absent
 from assay.metrics.format import count, given, percent
 from assay.stats.between_records import (
     LEAST_RECORDS,
-    Between,
     Level,
     against_history,
-    assumed,
     detectable_with_days,
-    level,
-    widened,
 )
+from assay.stats.changes import Change as LevelChange
 from assay.stats.comparison import REASONS, Decision, Difference, decide
 from assay.stats.multiplicity import benjamini_hochberg
-from assay.verdict.arms import Arm, difference, in_turn, launch_values, quality
-from assay.verdict.checked import Check, Design, Row, RowState, State, change_text, concluded
+from assay.verdict.arms import Arm, in_turn, launch_values, quality
+from assay.verdict.change_words import difference_text
+from assay.verdict.checked import Check, Design, Row, RowState, State, concluded
 from assay.verdict.compared import Change, Comparison, Side
-from assay.verdict.history import History, histories, worth_showing
+from assay.verdict.history import History, histories, rates, worth_showing
+from assay.verdict.session_words import TWO_SESSIONS, occasion
+from assay.verdict.sessions import DAYS, Days, Found, days_of, found_between, judged
 
-DAYS: Final = 0.15  # day-to-day deviation that is assumed without a history; hosted machines reach it
 RECENT: Final = 10  # records; an older change of level is history and fails no build
 QUALITY: Final = "quality"
 
@@ -69,8 +67,8 @@ def check(
     if start.state != "pass":
         return start
     settings = _Settings(
-        comparison=comparison, baseline=baseline, record=record, days=days, everything=everything,
-        past=tuple(side for side in past if side.measured.manifest.get("id") not in _ids(baseline, record)),
+        comparison=comparison, baseline=baseline, record=record, everything=everything,
+        days=days_of(past, (baseline, record), days),
         margin=baseline.measured.experiment.comparison.equivalence if margin is None else margin,
     )  # fmt: skip
     rows = _rows(settings)
@@ -81,7 +79,7 @@ def check(
 
 def check_history(
     comparison: Comparison, past: Sequence[Side], record: Side,
-    *, seed: int, margin: float | None = None, everything: bool = False,
+    *, margin: float | None = None, everything: bool = False,
 ) -> Check:  # fmt: skip
     """A record against comparable earlier ones; `comparison` is of the last of them with the record."""
     start = _started(comparison, past[-1], record)
@@ -89,7 +87,7 @@ def check_history(
         return start
     asked = record.measured.experiment.comparison
     pairs = list(worth_showing(record, comparison.primary))
-    found = histories([*past, record], pairs, seed)
+    found = histories([*past, record], pairs)
     foretold = {(one.metric, one.configuration): _foretold(one, record) for one in found}
     others = {key: made.p_value for key, made in foretold.items() if made is not None and key != _at(comparison)}
     adjusted = dict(zip(others, benjamini_hochberg(list(others.values())), strict=True))
@@ -99,7 +97,7 @@ def check_history(
         key = (one.metric, one.configuration)
         rows.append(_row_of_history(one, comparison, limit, everything, record, foretold[key], adjusted.get(key)))
     settings = _Settings(
-        comparison=comparison, baseline=past[-1], record=record, days=0.0, everything=everything, past=tuple(past),
+        comparison=comparison, baseline=past[-1], record=record, days=Days(), everything=everything,
         margin=asked.equivalence,
     )  # fmt: skip
     ordered = sorted(rows, key=lambda row: (not row.decides, not row.primary))
@@ -108,7 +106,9 @@ def check_history(
     return concluded(replace(
         start, design="a history", rows=(*_correctness(settings), *ordered), histories=found, suspects_from=before,
         baseline=f"{count(len(past), 'records')} of the history",
-        notes=(*_own(comparison.notes), _sure(record.measured.confidence)),
+        notes=(
+            *_own(comparison.notes), _sure(record.measured.confidence), *_left_out(decided), rates(found),
+        ),
     ))  # fmt: skip
 
 
@@ -131,24 +131,12 @@ class _Settings:
     comparison: Comparison
     baseline: Side
     record: Side
-    past: tuple[Side, ...]
-    days: float
+    days: Days
     margin: float
     everything: bool
 
     def arm(self, side: Side, configuration: str) -> Arm:
         return Arm(label=side.label, side=side, configuration=configuration)
-
-    def between(self, metric: str, configuration: str) -> tuple[History | None, Between | None]:
-        """What the past says about days, for one metric."""
-        if not self.past or metric not in self.record.judgement.metrics:
-            return None, None
-        one = histories(self.past, [(metric, configuration)], seed=0)[0]
-        return one, one.days
-
-
-def _ids(*sides: Side) -> set[object]:
-    return {side.measured.manifest.get("id") for side in sides}
 
 
 def _at(comparison: Comparison) -> tuple[str, str]:
@@ -166,9 +154,9 @@ def _started(comparison: Comparison, baseline: Side, record: Side) -> Check:
         if side.measured.timed.height == 0:
             why = f"{side.label} holds no successful timed launch"
             return _stopped(empty, "nothing_measured", why)
-        invalid = [f for f in side.judgement.verdict.findings if f.severity == "invalid"]
-        if invalid:
-            return _stopped(empty, "not_comparable", f"{side.label} is inadmissible: {invalid[0].evidence}")
+        if side.inadmissible(candidate=side is record):
+            invalid = [f.evidence for f in side.judgement.verdict.findings if f.severity == "invalid"]
+            return _stopped(empty, "not_comparable", f"{side.label} is inadmissible: {'; '.join(invalid[:1])}")
     if comparison.state == "incomparable":
         return _stopped(empty, "not_comparable", _refusal(comparison))
     for side in (record, baseline):
@@ -229,8 +217,10 @@ def _correctness(settings: _Settings) -> list[Row]:
         "NOT_MEASURED": "quality was not measured",
     }  # fmt: skip
     at = settings.comparison.configuration
-    bounds = quality(settings.arm(settings.baseline, at), settings.arm(settings.record, at)).sentence
-    rows = [_plain_row(settings, QUALITY, "Quality", at, states[held], f"{words[held]} ({bounds})")]
+    first, second = settings.arm(settings.baseline, at), settings.arm(settings.record, at)
+    when = "" if in_turn(first, second) else f" {TWO_SESSIONS}"
+    told = f"{words[held]}{when} ({quality(first, second).sentence})"
+    rows = [_plain_row(settings, QUALITY, "Quality", at, states[held], told)]
     known = {(f.rule, f.configuration) for f in settings.baseline.judgement.verdict.findings if f.severity == "fail"}
     for finding in settings.record.judgement.verdict.findings:
         if finding.severity == "fail" and (finding.rule, finding.configuration) not in known:
@@ -255,14 +245,12 @@ def _rows(settings: _Settings) -> list[Row]:
     """Every metric that has a value on both sides, the primary first, the others with corrected p-values."""
     label = settings.record.label
     changes = [change for change in settings.comparison.changes if change.side == label and change.metric != QUALITY]
-    raw = {_key(change): _raw(settings, change) for change in changes}
-    wide = {key: _with_days(settings, key, found) for key, found in raw.items() if found is not None}
-    others = [key for key in wide if key != _at(settings.comparison)]
-    adjusted = dict(zip(others, benjamini_hochberg([wide[key].p_value for key in others]), strict=True))
-    rows = [
-        _row(settings, change, raw[_key(change)], wide.get(_key(change)), adjusted.get(_key(change)))
-        for change in changes
-    ]
+    found = {_key(change): _found(settings, change) for change in changes}
+    others = {
+        key: one.difference.p_value for key, one in found.items() if one is not None and key != _at(settings.comparison)
+    }
+    adjusted = dict(zip(others, benjamini_hochberg(list(others.values())), strict=True))
+    rows = [_row(settings, change, found[_key(change)], adjusted.get(_key(change))) for change in changes]
     return sorted(rows, key=lambda row: (not row.primary, not row.decides))
 
 
@@ -270,34 +258,20 @@ def _key(change: Change) -> tuple[str, str]:
     return change.metric, change.configuration
 
 
-def _raw(settings: _Settings, change: Change) -> Difference | None:
+def _found(settings: _Settings, change: Change) -> Found | None:
     a = settings.arm(settings.baseline, change.configuration)
     b = settings.arm(settings.record, change.configuration)
     if change.metric not in settings.record.judgement.metrics:
         return None
-    asked = settings.baseline.measured
     if not all(math.isfinite(x) for arm in (a, b) for x in launch_values(arm.value(change.metric))):
         return None
-    confidence = settings.comparison.confidence
-    return difference(a, b, change.metric, confidence, asked.experiment.comparison.smallest_effect)
+    return found_between(
+        a, b, change.metric, confidence=settings.comparison.confidence, days=settings.days,
+        smallest_effect=settings.baseline.measured.experiment.comparison.smallest_effect,
+    )  # fmt: skip
 
 
-def _with_days(settings: _Settings, key: tuple[str, str], found: Difference) -> Difference:
-    """With the variation between days in it, unless both were measured in turn, or launches vary not at all."""
-    a, b = (settings.arm(side, key[1]) for side in (settings.baseline, settings.record))
-    if in_turn(a, b):
-        return found
-    first, second = (level(launch_values(arm.value(key[0])), found.scale) for arm in (a, b))
-    history, days = settings.between(*key)
-    if days is not None and history is not None and history.scale == found.scale:
-        return widened(found, first, second, days)
-    # A count does not vary with the day, and a score has no relative deviation that could be assumed.
-    if found.scale == "difference" or (first.variance == 0.0 and second.variance == 0.0):
-        return found
-    return assumed(found, first, second, settings.days)
-
-
-def _row(settings: _Settings, change: Change, raw: Difference | None, wide: Difference | None, p: float | None) -> Row:
+def _row(settings: _Settings, change: Change, found: Found | None, p: float | None) -> Row:
     described = settings.record.judgement.metrics.get(change.metric)
     primary = _key(change) == _at(settings.comparison)
     better: Better = described.better if described is not None else "neither"
@@ -308,36 +282,22 @@ def _row(settings: _Settings, change: Change, raw: Difference | None, wide: Diff
         primary=primary, suspected=False, better=better, baseline=change.baseline, value=change.value, difference=None,
         p_adjusted=p, margin=None, launches_needed=None, sentence="",
     )  # fmt: skip
-    if raw is None or wide is None:
+    if found is None:
         absent = change.value if isinstance(change.value, Absent) else change.baseline
         why = absent.detail if isinstance(absent, Absent) else "it has no value per launch on one side"
         return replace(base, state="nothing_measured" if decides else "listed", sentence=f"{title}: {why}")
-    decision = _decided(settings, wide, better, p)
-    state = _state(wide, decision, better)
-    suspected = state != "regression" and _decided(settings, raw, better, p).change == "worse"
-    state = "inconclusive" if suspected else state
-    if wide is not raw:  # more launches of the same days do not make the days alike
-        decision = replace(decision, launches_needed=None)
-    if wide.standard_error != raw.standard_error:
-        decision = replace(decision, minimum_detectable_effect=_seen(settings, wide))
-    return replace(
-        base, state=state, suspected=suspected, difference=wide, margin=decision.margin,
-        launches_needed=decision.launches_needed,
-        sentence=_said(title, change.configuration, wide, decision, state, suspected=suspected),
+    made = judged(
+        found, better=better, margin=settings.margin, floor=settings.comparison.floor, p_adjusted=p,
+        smallest_effect=settings.baseline.measured.experiment.comparison.smallest_effect,
     )  # fmt: skip
-
-
-def _seen(settings: _Settings, found: Difference) -> float:
-    """What a difference with days in it could have shown: its degrees of freedom are those of the days, not of launches."""
-    least = max(settings.baseline.measured.experiment.comparison.smallest_effect, settings.comparison.floor)
-    return detectable_with_days(found, least)
-
-
-def _decided(settings: _Settings, found: Difference, better: Better, p: float | None) -> Decision:
-    return decide(
-        found, better=better, margin=settings.margin if found.scale == "ratio" else None,
-        smallest_effect=settings.baseline.measured.experiment.comparison.smallest_effect if found.scale == "ratio" else None,
-        floor=settings.comparison.floor if found.scale == "ratio" else 0.0, p_adjusted=p,
+    state = _state(found.difference, made.decision, better)
+    suspected = state != "regression" and made.suspected and made.alone.change == "worse"
+    state = "inconclusive" if suspected else state
+    where = ", ".join(filter(None, (f"{title} at {change.configuration}", occasion(found))))
+    return replace(
+        base, state=state, suspected=suspected, difference=found.difference, margin=made.decision.margin,
+        launches_needed=made.decision.launches_needed,
+        sentence=_said(where, found.difference, made.decision, state, better, suspected=suspected),
     )  # fmt: skip
 
 
@@ -359,26 +319,30 @@ def _state(found: Difference, decision: Decision, better: Better) -> RowState:
 
 
 def _design(settings: _Settings) -> Design:
-    at = settings.comparison.configuration
-    if in_turn(settings.arm(settings.baseline, at), settings.arm(settings.record, at)):
-        return "in turn"
-    _, days = settings.between(*_at(settings.comparison))
-    return "two records" if days is None else "two records and a history"
+    found = _at_once(settings)
+    designs: Mapping[str, Design] = {
+        "in turn": "in turn", "alternating": "alternating sittings", "history": "two records and a history",
+    }  # fmt: skip
+    return designs.get(found.evidence, "two records") if found is not None else "two records"
+
+
+def _at_once(settings: _Settings) -> Found | None:
+    """What decides."""
+    deciding = [change for change in settings.comparison.changes if _key(change) == _at(settings.comparison)]
+    return _found(settings, deciding[0]) if deciding else None
 
 
 def _about_days(settings: _Settings, design: Design, rows: Sequence[Row]) -> list[str]:
-    if design == "in turn":
+    found = _at_once(settings)
+    if design in ("in turn", "alternating sittings"):
         return []
-    if design == "two records and a history":
-        _, days = settings.between(*_at(settings.comparison))
-        assert days is not None
-        seen = f"{count(days.records, 'records')} of the history differ from day to day by {percent(days.deviation)}"
+    if found is not None and found.days is not None:
+        seen = f"{count(found.days.records, 'records')} of the history differ from day to day by {percent(found.days.deviation, way='up')}"
         return [f"the records are not of one session; {seen}, which is in the intervals"]
     needed = f"without {LEAST_RECORDS} comparable records of a history"
     mend = "measure both in turn (--baseline-folder), or give --history"
-    return [
-        f"the records are not of one session; {needed} a day-to-day deviation of {percent(settings.days)} is assumed; {mend}"
-    ]
+    deviation = percent(settings.days.assumed, 12)
+    return [f"the records are not of one session; {needed} a day-to-day deviation of {deviation} is assumed; {mend}"]
 
 
 # ---- a history alone -------------------------------------------------------------------------------------------------
@@ -395,9 +359,13 @@ def _row_of_history(
         decides=primary or everything, primary=primary, suspected=False, better=one.better, baseline=None,
         value=last.value, difference=None, p_adjusted=one.p_adjusted, margin=margin, launches_needed=None, sentence="",
     )  # fmt: skip
-    recent = _recent_change(one)
-    if recent is not None and _is_of_interest(one, recent, max(asked.smallest_effect, comparison.floor)):
+    least = max(asked.smallest_effect, comparison.floor)
+    recent = _recent(one, one.certain)
+    if recent is not None and _is_of_interest(one, recent, least):
         return _row_of_change(base, one, recent)
+    doubtful = _recent(one, [one.suspected] if one.suspected is not None and one.suspected.p_value is not None else [])
+    if doubtful is not None and _is_worse(one, doubtful) and _is_of_interest(one, doubtful, least):
+        return replace(_row_of_change(base, one, doubtful), state="inconclusive", suspected=True)
     if found is None:
         before = count(len(_reference(one)), "comparable records")
         told = f"{one.title} at {one.configuration}: {before} before this one; {LEAST_RECORDS} are needed"
@@ -407,23 +375,30 @@ def _row_of_history(
         found, better=one.better, margin=margin if ratio else None, floor=comparison.floor if ratio else 0.0,
         smallest_effect=asked.smallest_effect if ratio else None, p_adjusted=p_adjusted,
     )  # fmt: skip
-    least = max(asked.smallest_effect, comparison.floor)
     decision = replace(decision, minimum_detectable_effect=detectable_with_days(found, least))
     state = _state(found, decision, one.better)
     suspected = state == "regression"
     state = "inconclusive" if suspected else "pass" if state == "improvement" else state
-    told = _said(one.title, one.configuration, found, decision, state, suspected=suspected, against="the history")
+    where = f"{one.title} at {one.configuration}"
+    told = _said(where, found, decision, state, one.better, suspected=suspected, against="the history")
     return replace(base, state=state, suspected=suspected, difference=found, p_adjusted=p_adjusted, sentence=told)
 
 
-def _row_of_change(base: Row, one: History, at: int) -> Row:
-    worse = _is_worse(one, at)
-    change = next(c for c in one.changes if c.index == at)
+def _row_of_change(base: Row, one: History, change: LevelChange) -> Row:
+    worse = _is_worse(one, change)
     told = (
         f"{one.title} at {one.configuration}: {one.moved(change)}, which is {'worse' if worse else 'better'}; "
-        f"{count(len(one.points) - at, 'records')} carry it"
+        f"{count(len(one.points) - change.index, 'records')} carry it"
     )
     return replace(base, state="regression" if worse else "improvement", sentence=told)
+
+
+def _left_out(one: History | None) -> list[str]:
+    wild = [one.points[place].label for place in one.outliers] if one is not None else []
+    if not wild:
+        return []
+    words = "record far off its level is" if len(wild) == 1 else "records far off their level are"
+    return [f"{len(wild)} {words} left out: {', '.join(wild)}"]
 
 
 def _foretold(one: History, record: Side) -> Difference | None:
@@ -435,49 +410,54 @@ def _foretold(one: History, record: Side) -> Difference | None:
 
 
 def _reference(one: History) -> list[Level]:
-    return [point.level for point in one.points[one.levels[-1][0] : -1]]
+    """The records on the newest level before the last one; one wild day among them would hide every change."""
+    first, last = one.levels[-1][0], len(one.points) - 1
+    return [one.points[place].level for place in range(first, last) if place not in one.outliers]
 
 
-def _is_of_interest(one: History, at: int, least: float) -> bool:
+def _is_of_interest(one: History, change: LevelChange, least: float) -> bool:
     """A certain change may be too small to matter, or to be more than this machine's noise; scores have no such limit."""
-    before, after = one.around(at)
+    before, after = one.around(change)
     return one.scale != "ratio" or abs(math.log(after / before)) > math.log1p(least)
 
 
-def _recent_change(one: History) -> int | None:
-    """The first record of a new level that is young enough to fail a build."""
-    found = [c.index for c in one.changes if c.kind == "change" and c.index is not None]
-    return found[-1] if found and len(one.points) - found[-1] <= RECENT else None
+def _recent(one: History, changes: Sequence[LevelChange]) -> LevelChange | None:
+    """The last of the changes, if its level is young enough to fail a build."""
+    return changes[-1] if changes and len(one.points) - changes[-1].index <= RECENT else None
 
 
-def _is_worse(one: History, at: int) -> bool:
-    before, after = one.around(at)
+def _is_worse(one: History, change: LevelChange) -> bool:
+    before, after = one.around(change)
     return after < before if one.better == "higher" else after > before
 
 
 def _before_change(one: History) -> str:
     """The last record of the level before: what a fresh measurement would be made against."""
-    recent = _recent_change(one)
-    place = (recent if recent is not None else len(one.points) - 1) - 1
+    recent = _recent(one, one.changes)
+    place = (recent.index if recent is not None else len(one.points) - 1) - 1
     return one.points[place].label if place >= 0 else ""
 
 
 def _said(
-    title: str, at: str, found: Difference, decision: Decision, state: RowState,
+    where: str, found: Difference, decision: Decision, state: RowState, better: Better,
     *, suspected: bool, against: str = "the baseline",
 ) -> str:  # fmt: skip
-    """ "Throughput at workers=2: -12 % [-15, -9] against the baseline"."""
-    shown = f"{title} at {at}: {change_text(found)} against {against}"
+    """ "Throughput at workers=2, between these two sessions: −12.0 % [−15.1, −8.8] against the baseline"."""
+    shown = f"{where}: {difference_text(found)} against {against}"
     if suspected:
         return f"{shown}; suspected to be worse, and launches of one day cannot carry that"
-    if state == "pass" and decision.verdict != "equivalent":
-        return f"{shown}; a regression beyond {percent(decision.margin or 0.0)} is excluded"
+    if state == "pass" and found.scale == "ratio":
+        margin = decision.margin or 0.0
+        worse = decision.equivalence_low if better == "higher" else decision.equivalence_high
+        bound = percent(worse - 1.0, 3, way="down" if better == "higher" else "up", beside=(0.0, margin, -margin))
+        beyond = f"a regression beyond {percent(margin, 12)} is excluded"
+        return f"{shown}; {beyond}: the one-sided bound is {bound}"
     if state == "inconclusive":
         needed = decision.launches_needed
         more = f"; {count(needed, 'launches')} on each side would decide" if needed else ""
         effect = decision.minimum_detectable_effect
         seen = (
-            f", and only changes of {percent(effect)} or more would be seen"
+            f", and only changes of {percent(effect, way='up')} or more would be seen"
             if math.isfinite(effect) and found.scale == "ratio"
             else ""
         )

@@ -6,21 +6,19 @@ any of these.  Nothing is a pass without a row that decides, or with a gap.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from assay.metrics.base import Better
 from assay.metrics.estimate import Value
-from assay.metrics.format import decimals_of, number
 from assay.stats.comparison import Difference
 from assay.verdict.compared import Mismatch
 from assay.verdict.history import History
 
 State = Literal["pass", "regression", "improvement", "inconclusive", "not_comparable", "nothing_measured"]
 RowState = Literal["pass", "regression", "improvement", "inconclusive", "nothing_measured", "listed"]
-Design = Literal["in turn", "two records", "two records and a history", "a history", "none"]
+Design = Literal["in turn", "alternating sittings", "two records", "two records and a history", "a history", "none"]
 Confirmation = Literal["not needed", "unconfirmed", "confirmed", "refuted", "undecided"]
 
 STATES: Final[Mapping[State, tuple[int, str]]] = {
@@ -81,7 +79,7 @@ class Check:
     @property
     def wants_confirmation(self) -> bool:
         """Whether launches in turn would change what is said: a suspicion, or a regression on different days."""
-        if self.design == "in turn" or self.state in ("not_comparable", "nothing_measured"):
+        if self.design in ("in turn", "alternating sittings") or self.state in ("not_comparable", "nothing_measured"):
             return False
         return any(row.in_doubt for row in self.rows)
 
@@ -118,16 +116,3 @@ def _sentence(found: Check, state: State, rows: Sequence[Row]) -> str:
 
 def _again(found: Check) -> str:
     return "" if found.confirmation in ("not needed", "unconfirmed") else ", and by fresh launches in turn"
-
-
-def change_text(found: Difference) -> str:
-    """A change with its interval: "+12.1 % [9.2, 15.3]", or in the metric's unit."""
-    if found.scale == "ratio":
-        value, low, high = (100.0 * (x - 1.0) if math.isfinite(x) else x for x in (found.value, found.low, found.high))
-        unit = " %"
-    else:
-        value, low, high, unit = found.value, found.low, found.high, ""
-    decimals = min(decimals_of(value, low, high), 2 if found.scale == "ratio" else 6)
-    shown = number(value, decimals)
-    sign = "+" if value > 0 and shown.strip("0.") else ""  # no plus before a zero
-    return f"{sign}{shown}{unit} [{number(low, decimals)}, {number(high, decimals)}]"

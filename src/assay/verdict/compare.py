@@ -11,9 +11,10 @@ each side against the first:
     floor       the larger of what `assay doctor` found on the sides, for launches made in turn or apart; a smaller change
                 is inconclusive
 
-The unit is the launch: paired by block where both were made in turn, else Welch; fewer than 3 launches a side give no
-verdict (methodology 3.4, rule 7 of Hoefler & Belli).  The minimum detectable effect stands beside every verdict.
-Cannot tell: why two sides differ, nor about a day that was good for one of them, unless they were made in turn.
+The unit is the launch: paired by block where both were made in turn.  Two sessions are compared with the variation between
+sessions in the interval (`assay.verdict.sessions`, the rule of `check` too), which the sentence says.  Fewer than 3 launches a
+side give no verdict (methodology 3.4, rule 7 of Hoefler & Belli).  The minimum detectable effect stands beside every verdict.
+Cannot tell: why two sides differ.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from assay.verdict.compared import Change, Comparison, Mismatch, Side, State
 from assay.verdict.comparison_pairs import pairs_of
 from assay.verdict.comparison_rules import rules_of
 from assay.verdict.comparison_words import notes_of, refused_sentence, sentence_of
+from assay.verdict.sessions import Days
 
 LEAST_SIDES: Final = 2
 
@@ -47,6 +49,7 @@ def compare(
     force: bool = False,
     primary: str | None = None,
     at: str | None = None,
+    days: Days | None = None,
 ) -> Comparison:
     """Every side against the first one, at confidence, margin and primary metric of the first one's experiment.
 
@@ -56,6 +59,7 @@ def compare(
         force: compare although conditions differ; everything is then marked exploratory.
         primary: the metric that decides; default: the one that the baseline's experiment names.
         at: the configuration that decides; default: the largest one that all sides have.
+        days: what is known about the variation between sessions; default: nothing, so that it is assumed.
 
     Raises:
         SpecError: an unknown condition, metric or configuration; the closest one is named.
@@ -69,7 +73,7 @@ def compare(
     arms = [[Arm(label=s.label, side=s, configuration=name) for s in sides] for name in common]
     return _compare(
         arms, configuration, primary, varying=tuple(varying), mismatches=(*inadmissible, *mismatches), refused=refused,
-        forced=force and not inadmissible and bool(common),
+        forced=force and not inadmissible and bool(common), days=days,
     )  # fmt: skip
 
 
@@ -92,7 +96,7 @@ def compare_configurations(side: Side, configurations: Sequence[str], *, primary
 
 def compare_at(
     sides: Sequence[Side], configurations: Sequence[str], *, varying: Sequence[str] = (), force: bool = False,
-    primary: str | None = None,
+    primary: str | None = None, days: Days | None = None,
 ) -> Comparison:  # fmt: skip
     """Each side at a configuration of its own, against the first: one worker, several workers, a quantised model.
 
@@ -113,7 +117,7 @@ def compare_at(
     ]
     return _compare(
         [arms], configurations[0], primary, varying=(*varying, "configuration"), mismatches=(*inadmissible, *mismatches),
-        refused=refused, forced=force and not inadmissible,
+        refused=refused, forced=force and not inadmissible, days=days,
     )  # fmt: skip
 
 
@@ -192,7 +196,7 @@ def _decisive(at: str | None, known: Sequence[str]) -> str:
 def _inadmissible(sides: Sequence[Side]) -> tuple[Mismatch, ...]:
     """An INVALID record is no evidence, whatever it is compared with; nothing overrides that."""
     statuses = tuple(side.judgement.verdict.status for side in sides)
-    if "INVALID" not in statuses:
+    if not any(side.inadmissible(candidate=side is not sides[0]) for side in sides):
         return ()
     why = "; ".join(
         f"{side.label}: {finding.evidence}"
@@ -216,11 +220,12 @@ def _compare(
     mismatches: tuple[Mismatch, ...],
     refused: tuple[Mismatch, ...],
     forced: bool,
+    days: Days | None = None,
 ) -> Comparison:
     if refused and not forced:
         return _refusal(arms, configuration, primary, varying, mismatches, refused)
     deciding = next((row for row in arms if row[0].configuration == configuration), arms[0])
-    rules = rules_of(deciding, primary, exploratory=bool(refused))
+    rules = rules_of(deciding, primary, exploratory=bool(refused), varying=varying, days=days or Days())
     held = {(label, row[0].configuration): one for row in arms for label, one in qualities(row[0], row[1:]).items()}
     changes = decided(pairs_of(arms, deciding, held, rules), rules)
     state: State = "exploratory" if rules.exploratory else "compared"

@@ -11,7 +11,9 @@ from typing import Literal
 
 from assay.metrics.estimate import Value
 from assay.metrics.measured import Measured
+from assay.stats.comparison import Difference
 from assay.verdict.judge import Judgement
+from assay.verdict.types import QUALITY_AT_FLOOR
 
 ConditionClass = Literal["identity", "hardware", "condition", "context"]
 # higher and lower say what the number did; whether that is good is the metric's `better`.
@@ -27,6 +29,11 @@ class Side:
     measured: Measured
     judgement: Judgement
 
+    def inadmissible(self, *, candidate: bool) -> bool:
+        """Whether its record is no evidence.  A candidate whose own reference gets nothing right is some: it has lost quality."""
+        rules = {f.rule for f in self.judgement.verdict.findings if f.severity == "invalid"}
+        return self.judgement.verdict.status == "INVALID" and not (candidate and rules == {QUALITY_AT_FLOOR})
+
 
 @dataclass(frozen=True, kw_only=True)
 class Mismatch:
@@ -40,6 +47,17 @@ class Mismatch:
     # the flag that lets the comparison go on all the same: "--varying script" or "--force"; empty: none does
     override: str
     refuses: bool = False  # it forbids the comparison (by its kind), unless it is declared
+
+
+@dataclass(frozen=True, kw_only=True)
+class Occasion:
+    """When two sides were measured, and what their launches alone say (`assay.verdict.sessions`)."""
+
+    evidence: str  # in turn, alternating, history, assumed or constant
+    words: str  # "between these two sessions"; empty if in turn
+    allowance: str  # "with 15 % assumed between sessions"; empty if nothing had to be allowed for
+    launches: Difference  # without that
+    way_on: str  # what would decide; empty if in turn
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,6 +81,7 @@ class Change:
     primary: bool
     method: str
     sentence: str
+    occasion: Occasion | None = None  # when the two were measured; None: nothing was tested
     difference: float | None = None  # side - baseline in the metric's unit, where values of 0 or less have no ratio;
     # low, high and minimum_detectable_effect are then in that unit too
 

@@ -13,9 +13,10 @@ from typing import Final, Literal
 from assay.metrics.base import ALL, Metric
 from assay.metrics.estimate import Absent, Value
 from assay.stats.comparison import Difference
-from assay.verdict.arms import Arm, Quality, definition, difference, launch_values
+from assay.verdict.arms import Arm, Quality, definition, launch_values
 from assay.verdict.comparison_rules import TESTED, Rules
 from assay.verdict.judge import Judgement
+from assay.verdict.sessions import Found, found_between
 
 NOT_THE_WORKLOADS: Final = frozenset({"instrument_overhead"})
 Untested = Literal["not measured", "not compared", "not tested"]
@@ -29,12 +30,17 @@ class Pair:
     a: Arm
     b: Arm
     held: Quality
-    difference: Difference | None
+    found: Found | None
     primary: bool
     untested: Untested | None = (
         None  # there is no difference: a side has no number, two definitions, or none for each launch
     )
     reason: str = ""  # why
+
+    @property
+    def difference(self) -> Difference | None:
+        """What is decided with."""
+        return None if self.found is None else self.found.difference
 
     @property
     def p_value(self) -> float:
@@ -69,10 +75,12 @@ def _tested(judgement: Judgement, primary: str) -> dict[str, Metric]:
 def _pair(metric: Metric, a: Arm, b: Arm, held: Quality, rules: Rules, *, primary: bool) -> Pair:
     ours, theirs = a.value(metric.name), b.value(metric.name)
     untested, reason = _incomparable_values(a, b, ours, theirs)
-    found = None if untested else difference(a, b, metric.name, rules.confidence, rules.smallest_effect)
+    found = None if untested else found_between(
+        a, b, metric.name, confidence=rules.confidence, smallest_effect=rules.smallest_effect, days=rules.days
+    )  # fmt: skip
     if found is None and not untested:
         untested, reason = "not tested", "it has no value for each launch, so it is listed and not tested"
-    return Pair(metric=metric, a=a, b=b, held=held, difference=found, primary=primary, untested=untested, reason=reason)
+    return Pair(metric=metric, a=a, b=b, held=held, found=found, primary=primary, untested=untested, reason=reason)
 
 
 def _incomparable_values(a: Arm, b: Arm, ours: Value, theirs: Value) -> tuple[Untested | None, str]:

@@ -16,6 +16,7 @@ from assay.metrics.base import ALL
 from assay.metrics.measured import Subject
 from assay.stats.sequential import comparison_confidence
 from assay.verdict.arms import Arm, in_turn, launch_values
+from assay.verdict.sessions import Days
 
 AUTO: Final[Mapping[Subject, tuple[str, ...]]] = {
     "training": ("throughput", "step_time", "trial_time", "wall_time"),
@@ -45,9 +46,13 @@ class Rules:
     smallest_effect: float
     floor: float
     exploratory: bool
+    varying: tuple[str, ...]  # what is studied
+    days: Days  # what is known about the variation between sessions
 
 
-def rules_of(deciding: Sequence[Arm], primary: str | None, *, exploratory: bool) -> Rules:
+def rules_of(
+    deciding: Sequence[Arm], primary: str | None, *, exploratory: bool, varying: tuple[str, ...], days: Days
+) -> Rules:
     """Those for the sides at the configuration that decides, the baseline first.
 
     Raises:
@@ -58,6 +63,7 @@ def rules_of(deciding: Sequence[Arm], primary: str | None, *, exploratory: bool)
     return Rules(
         primary=_primary(primary or asked.primary, deciding), confidence=_confidence(deciding),
         equivalence=asked.equivalence, smallest_effect=asked.smallest_effect, exploratory=exploratory,
+        days=days, varying=varying,
         floor=max(_floor(arm, base) for arm in deciding),
     )  # fmt: skip
 

@@ -8,7 +8,14 @@ from typing import Final
 from assay.metrics.estimate import Absent, Value
 from assay.metrics.format import count, given
 from assay.verdict.arms import Arm, Quality, in_turn
-from assay.verdict.change_words import EXPLORATORY, change_text, detectable_text, needed_text
+from assay.verdict.change_words import (
+    EXPLORATORY,
+    allowed_text,
+    detectable_text,
+    needed_text,
+    occasion_text,
+    way_on_text,
+)
 from assay.verdict.comparability import unknown_on_all
 from assay.verdict.compared import Change, Comparison, Mismatch
 
@@ -57,12 +64,15 @@ def shared_load(arm: Arm) -> str:
 
 
 def _claim(change: Change, title: str, baseline: str, held: Quality) -> str:
-    number = change_text(change)
+    number = allowed_text(change)
+    against = ", ".join(filter(None, (f"{change.side} against {baseline}", occasion_text(change))))
     if not number:
         return f"{change.side} against {baseline}: {title} {change.word} ({change.sentence.rpartition('; ')[2]})"
     launches = f"{_launches(change.baseline)} against {_launches(change.value)} launches"
-    parts = [f"{title} {number}, {launches}", detectable_text(change), needed_text(change), held.sentence]
-    return f"{change.side} against {baseline}: {change.word}: {'; '.join(part for part in parts if part)}"
+    parts = [
+        f"{title} {number}, {launches}", detectable_text(change), needed_text(change), way_on_text(change), held.sentence,
+    ]  # fmt: skip
+    return f"{against}: {change.word}: {'; '.join(part for part in parts if part)}"
 
 
 def _launches(value: Value) -> int:
@@ -76,8 +86,8 @@ def notes_of(made: Comparison, deciding: Sequence[Arm], held: Mapping[tuple[str,
     unpaired = [arm.label for arm in deciding[1:] if not in_turn(base, arm)]
     if unpaired:
         notes.append(
-            f"{', '.join(unpaired)} and {base.label} were not run in turn: a change of the machine between them would look like a "
-            "change of the workload."
+            f"{', '.join(unpaired)} and {base.label} were not run in turn: sessions differ by themselves, and that is in the intervals; "
+            "a cause is not shown."
         )
     if not made.floor:
         notes.append("The noise floor of the machine is not known: run `assay doctor` before measuring.")

@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from assay.metrics.format import count, number, percent, reading
+from assay.metrics.format import bracketed, count, number, percent, reading
 from assay.spec.experiment import Noise
 from assay.stats.alike import LEAST, SIDE, Alike, Rate
 from assay.stats.drift import Drift, memory_limit
-from assay.units import SECONDS
+from assay.units import FRACTION, SECONDS
 
 Fitness = Literal["fit", "noisy", "unfit", "unknown"]
 ORDER: Final[tuple[Fitness, ...]] = ("unfit", "noisy", "fit", "unknown")
@@ -88,7 +88,7 @@ def _alike(found: Alike | None, launches: int) -> Iterator[Check]:
     yield _check("noise floor", _against(floor, "noise_floor"), evidence, QUIET)
     yield _check(
         "detectable", _against(effect, "minimum_detectable_effect"),
-        f"a change of {percent(effect, 3)} is found in 80 % of comparisons of {SIDE} launches a side", f"use more launches, or: {QUIET}",
+        f"a change of {percent(effect, 3, way='up')} is found in 80 % of comparisons of {SIDE} launches a side", f"use more launches, or: {QUIET}",
     )  # fmt: skip
     yield _rate(
         "false alarms", found.false_alarms, "in turn", "compare in turn, and tell us: this is our own test at fault"
@@ -98,10 +98,8 @@ def _alike(found: Alike | None, launches: int) -> Iterator[Check]:
 
 def _rate(name: str, rate: Rate, how: str, mend: str) -> Check:
     fitness: Fitness = "noisy" if rate.low > FALSE_ALARMS else "fit"
-    evidence = (
-        f"{percent(rate.value, 3)} of {rate.comparisons:,} comparisons of equal launches {how} "
-        f"[{percent(rate.low, 3)}, {percent(rate.high, 3)}]"
-    )
+    text, interval = bracketed(rate.value, rate.low, rate.high, FRACTION)
+    evidence = f"{text} of {rate.comparisons:,} comparisons of equal launches {how} {interval}"
     return _check(name, fitness, evidence, mend)
 
 

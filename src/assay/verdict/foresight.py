@@ -1,7 +1,7 @@
 """What will this experiment be able to show?  Told before it runs, from an earlier record of the same workload.
 
 Half-width of a mean over k launches: t[k-1] s / sqrt(k), s from the earlier record's launches (of its log values; of its
-log ratios inside blocks for a speedup).  Minimum detectable effect against a second record of as many launches: power
+log ratios inside blocks for a speedup).  Minimum detectable effect against as many launches made in turn: power
 80 % with the rule and the cautious degrees of freedom (k - 1) that `assay compare` prints.  Quality: without a single changed answer a margin m needs
 ln(1 - confidence)/ln(1 - m) held-out examples; a share of changed answers psi needs (z + z)^2 psi / m^2 (quality.md 3.3).
 Length of a launch: the variance components of Kalibera & Jones (2013), windows of steps in launches.
@@ -108,8 +108,8 @@ def _time(experiment: Experiment, subject: str, cv: float, floor: float | None) 
     error = cv * math.sqrt(2.0 / k)
     effect = detectable_effect(error, k - 1, confidence, least=math.log1p(experiment.comparison.smallest_effect))
     told = (
-        f"{_precision(experiment, cv)}interval about ±{percent(_half(cv, k, confidence))}; against a second record of as many "
-        f"launches a change of {percent(math.expm1(effect))} is found in 4 of 5 cases"
+        f"{_precision(experiment, cv)}interval about ±{percent(_half(cv, k, confidence))}; against as many launches made in "
+        f"turn a change of {percent(math.expm1(effect), way='up')} is found in 4 of 5 cases; another session differs by itself"
     )
     if not subject.startswith(SUPPOSING):
         told += f" (launches vary by {percent(cv)})"
@@ -223,28 +223,34 @@ def _quality(experiment: Experiment, earlier: Measured | None) -> Iterator[Expec
     if quality.margin >= 1.0:
         return
     least = items_needed_without_flips(quality.margin, confidence)
-    items, flip_rate = _examples(earlier) if earlier is not None else (None, None)
+    items, units, flip_rate = _examples(earlier) if earlier is not None else (None, None, None)
     told = f"a margin of {given(quality.margin)} needs {least:,} held-out examples even if no answer changes"
+    if quality.cluster or (units is not None and units != items):
+        told += ", and of examples that share their fate so many clusters"
     needed = least
     if flip_rate:
         needed = max(least, items_needed(min(1.0, flip_rate), quality.margin, confidence))
         told += f"; between the base's launches, whose seeds differ, {percent(flip_rate)} of the answers changed, and then about {needed:,} in all launches"
     if items is not None:
-        told += f"; the earlier record scored {items:,}"
-    yield Expectation(subject="quality", sentence=told, possible=items is None or items >= least)
+        told += f"; the earlier record scored {items:,}{f' in {units:,} independent units' if units != items else ''}"
+    yield Expectation(subject="quality", sentence=told, possible=units is None or units >= least)
 
 
-def _examples(earlier: Measured) -> tuple[int | None, float | None]:
-    """Distinct examples of a launch, and the share of answers that differ between two launches of the base."""
+def _examples(earlier: Measured) -> tuple[int | None, int | None, float | None]:
+    """Distinct examples of a launch, how many units they make (clusters, and examples in none), and the share of answers that
+    differ between two launches of the base.
+    """
     scores = earlier.scores.join(earlier.timed.select("launch", "configuration"), on="launch")
     if scores.height == 0:
-        return None, None
+        return None, None, None
+    items = int(scores["example"].n_unique())
+    units = scores.select(pl.coalesce(pl.col("cluster") + " (cluster)", "example")).to_series().n_unique()
     base = scores.filter(pl.col("configuration") == earlier.base)
     wide = base.pivot(on="launch", index="example", values="score").drop("example").to_numpy()
     if wide.shape[1] < 2:
-        return int(scores["example"].n_unique()), None
+        return items, units, None
     changed = [np.mean(wide[:, place] != wide[:, place + 1]) for place in range(wide.shape[1] - 1)]
-    return int(scores["example"].n_unique()), float(np.mean(changed))
+    return items, units, float(np.mean(changed))
 
 
 def _tails(experiment: Experiment, earlier: Measured | None) -> Iterator[Expectation]:

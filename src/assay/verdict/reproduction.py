@@ -2,16 +2,17 @@
 
 Metric by metric, on launch level, at the confidence and margin of the first record's experiment:
 
-    agrees      the interval of the difference lies inside the equivalence margin, and holds no effect (or one so small that
-                the experiment calls it of no interest, `comparison.smallest_effect`)
-    differs     it excludes no effect, and the effect is of interest and above the machines' noise floor
-    undecided   else, with the launches that would decide; absence of a difference is not agreement
+    agrees      the interval of what the two sessions measured lies inside the equivalence margin, and holds no effect (or one so
+                small that the experiment calls it of no interest, `comparison.smallest_effect`)
+    differs     with the variation between sessions in it (`assay.verdict.sessions`, the rule of `compare` and `check`), the
+                interval excludes no effect, and the effect is of interest and above the machines' noise floor
+    undecided   else, with what would decide; absence of a difference is not agreement
 
 The primary metric and quality (each record held against the other) decide, other metrics are listed with corrected p-values.  Losses and hashes are exact
 quantities: where software and hardware are the same they must be equal bit for bit, elsewhere they are only told.
 A condition of class identity that differs makes it another experiment; differing hardware is what reproducing is about.
-Cannot tell: whether a difference comes from the day.  Two runs at two times hold one day each; their intervals do not hold
-the variation between days (`assay check --history` does).
+That two sessions gave the same numbers is a fact about these two; that they did not may be the day, and is a difference only beyond that.
+Cannot tell: whether a third session would agree.
 """
 
 from __future__ import annotations
@@ -23,14 +24,15 @@ from typing import Final, Literal
 
 import polars as pl
 
-from assay.metrics.base import Better
 from assay.metrics.estimate import Absent, Value
 from assay.metrics.format import count, given
 from assay.metrics.measured import Measured
-from assay.stats.comparison import REASONS, Difference, decide
-from assay.verdict.arms import Arm, difference, launch_values, quality
-from assay.verdict.checked import change_text
+from assay.stats.comparison import REASONS, Difference
+from assay.verdict.arms import Arm, launch_values, quality
+from assay.verdict.change_words import difference_text
 from assay.verdict.compared import Change, Comparison, Mismatch, Side
+from assay.verdict.session_words import SUSPECTED, allowance, occasion
+from assay.verdict.sessions import Days, Found, found_between, judged
 
 State = Literal["reproduced", "differs", "undecided", "not_comparable", "nothing_measured"]
 Agreement = Literal["agrees", "differs", "undecided", "not_measured"]
@@ -72,10 +74,12 @@ class Reproduction:
     sentence: str
 
 
-def reproduction(comparison: Comparison, first: Side, second: Side, *, force: bool = False) -> Reproduction:
-    """The second record against the first; `comparison` is of the two, forced, with nothing declared.
+def reproduction(
+    comparison: Comparison, first: Side, second: Side, *, force: bool = False, days: Days | None = None
+) -> Reproduction:
+    """The second record against the first; `comparison` is of the two, forced, with nothing declared, and with the same `days`.
 
-    `force`: judge although a condition of class identity differs.
+    `force`: judge although a condition of class identity differs; `days`: what is known about the variation between sessions.
     """
     mismatches = comparison.mismatches
     identity = [m for m in comparison.refused if m.kind == "identity" and not (force and m.override)]
@@ -88,7 +92,8 @@ def reproduction(comparison: Comparison, first: Side, second: Side, *, force: bo
         told = f"NOTHING MEASURED: {', '.join(empty) or comparison.sentence} holds no successful timed launch."
         return _without(comparison, first, second, "nothing_measured", told if empty else comparison.sentence)
     rows = [*_quality(comparison, first, second), *_exact(comparison, first, second)]
-    numbers = [_row(comparison, change, first, second) for change in comparison.changes]
+    known = days or Days()
+    numbers = [_row(comparison, change, first, second, known) for change in comparison.changes]
     rows += sorted(numbers, key=lambda row: not row.decides)
     state = _state([row for row in rows if row.decides])
     return Reproduction(
@@ -100,47 +105,50 @@ def reproduction(comparison: Comparison, first: Side, second: Side, *, force: bo
 # ---- numbers ---------------------------------------------------------------------------------------------------------
 
 
-def _row(comparison: Comparison, change: Change, first: Side, second: Side) -> Row:
+def _row(comparison: Comparison, change: Change, first: Side, second: Side, days: Days) -> Row:
     metric = first.judgement.metrics[change.metric]
     a, b = (Arm(label=side.label, side=side, configuration=change.configuration) for side in (first, second))
     asked = first.measured
     finite = all(math.isfinite(x) for arm in (a, b) for x in launch_values(arm.value(change.metric)))
-    found = (
-        difference(a, b, change.metric, comparison.confidence, asked.experiment.comparison.smallest_effect)
-        if finite
-        else None
-    )
-    where = f"{metric.title} at {change.configuration}"
+    smallest = asked.experiment.comparison.smallest_effect
+    found = None
+    if finite:
+        found = found_between(
+            a, b, change.metric, confidence=comparison.confidence, smallest_effect=smallest, days=days
+        )  # fmt: skip
+    where = ", ".join(filter(None, (f"{metric.title} at {change.configuration}", occasion(found))))
     agreement, needed, told = _judged(found, change, asked, comparison.floor)
     return Row(
         metric=change.metric, title=metric.title, configuration=change.configuration, agreement=agreement,
-        decides=change.primary, first=change.baseline, second=change.value, difference=found, launches_needed=needed,
+        decides=change.primary, first=change.baseline, second=change.value, launches_needed=needed,
+        difference=None if found is None else found.launches if agreement == "agrees" else found.difference,
         sentence=f"{where}: {told}",
     )  # fmt: skip
 
 
-def _judged(
-    found: Difference | None, change: Change, asked: Measured, floor: float
-) -> tuple[Agreement, int | None, str]:
+def _judged(found: Found | None, change: Change, asked: Measured, floor: float) -> tuple[Agreement, int | None, str]:
     if found is None:
         absent = next((v for v in (change.value, change.baseline) if isinstance(v, Absent)), None)
         return "not_measured", None, absent.detail if absent is not None else "no value per launch on one side"
-    wanted, ratio = asked.experiment.comparison, found.scale == "ratio"
-    better: Better = "neither"
-    decision = decide(
-        found, better=better, margin=wanted.equivalence if ratio else None, p_adjusted=change.p_adjusted,
-        smallest_effect=wanted.smallest_effect if ratio else None, floor=floor if ratio else 0.0,
+    wanted = asked.experiment.comparison
+    made = judged(
+        found, better="neither", margin=wanted.equivalence, smallest_effect=wanted.smallest_effect, floor=floor,
+        p_adjusted=change.p_adjusted,
     )  # fmt: skip
-    shown = change_text(found)
-    same = found.low == found.high and found.value == (1.0 if ratio else 0.0)
-    if decision.verdict in ("higher", "lower"):
+    alone = made.alone
+    shown = " ".join(filter(None, (difference_text(found.difference), allowance(found))))
+    if made.decision.verdict in ("higher", "lower"):
         return "differs", None, f"differs, {shown}"
-    if decision.verdict == "equivalent" or (same and decision.verdict != "insufficient"):
-        return "agrees", None, f"agrees, {shown}"
-    needed = decision.launches_needed
+    own, none = found.launches, 1.0 if found.launches.scale == "ratio" else 0.0
+    same = own.low == own.high == own.value == none
+    if alone.verdict == "equivalent" or (same and alone.verdict != "insufficient"):
+        return "agrees", None, f"agrees, {difference_text(own)}"
+    if made.suspected:
+        return "undecided", None, f"undecided, {shown}; {SUSPECTED} ({difference_text(own)})"
+    needed = alone.launches_needed if alone.margin is None or abs(own.effect) < alone.margin else None  # else: the days
     more = f"; {count(needed, 'launches')} in each record would decide" if needed else ""
-    why = f"; {REASONS[decision.reason]}" if decision.reason in ("below_floor", "floor_above_margin") else ""
-    return "undecided", needed, f"undecided, {shown}{why}{more}"
+    why = f"; {REASONS[alone.reason]}" if alone.reason in ("below_floor", "floor_above_margin") else ""
+    return "undecided", needed, f"undecided, {difference_text(own)}{why}{more}"
 
 
 # ---- what is exact ---------------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ Cannot tell: what settings that were not asked for would do, nor why one is fast
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
@@ -203,6 +204,8 @@ def _out(found: Comparison, side: Side) -> str:
     """Why an arm goes out whatever its speed; "" if nothing speaks against it."""
     if found.refused:
         first = found.refused[0]
+        if first.field == "verdict.status":
+            return f"not comparable: {first.why}"
         batch = "; call the knob batch if that is what is tried" if first.field.startswith("batch.") else ""
         return f"not comparable: {first.field} is {' and '.join(first.values)}{batch}"
     if found.quality.get(side.label) == "DEGRADED":
@@ -342,13 +345,19 @@ def _why_not(change: Change, held: str, told: str) -> str:
 
 
 def _told(base: Side, change: Change) -> tuple[float | None, str]:
-    from assay.metrics.format import given
-
     gain, low, high = gain_of(change, higher_is_better(base, change.metric))
     if gain is None:
         return None, f"{change.side}: {change.sentence}"
-    ends = ", ".join("?" if one is None else given(one, 3) for one in (low, high))
-    return gain, f"{change.side}: {change.metric} {given(gain, 3)} times as good [{ends}]"
+    return gain, f"{change.side}: {change.metric} {gain_text(gain, low, high)}"
+
+
+def gain_text(gain: float, low: float | None, high: float | None) -> str:
+    """How many times better: "1.20 times as good [1.11, 1.30]"; an end that is not known is open."""
+    from assay.metrics.format import bracketed
+
+    bottom, top = -math.inf if low is None else low, math.inf if high is None else high
+    text, ends = bracketed(gain, bottom, top, beside=(1.0,))
+    return f"{text} times as good {ends if ends[:1] == '[' else f'({ends})'}"
 
 
 def _nothing_left(last: Round) -> str:

@@ -17,12 +17,14 @@ from assay.reports.comparisons.view import ComparisonView, build
 from assay.reports.pictures.base import Drawing, Missing
 from assay.verdict.compare import compare
 from assay.verdict.compared import Side
+from assay.verdict.sessions import Days
 from tests.reports.schema import checked
 from tests.verdict.comparing import complete, relabelled, side, with_experiment
 
 RENDERINGS: dict[str, Callable[[ComparisonView], str]] = {
     "terminal": terminal.render, "markdown": markdown.render, "html": html.render, "json": comparison_json.render,
 }  # fmt: skip
+QUIET = Days(assumed=1e-6)  # sessions that do not differ
 EVIL = "<script>alert(1)</script>|`x`"
 
 
@@ -38,25 +40,25 @@ def better() -> Side:
 
 @pytest.fixture(scope="module")
 def decided(plain: Side, better: Side) -> ComparisonView:
-    return build(compare([plain, better]), plain.judgement.metrics)
+    return build(compare([plain, better], days=QUIET), plain.judgement.metrics)
 
 
 @pytest.fixture(scope="module")
 def forced(plain: Side, better: Side) -> ComparisonView:
     other = with_experiment(better, "B", "workload.arguments", ("--lr", "1"))
-    return build(compare([plain, other], force=True), plain.judgement.metrics)
+    return build(compare([plain, other], force=True, days=QUIET), plain.judgement.metrics)
 
 
 @pytest.fixture(scope="module")
 def struck(plain: Side) -> ComparisonView:
     lost = side("B", complete(efficiency={2: 0.99}, right={2: 20}))
-    return build(compare([plain, lost]), plain.judgement.metrics)
+    return build(compare([plain, lost], days=QUIET), plain.judgement.metrics)
 
 
 @pytest.fixture(scope="module")
 def refused(plain: Side, better: Side) -> ComparisonView:
     other = with_experiment(better, "B", "workload.arguments", (EVIL,))
-    return build(compare([plain, other]), plain.judgement.metrics)
+    return build(compare([plain, other], days=QUIET), plain.judgement.metrics)
 
 
 @pytest.mark.parametrize("name", RENDERINGS)
@@ -90,8 +92,8 @@ def test_a_refusal_names_field_both_values_reason_and_override(name: str, refuse
 
 
 def test_numbers_that_do_not_count_are_struck_and_stay(struck: ComparisonView) -> None:
-    assert "~~+10.0 % \\[7.6, 12.5\\]~~" in markdown.render(struck)
-    assert "<del>+10.0 % [7.6, 12.5]</del>" in html.render(struck)
+    assert "~~+10.0 % \\[7.5, 12.5\\]~~" in markdown.render(struck)
+    assert "<del>+10.0 % [7.5, 12.5]</del>" in html.render(struck)
     assert "struck out" in terminal.render(struck)
     change = next(c for c in json.loads(comparison_json.render(struck))["changes"] if c["primary"])
     assert (change["outcome"], round(change["ratio"], 3)) == ("struck_out", 1.1)
@@ -122,7 +124,7 @@ def test_no_name_and_no_note_of_a_record_steers_the_terminal(decided: Comparison
 
 
 def test_many_sides_stand_beside_one_another_each_against_the_first(plain: Side, better: Side) -> None:
-    view = build(compare([plain, better, relabelled(plain, "C")]), plain.judgement.metrics)
+    view = build(compare([plain, better, relabelled(plain, "C")], days=QUIET), plain.judgement.metrics)
     assert [(row.side, row.word) for row in view.overview] == [("A", ""), ("B", "faster"), ("C", "equivalent")]
     assert {"Throughput", "Step time", "Cost of a run", "Quality"} <= set(view.heads)
     for render in (terminal.render, markdown.render, html.render):
@@ -151,7 +153,7 @@ def test_the_forest_shows_the_band_of_equivalence_and_every_ratio_in_words(
     assert isinstance(drawn, Drawing)
     checked(drawn.chart)
     assert any("within 3 %" in key.text for key in drawn.key)
-    assert "Throughput of B against A at workers=2: faster" in drawn.description
+    assert "Throughput of B against A at workers=2, between these two sessions: faster" in drawn.description
     picture = charts.picture("forest", drawn)
     assert picture.svg.startswith("<svg")
     marked = forest.draw(struck)
@@ -207,3 +209,16 @@ def test_a_metric_that_only_one_side_measured_says_so(plain: Side) -> None:
     row = next(row for row in view.rows if row.metric == "cost" and row.configuration == "workers=2")
     assert (row.word, row.effect, row.value) == ("not measured", "", "not measured")
     assert "not measured on B" in row.sentence
+
+
+def test_two_values_that_are_said_to_differ_do_not_read_alike(decided: ComparisonView, plain: Side) -> None:
+    """1.0004 and 1.0001 s, each +-0.1 s, surely different by pairs: 1,000 and 1,000 ms would contradict the verdict."""
+    from assay.metrics.estimate import Estimate
+
+    change = next(row.change for row in decided.rows if row.metric == "step_time" and row.change.outcome == "improved")
+    assert isinstance(change.value, Estimate)
+    near = [replace(change.value, value=one, low=one - 0.1, high=one + 0.1) for one in (1.0004, 1.0001)]
+    for outcome, alike in (("improved", False), ("inconclusive", True)):
+        close = replace(change, baseline=near[0], value=near[1], outcome=outcome)
+        view = build(replace(decided.comparison, changes=(close,)), plain.judgement.metrics)
+        assert (view.rows[0].baseline == view.rows[0].value) is alike

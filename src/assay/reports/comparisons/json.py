@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from assay.reports.comparisons.view import ChangeRow, ComparisonView
 from assay.reports.json import Row, encode, finite, key_tables, value_object
+from assay.verdict.compared import Change
 
 SCHEMA: Final = "assay-comparison/1"
 
@@ -52,6 +53,8 @@ FIELDS: Final[Mapping[str, tuple[Row, ...]]] = {
         ("minimum_detectable_effect", "number or null", "found with 80 % power; relative, or in the unit of a difference; null: none"),
         ("launches_needed", "integer or null", "on each side, for a decision; null where decided or not known"),
         ("method", "string", "how the interval was made"),
+        ("evidence", "string or null", "`in turn`, `alternating` (sittings), `history` or `assumed` (two sessions), `constant`; null: not tested"),
+        ("launches_alone", "object or null", "value, low and high by the launches alone, where the variation between sessions is in the interval"),
         ("sentence", "string", "in words"),
         ("baseline", "object", "the baseline's value, as in the JSON report of a record"),
         ("value", "object", "the side's value, likewise"),
@@ -106,8 +109,16 @@ def _change(row: ChangeRow, *, exploratory: bool) -> dict[str, Any]:
         "p_value": change.p_value, "p_adjusted": change.p_adjusted,
         "minimum_detectable_effect": change.minimum_detectable_effect, "launches_needed": change.launches_needed,
         "method": change.method, "sentence": change.sentence, "baseline": value_object(change.baseline),
-        "value": value_object(change.value),
+        "value": value_object(change.value), "evidence": change.occasion.evidence if change.occasion is not None else None,
+        "launches_alone": _alone(change),
     }  # fmt: skip
+
+
+def _alone(change: Change) -> dict[str, float | None] | None:
+    if change.occasion is None or not change.occasion.allowance:
+        return None
+    found = change.occasion.launches
+    return {"value": finite(found.value), "low": finite(found.low), "high": finite(found.high)}
 
 
 def render(view: ComparisonView) -> str:

@@ -11,7 +11,7 @@ from typing import Final
 
 from assay.metrics.base import Metric
 from assay.metrics.estimate import Absent, Estimate, Value
-from assay.metrics.format import Shown, given, reading, scale_for, show
+from assay.metrics.format import Scale, Shown, given, reading, scale_for, show
 from assay.units import FRACTION
 from assay.verdict.change_words import EXPLORATORY, change_text, detectable_text, needed_text, probability_text
 from assay.verdict.compared import Change, Comparison, Mismatch, State
@@ -27,6 +27,7 @@ GOOD, BAD, OPEN, STRUCK = "good", "bad", "open", "struck"
 _TONES: Final = {
     "improved": GOOD, "worse": BAD, "equivalent": GOOD, "struck_out": STRUCK,
 }  # fmt: skip
+DECIDED: Final = ("improved", "worse", "higher", "lower")
 # The columns of the table of many sides, as far as a side has the number.
 OVERVIEW: Final = (
     "throughput", "step_time", "step_time_p50", "step_time_p95", "step_time_p99", "trial_time", "trial_time_p95", "wall_time",
@@ -149,15 +150,18 @@ def _row(change: Change, metric: Metric, comparison: Comparison, work: str) -> C
     return ChangeRow(
         title=metric.title, metric=change.metric, configuration=change.configuration, side=change.side,
         word=_marked(change.word, comparison), tone=_TONES.get(change.outcome, OPEN),
-        baseline=_short(change.baseline, scale), value=_short(change.value, scale), effect=change_text(change),
+        baseline=_short(change.baseline, scale, change), value=_short(change.value, scale, change), effect=change_text(change),
         detectable=detectable_text(change) if change.low is not None else "", needed=needed_text(change),
         probability=probability_text(p), method=change.method, sentence=change.sentence,
         struck=change.outcome == "struck_out", primary=change.primary, shown=metric.primary, change=change,
     )  # fmt: skip
 
 
-def _short(value: Value, scale: object) -> str:
-    return show(value, scale).text if not isinstance(value, Absent) else show(value).text  # type: ignore[arg-type]
+def _short(value: Value, scale: Scale, change: Change) -> str:
+    """Two numbers that are said to differ do not read alike."""
+    pair = (change.baseline, change.value) if change.outcome in DECIDED else ()
+    beside = [one.value for one in pair if isinstance(one, Estimate) and one is not value]
+    return show(value, None if isinstance(value, Absent) else scale, beside=beside).text
 
 
 def _mismatch(mismatch: Mismatch, comparison: Comparison) -> MismatchRow:
