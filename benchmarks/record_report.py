@@ -27,6 +27,7 @@ LEVELS = (1, 2, 4)
 LAUNCHES = 5
 STEP_NS = {1: 100_000, 2: 55_000, 4: 40_000}
 GLOBAL_BATCH = 256
+RIPPLE_NS = 4001
 PROMISE_S = 10.0
 PROMISE_BYTES = 1_000_000_000
 
@@ -45,12 +46,13 @@ def write(root: Path, rows: int) -> dict[str, Any]:
     )  # fmt: skip
     folder = create(root, asked, "benchmark", clock=SystemClock())
     steps = rows // (LAUNCHES * sum(LEVELS))
-    appending = appended = 0
+    appending = appended = launch_begin = 0
     for launch, planned in enumerate(plan(asked)):
         step_ns = STEP_NS[planned.workers]
+        launch_end = launch_begin + steps * (step_ns + RIPPLE_NS)
         for rank in range(planned.workers):
             writer = StreamWriter(folder.launch_folder(launch), f"rank={rank}.inc=0.pid=1")
-            made = list(step_rows(launch, rank, steps, step_ns, GLOBAL_BATCH / planned.workers))
+            made = list(step_rows(launch, rank, launch_begin, steps, step_ns, GLOBAL_BATCH / planned.workers))
             begin = time.perf_counter_ns()
             for row in made:
                 writer.append("steps", row)
@@ -64,19 +66,19 @@ def write(root: Path, rows: int) -> dict[str, Any]:
             writer.close()
         row = (
             launch, planned.slot, 0, planned.configuration, planned.workers, planned.block, planned.order, "timed",
-            planned.seed, 0, steps * step_ns, "2026-01-01T00:00:00+00:00", "ok", "", 0, 0, "{}",
+            planned.seed, launch_begin, launch_end, "2026-01-01T00:00:00+00:00", "ok", "", 0, 0, "{}",
         )  # fmt: skip
         folder.writer(launch).append("launches", row)
         folder.writer(launch).close()
+        launch_begin = launch_end
     folder.finish("interrupted", "to be sealed by the next stage")
     return {"steps": appended, "append_ns": round(appending / appended, 1)}
 
 
-def step_rows(launch: int, rank: int, steps: int, step_ns: int, items: float) -> Iterator[tuple[Any, ...]]:
-    """Steps with a ripple of a few per cent, so that nothing compresses to nothing."""
-    now = 0
+def step_rows(launch: int, rank: int, now: int, steps: int, step_ns: int, items: float) -> Iterator[tuple[Any, ...]]:
+    """Steps with a ripple of a few per cent, so that nothing compresses to nothing and no launch is a copy of another."""
     for step in range(steps):
-        took = step_ns + (step * 7919 + rank * 104_729) % 4001
+        took = step_ns + (step * 7919 + rank * 104_729) % (RIPPLE_NS - 2 * launch)
         phases = (took // 10, took * 3 // 10, took * 4 // 10, took // 10, None, None)
         yield (launch, rank, 0, step, now, now + took, *phases, items, "monotonic")
         now += took

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -192,37 +191,20 @@ def test_a_record_is_verified_judged_and_reported_where_there_is_no_torch(tmp_pa
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 def test_a_record_of_a_million_steps_is_reported_with_less_than_a_gigabyte(tmp_path: Path, repository: Path) -> None:
     """The time is measured in benchmarks/record_report.py, on a machine that does nothing else."""
-    benchmark = [
-        sys.executable,
-        str(repository / "benchmarks" / "record_report.py"),
-        "--root",
-        str(tmp_path),
-        "--stage",
-    ]
-    for stage in ("write", "seal"):
-        subprocess.run([*benchmark, stage], check=True, stdout=subprocess.DEVNULL)
-    page = tmp_path / "report.html"
-    command = [
-        sys.executable,
-        "-m",
-        "assay",
-        "report",
-        "latest",
-        "--root",
-        str(tmp_path),
-        "--html",
-        "--output",
-        str(page),
-    ]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    assert process.returncode in (0, 1, 3, 4)
-    assert "</html>" in page.read_text()
-    assert usage.ru_maxrss * 1024 < 1_000_000_000
+    benchmark = str(repository / "benchmarks" / "record_report.py")
+    stages = {
+        stage: json.loads(
+            subprocess.check_output([sys.executable, benchmark, "--root", str(tmp_path), "--stage", stage])
+        )
+        for stage in ("write", "seal", "report_html")
+    }
+    reported = stages["report_html"]
+    assert reported["exit_code"] in (0, 1, 4)
+    assert reported["page_bytes"] > 100_000
+    # The stage's own peak: a child's `ru_maxrss` begins with that of the process that started it, here all of pytest.
+    assert reported["peak_mb"] < 1000
 
 
 # ---- a load
