@@ -53,12 +53,16 @@ def test_a_key_of_another_section_is_sent_home() -> None:
 
 @pytest.mark.parametrize(("number", "where", "words"), [
     ({"statistic": "average"}, "number[0].statistic", "one of mean, median"),
-    ({"launches": 0}, "number[0].launches", "a whole number of at least 1"),
+    ({"launches": 0}, "number[0].launches", "a whole number from 1"),
     ({"workers": "8"}, "number[0].workers", "Write 8, without quotes."),
     ({"value": "8x"}, "number[0].value", "a number"),
     ({"warm_up_excluded": "yes"}, "number[0].warm_up_excluded", "true or false"),
     ({"baseline": {"kind": "serial"}}, "number[0].baseline.kind", "one of best_serial"),
-    ({"interval": {"low": 1.0}}, "number[0].interval.high", "a number"),
+    ({"launches": 10**400}, "number[0].launches", "a whole number from 1"),
+    ({"interval": {}}, "number[0].interval", "low, high or both"),
+    ({"value": "85 %"}, "number[0].value", 'Write 85, without the unit, and unit = "%".'),
+    ({"interval": {"low": "8 %", "high": 9}}, "number[0].interval.low", "Write 8, without the unit."),
+    ({"value": float("nan")}, "number[0].value", "a number"),
 ])  # fmt: skip
 def test_a_wrong_value_is_told_with_what_is_allowed(number: dict[str, Any], where: str, words: str) -> None:
     problem = only(number=[{"metric": "speedup", "value": 8} | number])
@@ -81,9 +85,11 @@ def test_conditions_keep_their_types() -> None:
 
 @pytest.mark.parametrize(("sections", "where"), [
     ({"number": [{"metric": "m", "value": 8, "interval": {"low": 9, "high": 10}}]}, "number[0].interval"),
+    ({"number": [{"metric": "m", "value": 8, "interval": {"high": 7}}]}, "number[0].interval"),
     ({"number": [{"metric": "m", "value": 8, "launches": 5, "planned_launches": 4}]}, "number[0].planned_launches"),
     ({"prediction": {"workers": 8, "measured_up_to": 8}}, "prediction.workers"),
     ({"number": []}, "number"),
+    ({"number": [{"metric": "m", "value": 8}] * 501}, "number"),
 ])  # fmt: skip
 def test_what_contradicts_itself_is_refused(sections: dict[str, Any], where: str) -> None:
     problem = only(**sections)
@@ -102,7 +108,11 @@ def test_all_problems_are_told_at_once_with_their_lines(tmp_path: Path) -> None:
         assert part in text
 
 
-@pytest.mark.parametrize("text", ["x = ", "[claim", "\x00"])
+@pytest.mark.parametrize(
+    "text",
+    ["x = ", "[claim", "\x00", "x = 1" + "0" * 5000, "x = " + "{a=" * 3000],
+    ids=["open", "half", "zero", "huge", "deep"],
+)
 def test_a_file_that_is_no_toml_is_told_so(tmp_path: Path, text: str) -> None:
     (tmp_path / "claim.toml").write_text(text)
     with pytest.raises(SpecError):

@@ -160,7 +160,7 @@ SIDES = st.sampled_from(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     st.lists(NUMBERS, min_size=1, max_size=3), SIDES, SIDES,
     st.sampled_from([None, QUALITY, {"metric": "f1", "margin": 1e-9, "items": 1}, {"metric": "accuracy", "margin": 5.0, "items": 3}]),

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from assay.cli.base import Verb, add_root
+from assay.printable import say
 
 if TYPE_CHECKING:
     from assay.reports.pitfalls import Sheet
@@ -65,16 +66,17 @@ def _of_record(name: str, root: Path) -> tuple[Sheet, int]:
     from assay.cli.report import EXIT_OF_STATUS
     from assay.metrics.measured import from_record
     from assay.printable import one_line
-    from assay.record.reader import open_record, resolve
+    from assay.record.reader import judged_from, open_record, resolve
     from assay.reports.pitfalls import Sheet
     from assay.verdict.claims import facts_needed, smallest_set
     from assay.verdict.judge import judge
     from assay.verdict.pitfalls import of_record
 
     path = resolve(name, root)
-    measured = from_record(open_record(path))
-    judgement = judge(measured)
-    pitfalls = of_record(measured, judgement.results)
+    with judged_from(path):
+        measured = from_record(open_record(path))
+        judgement = judge(measured)
+        pitfalls = of_record(measured, judgement.results)
     facts = facts_needed(judgement.verdict.findings)
     sheet = Sheet(
         kind="record", subject=one_line(measured.experiment.name), source=one_line(path.name), status=judgement.verdict.status,
@@ -115,12 +117,13 @@ def _as_it_is(sheet: Sheet, form: str | None, *, terminal: bool) -> str:
 
 def _write(path: Path, text: str) -> None:
     from assay.errors import RecordError
+    from assay.record import files
 
     try:
-        path.write_text(text, encoding="utf-8")
+        files.write_output(path, text.encode())
     except OSError as error:
         raise RecordError(f"cannot write {path}: {error.strerror}. Give another place with --output.") from error
-    print(path)
+    say(path)
 
 
 VERB = Verb(

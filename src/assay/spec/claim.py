@@ -7,6 +7,8 @@ what was said is true.
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import date
@@ -27,7 +29,8 @@ from assay.spec.explain import explain
 from assay.spec.model import Model, Words, listed
 
 Fact = str | int | float | bool
-Count = Annotated[int, Field(ge=1)]
+Count = Annotated[int, Field(ge=1, le=10**12)]  # more is a slip of the pen
+MOST_NUMBERS = 500  # every two are held against each other
 Statistic = Literal["mean", "median", "best", "min", "max", "p50", "p90", "p95", "p99", "p999", "ratio", "single"]
 
 
@@ -65,8 +68,8 @@ class Baseline(Model):
 class Interval(Model):
     """How uncertain a number is said to be."""
 
-    low: float = Field(description="Lower end.")
-    high: float = Field(description="Upper end.")
+    low: float | None = Field(None, description="Lower end. Leave it out where only an upper bound was given.")
+    high: float | None = Field(None, description="Upper end. Leave it out where only a lower bound was given.")
     kind: Literal["confidence", "standard_deviation", "standard_error", "range", "unknown"] = Field(
         "unknown", description="What the two ends are."
     )
@@ -153,9 +156,14 @@ class ClaimedQuality(Model):
     """What was said about the quality of the result."""
 
     metric: str = Field(min_length=1, description="The score: accuracy, F1, perplexity ...")
-    direction: Literal["higher", "lower"] = Field("higher", description="Whether a higher or a lower score is better.")
+    direction: Literal["higher", "lower"] | None = Field(
+        None,
+        description="Whether a higher or a lower score is better. Left out: lower for perplexity, loss and errors, else higher.",
+    )
     margin: float | None = Field(
-        None, gt=0.0, description="The largest loss that was called equal, in the score's unit."
+        None,
+        gt=0.0,
+        description="The largest loss that was called equal, on the scale of the scores: 0.005, or 0.5 where they are in points.",
     )
     baseline: float | None = Field(None, description="The baseline's score.")
     candidate: float | None = Field(None, description="The candidate's score.")
@@ -170,7 +178,19 @@ class Objective(Model):
 
     objective: str = Field(min_length=1, description='In words: "p99 latency below 300 ms".')
     metric: str | None = Field(None, min_length=1, description="The metric that it limits, named as in [[number]].")
-    limit: float | None = Field(None, description="The largest value allowed, in the unit of that number.")
+    statistic: Statistic | None = Field(
+        None,
+        description="Which statistic is limited. Left out: the one that the objective's words name (p99, mean ...).",
+    )
+    limit: float | None = Field(
+        None,
+        description="The largest value allowed (of a rate, or where the words say at least: the smallest), in `unit`. Left out: as the objective's words say.",
+    )
+    unit: str | None = Field(
+        None,
+        min_length=1,
+        description="The unit of the limit. Left out: that of the objective's words where they give the same number, else that of the number.",
+    )
     met: bool | None = Field(None, description="Whether it was met while the throughput was measured.")
 
 
@@ -236,21 +256,49 @@ def claim_from(data: Mapping[str, Any]) -> Claim:
 
 
 def _worded(problem: Problem) -> Problem:
-    """The same problem, of a claim."""
-    return replace(problem, where="the claim") if problem.where == "the experiment" else problem
+    """The same problem, of a claim; a number with its unit in one text is taken apart."""
+    if problem.where == "the experiment":
+        return replace(problem, where="the claim")
+    both = re.fullmatch(r'"\s*(?:USD|[$€])?\s*([-+]?[\d.,]+)\s*([^\d\s"][^"]*?)\s*"', problem.found)
+    if both is None or "number" not in problem.allowed or problem.mend:
+        return problem
+    own = (
+        f', and unit = "{both[2]}"'
+        if re.fullmatch(r"number\[\d+\](\.baseline)?\.value|slo\.limit", problem.where)
+        else ""
+    )
+    return replace(problem, mend=f"Write {both[1]}, without the unit{own}.")
+
+
+def _interval_problems(where: str, number: Number) -> list[Problem]:
+    interval = number.interval
+    if interval is None:
+        return []
+    if interval.low is None and interval.high is None:
+        return [Problem(
+            where=f"{where}.interval", found="no end", allowed="low, high or both", mend="Leave the interval out where none was given.",
+        )]  # fmt: skip
+    low, high = (
+        -math.inf if interval.low is None else interval.low,
+        math.inf if interval.high is None else interval.high,
+    )
+    if low <= number.value <= high:
+        return []
+    return [Problem(
+        where=f"{where}.interval", found=f"{low:g} to {high:g}", allowed=f"ends with the value {number.value:g} between them",
+        mend="Give the ends in the unit of the value, not the distance from it.",
+    )]  # fmt: skip
 
 
 def _contradictions(claim: Claim) -> list[Problem]:
     found = []
+    if len(claim.number) > MOST_NUMBERS:
+        found.append(Problem(
+            where="number", found=f"{len(claim.number)} numbers", allowed=f"at most {MOST_NUMBERS}", mend="Split it into several claims.",
+        ))  # fmt: skip
     for place, number in enumerate(claim.number):
         where = f"number[{place}]"
-        interval = number.interval
-        if interval is not None and not interval.low <= number.value <= interval.high:
-            found.append(Problem(
-                where=f"{where}.interval", found=f"{interval.low:g} to {interval.high:g}",
-                allowed=f"two ends with the value {number.value:g} between them",
-                mend="Give the ends in the unit of the value, not the distance from it.",
-            ))  # fmt: skip
+        found += _interval_problems(where, number)
         if number.planned_launches is not None and (number.launches or 0) > number.planned_launches:
             found.append(Problem(
                 where=f"{where}.planned_launches", found=str(number.planned_launches),

@@ -30,7 +30,7 @@ def test_a_part_is_told_from_a_tenth_on_with_its_gain_and_its_knob() -> None:
     assert AUDIT.examine(measured().measured(), {"step_time": of(1.0), "comm_exposed": of(0.09)}) == ()
     (found,) = AUDIT.examine(measured().measured(), {"step_time": of(1.0), "comm_exposed": of(0.5)})
     assert (found.rule, found.severity, found.configuration) == (AUDIT.name, "note", ONE)
-    assert "50% of it; without it a step would be at most 2 times as fast" in found.evidence
+    assert "50 % of it; without it a step would be at most 2 times as fast" in found.evidence
     assert "assay tune" in found.remedy
 
 
@@ -38,11 +38,9 @@ def test_a_wide_interval_is_the_shares_too_and_the_seconds_are_not_rounded_by_it
     """35.5 ms of 68 ms is 52%; rounded by its interval it read "40 ms [0, 160]" beside that, which is 59%."""
     wide = replace(estimate(0.0355, 0.1245, "s"), low=0.0)
     (found,) = AUDIT.examine(measured().measured(), {"step_time": of(0.068), "comm_exposed": {ONE: wide}})
-    assert "takes 35.5 ms of every step, 52% of it [0%, 100%]; without it" in found.evidence
+    assert "takes 35.5 ms of every step, 52 % of it [0, 100]; without it" in found.evidence
     narrow = {"step_time": of(0.068), "comm_exposed": of(0.034, 0.0068)}
-    assert (
-        "takes 34 ms of every step, 50% of it [40%, 60%];" in AUDIT.examine(measured().measured(), narrow)[0].evidence
-    )
+    assert "takes 34 ms of every step, 50 % of it [40, 60];" in AUDIT.examine(measured().measured(), narrow)[0].evidence
 
 
 def test_what_was_not_measured_is_no_bottleneck() -> None:
@@ -60,7 +58,7 @@ def test_what_is_waiting_is_taken_off_the_gain() -> None:
     (found,) = AUDIT.examine(measured().measured(), results)
     assert "(25% of all communication is hidden)" in found.evidence
     assert (
-        "30% of it, of which 50.0 ms is waiting for slower ranks; without the rest a step would be at most 1.33"
+        "30 % of it, of which 50.0 ms is waiting for slower ranks; without the rest a step would be at most 1.33"
         in found.evidence
     )
 
@@ -70,9 +68,9 @@ def test_waiting_for_no_rank_in_particular_has_a_name_and_knobs_of_its_own() -> 
     (found,) = AUDIT.examine(measured().measured(), results)
     assert found.rule == "bottleneck_waiting"
     assert (
-        "250 ms of every step for whichever of them is late, 25% of it, and none is slow throughout" in found.evidence
+        "250 ms of every step for whichever of them is late, 25 % of it, and none is slow throughout" in found.evidence
     )
-    assert "at most 1.33 times as fast [1.25, 1.43]" in found.evidence
+    assert "at most 1.333 times as fast [1.250, 1.429]" in found.evidence
     assert "a faster network changes nothing" in found.remedy
 
 

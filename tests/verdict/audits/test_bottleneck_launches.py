@@ -39,7 +39,7 @@ def test_a_device_that_idles_between_short_kernels_is_told_with_the_most_that_co
     (found,) = AUDIT.examine(profiled(40, 60, kernel_us=5.0), {})
     assert (found.rule, found.configuration) == ("bottleneck_launches", ONE)
     assert "idles 50% of the profiled steps (40% to 60% of each)" in found.evidence
-    assert "without it a step would be at most 2 times as fast [1.67, 2.5]" in found.evidence
+    assert "without it a step would be at most 2.00 times as fast [1.66, 2.50]" in found.evidence
     assert "torch.compile" in found.remedy
 
 

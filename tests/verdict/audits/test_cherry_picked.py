@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from assay.spec.experiment import Launches
-from tests.verdict.claiming import NOTHING, claim, found, the_finding
+from tests.verdict.claiming import LATENCY, NOTHING, claim, found, the_finding
 from tests.verdict.making import good, judged, rules
 
 STATUS = 12  # column of launches
@@ -18,7 +18,8 @@ def test_a_record_that_holds_its_plan_is_clear() -> None:
 def test_launches_of_the_plan_that_are_not_in_the_record_are_named() -> None:
     """Five blocks were planned; the two workers' launch of the last block is nowhere."""
     made = good()
-    made.rows["launches"] = [row for row in made.rows["launches"] if (row[4], row[5]) != (2, 4)]
+    (gone,) = (row[0] for row in made.rows["launches"] if (row[4], row[5]) == (2, 4))
+    made.rows = {table: [row for row in rows if row[0] != gone] for table, rows in made.rows.items()}
     judgement = judged(made)
     assert rules(judgement) == {"launches_missing": ["workers=2"], "few_launches": ["workers=2"]}
     finding = next(f for f in judgement.verdict.findings if f.rule == "launches_missing")
@@ -59,10 +60,32 @@ def test_quiet_moments_that_were_picked_are_named_and_a_few_repetitions_are_not(
     assert "mostly_replaced" not in rules(judged(made))
 
 
-@pytest.mark.parametrize("statistic", ["best", "min", "max"])
+@pytest.mark.parametrize("statistic", ["best", "max"])
 def test_the_best_of_several_is_inadmissible(statistic: str) -> None:
     finding = the_finding(claim({"statistic": statistic}), "best_of_n")
     assert (finding.severity, finding.needs) == ("invalid", ("launch_values",))
+
+
+@pytest.mark.parametrize(("metric", "unit", "flattering", "plain"), [
+    ("step time", "s", "min", "max"), ("latency", "ms", "min", "max"), ("cost", "USD", "min", "max"), ("peak memory", "GB", "min", "max"),
+    ("throughput", "tokens/s", "max", "min"), ("speedup", "ratio", "max", "min"),
+])  # fmt: skip
+def test_the_worst_of_several_is_no_best(metric: str, unit: str, flattering: str, plain: str) -> None:
+    def picked(statistic: str) -> bool:
+        number = {"metric": metric, "unit": unit, "statistic": statistic, "baseline": NOTHING}
+        return "best_of_n" in found(claim(number))
+
+    assert (picked(flattering), picked(plain)) == (True, False)
+
+
+@pytest.mark.parametrize(("text", "picked"), [
+    ("up to 24x the throughput", True), ("up to 2.3 times faster", True), ("as much as 40 % faster", True), ("best of 10 runs", True),
+    ("up to 10,000 tokens/s", True), ("busbw as high as 161 Gbps", True), ("loads of up to 30 requests/s", False), ("twice as fast as A", False),
+    ("on up to 64 GPUs", False), ("up to 4 times as many workers", False), ("6 times as fast", False), ("latency of up to 30 ms", False),
+])  # fmt: skip
+def test_a_best_case_in_words_is_one(text: str, picked: bool) -> None:
+    said = claim(claim={"text": text, "source": "s", "exclusive": True})
+    assert ("best_case_in_words" in found(said)) is picked
 
 
 def test_one_launch_and_launches_left_out_are_named() -> None:
@@ -75,3 +98,13 @@ def test_one_launch_and_launches_left_out_are_named() -> None:
 def test_a_number_that_does_not_say_which_statistic_it_is_is_left_open() -> None:
     assert found(claim({"statistic": NOTHING})) == {"statistic_unsaid": "note"}
     assert found(claim()) == {}
+
+
+def test_an_extreme_beside_the_middle_of_the_same_is_not_picked() -> None:
+    least, middle = (
+        LATENCY | {"statistic": "min", "value": 0.1, "interval": None},
+        LATENCY | {"statistic": "median", "value": 0.15, "interval": None},
+    )
+    numbers = [{key: value for key, value in number.items() if value is not None} for number in (least, middle)]
+    assert "best_of_n" in found(claim(numbers=numbers[:1]))
+    assert "best_of_n" not in found(claim(numbers=numbers))

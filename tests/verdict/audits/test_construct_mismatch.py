@@ -13,6 +13,7 @@ COST = {
     "statistic": "median",
     "launches": 5,
     "interval": {"low": 2.9, "high": 3.1, "kind": "confidence"},
+    "conditions": {"price": "2 USD per GPU-hour"},
 }
 
 
@@ -52,7 +53,10 @@ def test_numbers_of_different_runs_are_inadmissible() -> None:
 
 
 def test_conditions_of_the_numbers_that_differ_are_inadmissible() -> None:
-    numbers = [NUMBER | {"conditions": {"seed": 7}}, COST | {"run": "r1", "conditions": {"seed": 3}}]
+    numbers = [
+        NUMBER | {"conditions": {"seed": 7}},
+        COST | {"run": "r1", "conditions": {"seed": 3, "price": "2 USD per GPU-hour"}},
+    ]
     assert found(claim(numbers=numbers)) == {"conditions_of_numbers_differ": "invalid"}
 
 
@@ -75,3 +79,31 @@ def test_two_systems_may_have_their_own_runs_but_not_their_own_worker_counts() -
 def test_numbers_that_do_not_name_their_runs_are_left_open() -> None:
     without = {key: value for key, value in NUMBER.items() if key != "run"}
     assert found(claim(numbers=[without, COST])) == {"runs_unsaid": "note"}
+
+
+def speed(**changes: object) -> dict[str, object]:
+    return {key: value for key, value in (NUMBER | {"baseline": None} | changes).items() if value is not None}
+
+
+VARIED = {"text": "x", "source": "y", "varying": ["method"], "exclusive": True}
+
+
+def test_a_sweep_of_one_metric_is_no_mismatch() -> None:
+    """One system at 1 and 8 workers, each from a run of its own; two systems at the same worker counts."""
+    rates = [
+        speed(metric="throughput", unit="items/s", workers=w, run=f"r{w}", value=v) for w, v in ((1, 5.9), (8, 6.0))
+    ]
+    assert "numbers_of_different_runs" not in found(claim(numbers=rates))
+    two = [speed(metric="throughput", unit="items/s", of=of, workers=w) for of in "AB" for w in (1, 4)]
+    assert "conditions_of_numbers_differ" not in found(claim(numbers=two, claim=VARIED))
+    swept = [speed(conditions={"length": length}) for length in (512, 2048)]
+    assert "conditions_of_numbers_differ" not in found(claim(numbers=swept))
+
+
+def test_systems_given_by_different_statistics_are_not_comparable() -> None:
+    two = [speed(metric="latency", unit="s", of=of, statistic=s, trials=5000) for of, s in (("A", "p99"), ("B", "p90"))]
+    finding = the_finding(claim(numbers=two, claim=VARIED), "statistics_differ")
+    assert finding.severity == "invalid"
+    assert "of A is a p99, of B a p90" in finding.evidence
+    two.append(two[1] | {"statistic": "p99"})
+    assert "statistics_differ" not in found(claim(numbers=two, claim=VARIED)), "the p99 is there of both"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.verdict.claiming import claim, found, the_finding
+from tests.verdict.claiming import BASELINE, NOTHING, claim, found, the_finding
 
 
 @pytest.mark.parametrize(
@@ -25,5 +25,12 @@ def test_a_line_through_two_points_is_named() -> None:
 
 
 def test_a_range_that_is_not_said_is_left_open() -> None:
-    assert found(claim(prediction={"workers": 1000})) == {"measured_range_unsaid": "note"}
+    unsaid = {"workers": NOTHING, "baseline": BASELINE | {"workers": None}}
+    assert "measured_range_unsaid" in found(claim(unsaid, prediction={"workers": 1000}))
     assert found(claim()) == {}
+
+
+@pytest.mark.parametrize(("workers", "expected"), [(16, {}), (64, {"extrapolated": "invalid"})])
+def test_the_measured_range_is_read_from_the_numbers(workers: int, expected: dict[str, str]) -> None:
+    """The claim's only number is on 8 workers."""
+    assert found(claim(prediction={"workers": workers})) == expected

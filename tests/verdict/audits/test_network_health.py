@@ -25,7 +25,7 @@ def test_a_healthy_network_has_no_finding() -> None:
     (Seen(answered=9), "echoes_lost", "10 % of 30 echoes did not come back"),
     (Seen(unbroken=0.0), "path_mtu", "packets of 1500 bytes, the size of eth0, do not get there unbroken"),
     (Seen(there=50e6, scatter=0.01), "one_way_slower", "to a only 50.0 MB/s, 2.0 times less than the other way"),
-    (Seen(back=40e6, scatter=0.01), "one_way_slower", "from a only 40.0 MB/s, 2.5 times less than the other way"),
+    (Seen(back=40e6, scatter=0.01), "one_way_slower", "from a only 40.00 MB/s, 2.5 times less than the other way"),
     (Seen(busy=0.97), "host_busy", "97 % busy"),
     (Seen(way={"interface": "eth0", "duplex": "half"}), "half_duplex", "eth0 runs at half duplex"),
     # 200 MB in two seconds are 138,122 segments of 1448 bytes; 3,000 of them are 2.2 %

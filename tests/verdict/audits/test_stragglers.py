@@ -18,7 +18,7 @@ def test_the_finding_says_who_where_and_by_how_much() -> None:
     (finding,) = found(record(Training(ranks=4, seed=3, late={(2, "backward"): 50.0}), launches=5))
     assert (finding.rule, finding.severity, finding.configuration) == ("straggler", "warning", "workers=4")
     assert finding.evidence.startswith("rank 2 takes 49.")  # milliseconds of the 50
-    assert " ms (48." in finding.evidence
+    assert " ms [48." in finding.evidence
     assert "computing its gradients" in finding.evidence
     assert "(5 of 5 launches, launches 0, 1, 2, 3, 4)" in finding.evidence
     assert "processor or device" in finding.remedy
@@ -26,7 +26,7 @@ def test_the_finding_says_who_where_and_by_how_much() -> None:
 
 def test_a_single_launch_has_the_interval_of_its_steps() -> None:
     (finding,) = found(record(Training(ranks=2, seed=3, late={(1, "data"): 50.0})))
-    assert "rank 1 takes 50" in finding.evidence
+    assert "rank 1 takes 49.99 ms [" in finding.evidence
     assert "waiting for its batches" in finding.evidence
     assert "inf" not in finding.evidence
 

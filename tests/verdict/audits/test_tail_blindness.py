@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.handmade import Handmade
-from tests.verdict.claiming import LATENCY, claim, found
+from tests.verdict.claiming import LATENCY, claim, found, the_finding
 from tests.verdict.making import judged, rules
 
 
@@ -50,3 +50,32 @@ def test_a_percentile_of_the_tail_beside_it_clears_it() -> None:
 
 def test_a_speedup_has_no_tail_to_report() -> None:
     assert found(claim()) == {}
+
+
+@pytest.mark.parametrize("metric", [
+    "ttft", "TPOT", "itl", "e2e", "e2el", "inter-token latency", "time to first token", "time per output token", "queue time", "waiting time",
+    "TBT", "response time", "end-to-end latency", "1st token latency", "round-trip time", "decode time", "queueing delay", "latency_ms",
+])  # fmt: skip
+def test_a_wait_has_many_names(metric: str) -> None:
+    wait = LATENCY | {"metric": metric, "statistic": "mean"}
+    assert "tail_not_reported" in found(claim(numbers=[wait]))
+    assert "tail_not_reported" not in found(claim(numbers=[wait, wait | {"statistic": "p99", "value": 0.21}]))
+
+
+@pytest.mark.parametrize("metric", [
+    "step time", "epoch time", "training time", "end-to-end training time", "end-to-end speedup", "data wait", "all-reduce latency",
+])  # fmt: skip
+def test_nobody_waits_for_a_training(metric: str) -> None:
+    assert "tail_not_reported" not in found(claim(numbers=[LATENCY | {"metric": metric, "statistic": "mean"}]))
+
+
+def test_the_statistic_may_stand_in_the_name_and_a_tail_belongs_to_one_system() -> None:
+    plain = {key: value for key, value in LATENCY.items() if key != "statistic"}
+    assert "tail_not_reported" in found(claim(numbers=[plain | {"metric": "mean TTFT (ms)"}]))
+    assert "tail_not_reported" not in found(claim(numbers=[plain | {"metric": "p99 TTFT (ms)"}]))
+    two = [
+        LATENCY | {"of": "A"},
+        LATENCY | {"of": "A", "statistic": "mean", "value": 0.19},
+        LATENCY | {"of": "B", "statistic": "mean", "value": 0.19},
+    ]
+    assert the_finding(claim(numbers=two), "tail_not_reported").configuration == "latency (mean) of B"

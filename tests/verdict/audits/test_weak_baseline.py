@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from assay.verdict.pitfalls import of_record
-from tests.verdict.claiming import BASELINE, NOTHING, claim, found, the_finding
+from tests.verdict.claiming import BASELINE, NOTHING, NUMBER, claim, found, the_finding
 from tests.verdict.making import good, judged, rules
 
 
@@ -87,3 +87,65 @@ def test_the_ratio_of_workers_counts_and_not_their_number() -> None:
 def test_a_base_that_may_be_slower_than_the_best_serial_program_is_left_open(kind: object, rule: str | None) -> None:
     baseline = {key: value for key, value in {**BASELINE, "kind": kind}.items() if value is not NOTHING}
     assert found(claim({"baseline": baseline})) == ({rule: "note"} if rule else {})
+
+
+def too_good(**changes: object) -> bool:
+    return "speedup_at_workers" in found(
+        claim({key: NOTHING if value is None else value for key, value in changes.items()})
+    )
+
+
+def test_an_efficiency_of_1_is_too_good_in_every_form() -> None:
+    """The base does 100 items/s on 1 worker; the number is on 8."""
+    ratio = {"value": 8.0, "interval": None}
+    assert too_good(**ratio)
+    assert too_good(metric="throughput ratio", **ratio)
+    assert too_good(metric="times as fast", unit=None, **ratio)
+    assert too_good(metric="throughput increase", unit="%", value=700, interval=None)
+    assert too_good(metric="throughput", unit="items/s", value=800, interval=None)
+    assert too_good(metric="efficiency", unit="fraction", value=1.04, interval=None)
+    assert too_good(metric="parallel efficiency", unit="%", value=100, interval=None)
+    assert too_good(metric="scaling efficiency", unit=None, value=101, interval=None)
+    seconds = BASELINE | {"value": 2.0, "unit": "s"}
+    assert too_good(metric="step time", unit="ms", value=250, interval=None, baseline=seconds)
+    assert too_good(
+        metric="step time", unit="s", value=1.9, interval=None, baseline=seconds, scaling="weak", global_batch=2048
+    )
+    assert too_good(
+        metric="throughput", unit="items/s/GPU", value=100, interval=None, baseline=BASELINE | {"unit": "items/s/GPU"}
+    )
+
+
+def test_what_is_below_the_workers_or_scales_nothing_is_not_too_good() -> None:
+    assert not too_good(value=7.9, interval=None)
+    assert not too_good(metric="throughput", unit="items/s", value=790, interval=None)
+    assert not too_good(metric="efficiency", unit="%", value=97, interval=None)
+    assert not too_good(value=9.5, interval=None, baseline={"kind": "other_system", "value": 100.0, "unit": "items/s"})
+    assert not too_good(value=9.5, interval=None, baseline=BASELINE | {"kind": "other_system", "workers": 8})
+    assert not too_good(metric="efficiency", unit="ratio", value=85, interval=None), (
+        "`units` names the missing percent sign"
+    )
+    assert not too_good(metric="energy efficiency", unit="tokens/J", value=12, interval=None)
+    assert not too_good(
+        metric="step time", unit="s", value=1.9, interval=None, baseline=BASELINE | {"value": 2.0, "unit": "s"}
+    )
+
+
+def test_two_numbers_on_different_workers_have_an_efficiency() -> None:
+    def numbers(most: float) -> list[dict[str, object]]:
+        plain = {key: value for key, value in NUMBER.items() if key not in ("baseline", "interval", "scaling")}
+        rate = plain | {"metric": "throughput", "unit": "items/s", "statistic": "median"}
+        return [rate | {"workers": 1, "value": 100}, rate | {"workers": 8, "value": most}]
+
+    assert (
+        "8 times as fast with 8 times the workers"
+        in the_finding(claim(numbers=numbers(800)), "speedup_at_workers").evidence
+    )
+    assert "speedup_at_workers" not in found(claim(numbers=numbers(700)))
+
+
+def test_a_base_that_has_the_advantage_is_not_weak() -> None:
+    assert "baseline_not_equally_optimised" not in found(claim(candidate={"compile": False}))
+    assert found(claim(baseline={"compile": False}))["baseline_not_equally_optimised"] == "invalid"
+    assert "baseline_not_equally_optimised" not in found(claim(baseline={"precision": "fp8"}))
+    assert found(claim(baseline={"precision": "float32"}))["baseline_not_equally_optimised"] == "invalid"

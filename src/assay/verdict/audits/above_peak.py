@@ -24,7 +24,7 @@ def examine(measured: Measured, results: Results) -> tuple[Finding, ...]:
         if isinstance(value, Estimate) and value.value > 1.0:
             found.append(Finding(
                 rule="above_peak", severity="invalid", configuration=name,
-                evidence=f"the model would use {percent(value.value)} of what the devices can do ({value.signature.partition('|agg')[0]})",
+                evidence=f"the model would use {percent(value.value, beside=(1.0,))} of what the devices can do ({value.signature.partition('|agg')[0]})",
                 remedy=_likely(measured, value),
             ))  # fmt: skip
     return tuple(found)

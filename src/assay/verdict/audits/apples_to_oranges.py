@@ -14,7 +14,8 @@ from assay.metrics.base import WORKLOADS, Results
 from assay.metrics.measured import Measured
 from assay.spec.claim import Claim
 from assay.verdict.audits.base import Audit
-from assay.verdict.audits.claimed import differing, found, is_relative, listed, studied
+from assay.verdict.audits.claimed import differences, found, is_studied, listed, studied
+from assay.verdict.stated.kinds import is_relative
 from assay.verdict.types import Finding
 
 FACTS = ("launcher", "engine", "host")  # of a placement; processors and devices follow from the level itself
@@ -57,7 +58,7 @@ def claim(said: Claim) -> tuple[Finding, ...]:
     if not any(is_relative(number) for number in said.number) and not (base or other):
         return ()
     meant = studied(said)
-    odd = {key: values for key, values in differing((base, other)).items() if key not in meant}
+    odd = differences(said)
     findings = []
     if odd:
         findings.append(found(
@@ -65,7 +66,7 @@ def claim(said: Claim) -> tuple[Finding, ...]:
             f"the two sides differ in {listed(odd)}, and what is studied is {', '.join(said.claim.varying) or 'not said'}",
             "hold every condition equal but the one that is studied, and measure both sides again", "same_conditions",
         ))  # fmt: skip
-    one_sided = sorted(key for key in base.keys() ^ other.keys() if key not in meant)
+    one_sided = sorted(key for key in base.keys() ^ other.keys() if not is_studied(key, meant))
     if one_sided:
         findings.append(found(
             "condition_of_one_side", "note", None, f"said of one side only: {', '.join(one_sided)}",

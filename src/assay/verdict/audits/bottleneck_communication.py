@@ -14,9 +14,9 @@ from typing import Final
 
 from assay.metrics.base import Results
 from assay.metrics.estimate import Estimate
-from assay.metrics.format import reading
+from assay.metrics.format import bracketed, percent, reading
 from assay.metrics.measured import Measured
-from assay.units import SECONDS
+from assay.units import FRACTION, SECONDS
 from assay.verdict.audits.base import Audit
 from assay.verdict.audits.stragglers import slow_ranks
 from assay.verdict.bottlenecks import LEAST_SHARE, gain_words, share
@@ -46,8 +46,8 @@ def _findings(measured: Measured, results: Results, name: str) -> Iterator[Findi
     waiting, least, most = (min(one, exposed.value) for one in _waiting_s(measured, results, name))
     rest = share(results, "comm_exposed", name, less=waiting) or whole
     each, low, high = whole
-    ends = f" [{low:.0%}, {high:.0%}]" if low < high else ""
-    told = f"exposed communication{_hidden(results, name)} takes {reading(exposed.value, SECONDS)} of every step, {each:.0%} of it{ends}"
+    text, ends = bracketed(each, low, high, FRACTION) if low < high else (percent(each), "")
+    told = f"exposed communication{_hidden(results, name)} takes {reading(exposed.value, SECONDS)} of every step, {text} of it {ends}".rstrip()
     if rest[0] >= LEAST_SHARE:
         some = waiting >= WORTH_SAYING * exposed.value
         parted = f", of which {reading(waiting, SECONDS)} is waiting for slower ranks" if some else ""
@@ -56,7 +56,7 @@ def _findings(measured: Measured, results: Results, name: str) -> Iterator[Findi
     late = waiting / exposed.value * whole[0]
     if late >= LEAST_SHARE and not slow_ranks(measured, name):
         evidence = (
-            f"ranks wait {reading(waiting, SECONDS)} of every step for whichever of them is late, {late:.0%} of it, and none is slow throughout; "
+            f"ranks wait {reading(waiting, SECONDS)} of every step for whichever of them is late, {percent(late)} of it, and none is slow throughout; "
             f"{gain_words((late, least / exposed.value * whole[0], most / exposed.value * whole[0]))}"
         )
         yield _note(name, "bottleneck_waiting", evidence, WAITING_KNOB)

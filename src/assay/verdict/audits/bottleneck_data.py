@@ -14,10 +14,10 @@ from typing import Final
 import polars as pl
 
 from assay.metrics.base import Results
-from assay.metrics.format import reading
+from assay.metrics.format import bracketed, percent, reading
 from assay.metrics.measured import Measured
 from assay.stats.means import quotient
-from assay.units import SECONDS
+from assay.units import FRACTION, SECONDS
 from assay.verdict.audits.base import Audit
 from assay.verdict.bottlenecks import LEAST_SHARE, gain_words
 from assay.verdict.types import Finding
@@ -58,10 +58,10 @@ def _of(measured: Measured, name: str, own: pl.DataFrame, base: pl.DataFrame | N
     if name != measured.base and base is not None and _mean(base) > 0.0:
         told.append(f"{mean / _mean(base):.2g} times that of the base")
     beside = f" ({', '.join(told)})" if told else ""
-    ends = f" [{low:.0%}, {high:.0%}]" if low < high else ""
+    text, ends = bracketed(each, low, high, FRACTION) if low < high else (percent(each), "")
     return (Finding(
         rule="bottleneck_data", severity="note", configuration=name, remedy=KNOB,
-        evidence=f"waiting for data{beside} takes {reading(mean, SECONDS)} of a step on average, {each:.0%} of it{ends}; "
+        evidence=f"waiting for data{beside} takes {reading(mean, SECONDS)} of a step on average, {f'{text} of it {ends}'.rstrip()}; "
         f"{gain_words((each, low, high))}",
     ),)  # fmt: skip
 

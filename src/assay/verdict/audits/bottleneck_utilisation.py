@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from assay.metrics.base import Results
 from assay.metrics.estimate import Estimate
-from assay.metrics.format import show
+from assay.metrics.format import bracketed, given, show
 from assay.metrics.measured import Measured
 from assay.verdict.audits.base import Audit
 from assay.verdict.types import Finding
@@ -26,15 +26,18 @@ def examine(measured: Measured, results: Results) -> tuple[Finding, ...]:
         if isinstance(value, Estimate) and value.high < LOW:
             found.append(Finding(
                 rule="bottleneck_utilisation", severity="note", configuration=name,
-                evidence=f"the model's own arithmetic uses {show(value).full} of the devices' peak; at the peak a step would be {1.0 / value.value:.3g}"
-                f"{_ends(value)} times as fast, which nothing reaches: 0.3 to 0.5 is good",
+                evidence=f"the model's own arithmetic uses {show(value).full} of the devices' peak; "
+                f"at the peak a step would be {_gain(value)}, which nothing reaches: 0.3 to 0.5 is good",
                 remedy=KNOB,
             ))  # fmt: skip
     return tuple(found)
 
 
-def _ends(value: Estimate) -> str:
-    return "" if value.low == value.high or value.low <= 0.0 else f" [{1.0 / value.high:.3g}, {1.0 / value.low:.3g}]"
+def _gain(value: Estimate) -> str:
+    if value.low == value.high or value.low <= 0.0:
+        return f"{given(1.0 / value.value, 3)} times as fast"
+    text, ends = bracketed(1.0 / value.value, 1.0 / value.high, 1.0 / value.low)
+    return f"{text} times as fast {ends}"
 
 
 AUDIT = Audit(

@@ -7,6 +7,9 @@ record: if such launches are as many as those that count, the selection is named
 
 from __future__ import annotations
 
+import re
+from typing import Final
+
 import polars as pl
 
 from assay.metrics.base import EVERYTHING, Results
@@ -15,8 +18,18 @@ from assay.metrics.measured import Measured
 from assay.spec.claim import Claim, Number
 from assay.spec.plan import plan
 from assay.verdict.audits.base import Audit
-from assay.verdict.audits.claimed import found, is_quality, unsaid
+from assay.verdict.audits.claimed import found, unsaid
+from assay.verdict.stated.kinds import is_quality, is_relative, is_share, lower_is_better
+from assay.verdict.stated.names import metric_name, statistic
 from assay.verdict.types import Finding
+
+MIDDLE: Final = ("mean", "median", "p50")
+GAIN: Final = r"(a factor of\s+)?[\d.,]+\s*-?(x\b|×|times\b(?! (as many|as much data|the data))|%|percent\b|fold\b)"
+RATE: Final = r"[\d.,]+\s*[kMGTP]?(tok\w*|samples?|images?|[bB]|bit|FLOPs?)(/s| per second|ps\b|S\b)"  # requests/s may be the load that was offered
+BEST_CASE: Final = (
+    rf"\b(up to|as much as)\s+({GAIN}|{RATE})|\b(as high as|as fast as|peaks? (at|of)|a peak of)\s+({GAIN}|[\d.,]+\s*[A-Za-z]+)"
+    r"|\b(best|fastest) (run )?(out )?of (\d+|all|several|N)\b|\bbest-of-\w+"
+)
 
 
 def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
@@ -69,21 +82,47 @@ def _replaced(measured: Measured) -> list[Finding]:
 
 def claim(said: Claim) -> tuple[Finding, ...]:
     """Best-of-N, one launch, launches left out."""
-    findings = [finding for number in said.number for finding in _picked(number)]
-    return (*findings, *unsaid(
-        "statistic_unsaid", [n for n in said.number if n.statistic is None and not is_quality(n)],
+    findings = [finding for number in said.number for finding in (*_extreme(said, number), *_picked(number))]
+    return (*findings, *_in_words(said), *unsaid(
+        "statistic_unsaid", [n for n in said.number if statistic(n) is None and not is_quality(n)],
         "which statistic of the measurements it is", 'say statistic (median, mean, p99 ...) of every number', "launch_values",
     ))  # fmt: skip
 
 
+def _in_words(said: Claim) -> list[Finding]:
+    """What the claim's own words say of a best case."""
+    words = re.search(BEST_CASE, said.claim.text, flags=re.IGNORECASE)
+    about = [
+        n
+        for n in said.number
+        if not is_quality(n) and (is_relative(n) or not is_share(n)) and n.statistic not in ("best", "min", "max")
+    ]
+    if words is None or not about:
+        return []
+    return [found(
+        "best_case_in_words", "invalid", about[0], f'claim.text says "{words[0].strip()}", which is the best of several cases or runs',
+        "report every case, or the median over them with its interval", "launch_values",
+    )]  # fmt: skip
+
+
+def _extreme(said: Claim, number: Number) -> list[Finding]:
+    """The most favourable of several; not an end that stands beside the middle of the same measurements."""
+    middle = [
+        n
+        for n in said.number
+        if metric_name(n.metric) == metric_name(number.metric) and n.of == number.of and statistic(n) in MIDDLE
+    ]
+    if number.statistic != "best" and (middle or number.statistic != ("min" if lower_is_better(number) else "max")):
+        return []
+    return [found(
+        "best_of_n", "invalid", number,
+        f"it is the {number.statistic} of several measurements (number.statistic), which improves by measuring more often",
+        "report the median over launches with its interval", "launch_values",
+    )]  # fmt: skip
+
+
 def _picked(number: Number) -> list[Finding]:
     findings = []
-    if number.statistic in ("best", "min", "max"):
-        findings.append(found(
-            "best_of_n", "invalid", number,
-            f"it is the {number.statistic} of several measurements, which improves by measuring more often",
-            "report the median over launches with its interval", "launch_values",
-        ))  # fmt: skip
     if number.launches == 1 or number.statistic == "single":
         findings.append(found(
             "one_launch", "warning", number, "it comes from one launch, which says nothing about the next one",

@@ -124,8 +124,8 @@ def _misses(results: Results) -> tuple[Finding, ...]:
         return ()
     return (Finding(
         rule="communication_model_misses", severity="warning", configuration=None,
-        evidence=f"fitted without the largest worker count, the model of communication misses it by {percent(abs(error.value))}, "
-        f"more than {percent(WORST_MISS)}",
+        evidence=f"fitted without the largest worker count, the model of communication misses it by {percent(abs(error.value), beside=(WORST_MISS,))}, "
+        f"more than {percent(WORST_MISS, 12)}",
         remedy="do not carry its predictions further; sweep the links on as many workers (measure.communication = true)",
     ),)  # fmt: skip
 

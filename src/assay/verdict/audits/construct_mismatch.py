@@ -7,6 +7,8 @@ runs and conditions of the single numbers.  Cannot tell: what a number by number
 
 from __future__ import annotations
 
+import itertools
+
 import polars as pl
 
 from assay.metrics.base import WORKLOADS, Results
@@ -14,7 +16,9 @@ from assay.metrics.format import count
 from assay.metrics.measured import Measured
 from assay.spec.claim import Claim, Number
 from assay.verdict.audits.base import Audit
-from assay.verdict.audits.claimed import differing, found, is_quality, listed
+from assay.verdict.audits.claimed import folded, found, is_studied, listed, studied
+from assay.verdict.stated.kinds import is_quality
+from assay.verdict.stated.names import metric_name, statistic
 from assay.verdict.types import Finding
 
 
@@ -57,25 +61,25 @@ def _splits(measured: Measured) -> list[Finding]:
 
 
 def claim(said: Claim) -> tuple[Finding, ...]:
-    """Numbers of different runs or conditions that are put side by side."""
+    """Numbers of different runs, conditions or statistics that are put side by side."""
     if len(said.number) < 2:
         return ()
     findings = []
     needs = ("one_configuration", *(("quality",) if any(map(is_quality, said.number)) else ()))
-    mixed = {key: values for key, values in _conditions(said).items() if key not in said.claim.varying}
+    meant = studied(said)
+    mixed = {key: values for key, values in _conditions(said).items() if not is_studied(key, meant)}
     if mixed:
         findings.append(found(
             "conditions_of_numbers_differ", "invalid", None, f"the numbers were measured under different conditions: {listed(mixed)}",
             "measure all of them under one set of conditions, in the same launches", *needs,
         ))  # fmt: skip
-    for who, numbers in _by_system(said.number).items():
-        runs = sorted({number.run for number in numbers if number.run is not None})
-        if len(runs) > 1:
-            findings.append(found(
-                "numbers_of_different_runs", "invalid", None,
-                f"the numbers{f' of {who}' if who else ''} were read from different runs ({'; '.join(runs)})",
-                "read every number from the same launches", *needs,
-            ))  # fmt: skip
+    for who, runs in _runs(said.number).items():
+        findings.append(found(
+            "numbers_of_different_runs", "invalid", None,
+            f"the numbers{f' of {who}' if who else ''} were read from different runs ({'; '.join(runs)})",
+            "read every number from the same launches", *needs,
+        ))  # fmt: skip
+    findings += _statistics(said)
     if not findings and all(number.run is None for number in said.number):
         findings.append(found(
             "runs_unsaid", "note", None, "the claim does not say whether its numbers come from the same runs",
@@ -84,21 +88,91 @@ def claim(said: Claim) -> tuple[Finding, ...]:
     return tuple(findings)
 
 
-def _conditions(said: Claim) -> dict[str, list[object]]:
-    """The numbers' own conditions that differ; of numbers of several systems also the worker counts."""
-    several = len(_by_system(said.number)) > 1
-    facts: list[dict[str, object]] = [dict(number.conditions) for number in said.number]
-    if several:
-        for fact, number in zip(facts, said.number, strict=True):
-            fact |= {"workers": number.workers} if number.workers is not None else {}
-    return differing(facts)
+Group = tuple[str, str]  # system, metric
 
 
-def _by_system(numbers: tuple[Number, ...]) -> dict[str, list[Number]]:
-    systems: dict[str, list[Number]] = {}
+def _groups(numbers: tuple[Number, ...]) -> dict[Group, list[Number]]:
+    groups: dict[Group, list[Number]] = {}
     for number in numbers:
-        systems.setdefault(number.of or "", []).append(number)
-    return systems
+        groups.setdefault((number.of or "", metric_name(number.metric)), []).append(number)
+    return groups
+
+
+def _conditions(said: Claim) -> dict[str, list[object]]:
+    """Conditions, and between systems worker counts, in which the metrics differ; one metric over several values of a condition is a sweep."""
+    groups = _groups(said.number)
+    several = len({system for system, _ in groups}) > 1
+    seen: dict[str, dict[Group, dict[str, object]]] = {}
+    for group, numbers in groups.items():
+        for number in numbers:
+            facts: dict[str, object] = dict(number.conditions.items())
+            if several and number.workers is not None:
+                facts["workers"] = number.workers
+            for key, value in facts.items():
+                seen.setdefault(key, {}).setdefault(group, {})[folded(value)] = value
+    return {
+        key: [value for own in by.values() for value in own.values()]
+        for key, by in seen.items()
+        if not _nested([set(own) for own in by.values()])
+    }
+
+
+def _nested(sets: list[set[str]]) -> bool:
+    """Whether each of two sets lies in the other: a number at one point of a sweep belongs to it."""
+    return all(one <= other or other <= one for one, other in itertools.combinations(sets, 2))
+
+
+def _runs(numbers: tuple[Number, ...]) -> dict[str, list[str]]:
+    """system -> its runs, where two metrics on the same workers have none in common."""
+    mixed: dict[str, list[str]] = {}
+    for (system, metric), own in _groups(numbers).items():
+        for (other_system, other_metric), others in _groups(numbers).items():
+            if system == other_system and metric < other_metric and _apart(own, others):
+                mixed[system] = sorted({number.run for number in (*own, *others) if number.run is not None})
+    return mixed
+
+
+def _apart(own: list[Number], others: list[Number]) -> bool:
+    """Whether the numbers of two metrics that could belong together come from different runs."""
+    told = [
+        (one.run, other.run)
+        for one in own
+        for other in others
+        if one.run and other.run and (one.workers == other.workers or None in (one.workers, other.workers))
+    ]
+    return bool(told) and all(run != other for run, other in told)
+
+
+def _statistics(said: Claim) -> list[Finding]:
+    """Systems of which one metric is given by different statistics only."""
+    by_metric: dict[str, dict[str, list[Number]]] = {}
+    for (system, metric), numbers in _groups(said.number).items():
+        if system:
+            by_metric.setdefault(metric, {})[system] = numbers
+    found_here = []
+    for systems in by_metric.values():
+        for (one, first), (other, second) in itertools.combinations(systems.items(), 2):
+            given = [
+                {CENTRE.get(told, told) for number in side if (told := statistic(number)) is not None}
+                for side in (first, second)
+            ]
+            if all(given) and not given[0] & given[1]:
+                words = f"{first[0].metric} of {one} is a {', '.join(sorted(given[0]))}, of {other} a {', '.join(sorted(given[1]))} (number.statistic)"
+                found_here.append(
+                    found(
+                        "statistics_differ",
+                        "invalid",
+                        second[0],
+                        words,
+                        "give the same statistic of both",
+                        "one_configuration",
+                        "tail",
+                    )
+                )
+    return found_here
+
+
+CENTRE = {"p50": "median"}
 
 
 AUDIT = Audit(

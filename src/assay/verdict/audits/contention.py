@@ -19,7 +19,7 @@ from typing import Final
 import polars as pl
 
 from assay.metrics.base import EVERYTHING, Results
-from assay.metrics.format import count, given, number, reading
+from assay.metrics.format import asked, count, given, number, reading
 from assay.metrics.measured import Measured
 from assay.metrics.noise import Limit, fold, limits, sentinel_words, slow
 from assay.metrics.speedup import seconds_per_work, time_basis, wall_per_work
@@ -65,9 +65,9 @@ def _over(noise: pl.DataFrame, limit: Limit) -> Finding | None:
     hit = noise.filter(pl.col(limit.column) > limit.most)
     if hit.height == 0:
         return None
-    most = reading(float(hit[limit.column].max()), FRACTION)  # type: ignore[arg-type]
+    most = reading(float(hit[limit.column].max()), FRACTION, beside=(limit.most,))  # type: ignore[arg-type]
     words = limit.words.format(value=f"up to {most}")
-    allowed = f"at most {reading(limit.most, FRACTION)} are allowed"
+    allowed = f"at most {asked(limit.most, FRACTION)} are allowed"
     return Finding(
         rule=limit.rule, severity="warning", configuration=None,
         evidence=f"{words}; {allowed}; {_which(hit, noise)}", remedy=limit.remedy,

@@ -13,7 +13,8 @@ from assay.metrics.base import Results
 from assay.metrics.measured import Measured
 from assay.spec.claim import Claim
 from assay.verdict.audits.base import Audit
-from assay.verdict.audits.claimed import found, is_wait, speeds, unsaid
+from assay.verdict.audits.claimed import found, speeds, unsaid
+from assay.verdict.stated.kinds import is_collective, is_serving
 from assay.verdict.types import Finding
 
 MOST = 0.20  # of the steady step time
@@ -48,9 +49,8 @@ def blind(measured: Measured, _: Results) -> str | None:
 
 def claim(said: Claim) -> tuple[Finding, ...]:
     """Numbers that hold the loading, and those that do not say."""
-    if said.slo is not None or any(is_wait(number) for number in said.number):
-        return ()  # serving: requests bring their data with them
-    fast = speeds(said)
+    fast = tuple(number for number in speeds(said) if not is_collective(number))
+    silent = () if is_serving(said) else fast  # requests bring their data with them
     held = [
         found(
             "data_loading_timed", "warning", number, "the loading of data was timed with it, so that it measures the storage too",
@@ -60,7 +60,7 @@ def claim(said: Claim) -> tuple[Finding, ...]:
         if number.data_loading_timed is True
     ]  # fmt: skip
     return (*held, *unsaid(
-        "data_loading_unsaid", [number for number in fast if number.data_loading_timed is None],
+        "data_loading_unsaid", [number for number in silent if number.data_loading_timed is None],
         "whether loading data was timed", "say data_loading_timed", "data_time",
     ))  # fmt: skip
 

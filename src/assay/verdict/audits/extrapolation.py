@@ -23,13 +23,14 @@ def claim(said: Claim) -> tuple[Finding, ...]:
     if predicted is None:
         return ()
     mend = f"measure at {count(predicted.workers, 'workers')}, or claim no more than twice the measured range"
-    if predicted.measured_up_to is None:
+    measured = predicted.measured_up_to or _largest(said, predicted.workers)
+    if measured is None:
         words = (
             f"the claim speaks of {count(predicted.workers, 'workers')} and does not say up to how many were measured"
         )
         return (found("measured_range_unsaid", "note", None, words, mend, "measured_there"),)
-    far = predicted.workers / predicted.measured_up_to
-    words = f"{count(predicted.workers, 'workers')} are {given(far, 3)} times the {predicted.measured_up_to} that were measured"
+    far = predicted.workers / measured
+    words = f"{count(predicted.workers, 'workers')} are {given(far, 3)} times the {measured} that were measured"
     if far > FARTHEST:
         return (found("extrapolated", "invalid", None, words, mend, "measured_there"),)
     if predicted.points is not None and predicted.points < FEWEST_POINTS:
@@ -37,6 +38,12 @@ def claim(said: Claim) -> tuple[Finding, ...]:
             "too_few_points", "warning", None, f"{words}, and the law stands on {count(predicted.points, 'worker counts')}", mend, "measured_there"
         ),)  # fmt: skip
     return ()
+
+
+def _largest(said: Claim, predicted: int) -> int | None:
+    """The largest worker count of the published numbers; None if one of them is as large as the predicted."""
+    counts = [number.workers for number in said.number if number.workers is not None]
+    return max(counts) if counts and max(counts) < predicted else None
 
 
 AUDIT = Audit(

@@ -10,15 +10,16 @@ from __future__ import annotations
 import polars as pl
 
 from assay.metrics.base import EVERYTHING, Results
-from assay.metrics.format import count
+from assay.metrics.format import count, given
 from assay.metrics.measured import Measured
 from assay.spec.claim import Claim, Number
 from assay.verdict.audits.base import Audit
 from assay.verdict.audits.claimed import found as said_wrong
-from assay.verdict.audits.claimed import is_quality
+from assay.verdict.stated.kinds import is_quality
 from assay.verdict.types import Finding
 
 ENOUGH = 5
+LEAST_CONFIDENCE = 0.8  # of an interval that is published as one
 
 
 def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
@@ -79,6 +80,14 @@ def _claimed(number: Number) -> list[Finding]:
             f"what is given is a {kind}, which is no interval for the number"
             if kind != "unknown"
             else "it is not said what the interval is"
+        )
+    elif number.interval.low is not None and number.interval.low == number.interval.high:
+        missing.append(
+            f"number.interval has no width ({given(number.interval.low)} to itself), which claims that there is no noise"
+        )
+    elif number.interval.confidence is not None and number.interval.confidence < LEAST_CONFIDENCE:
+        missing.append(
+            f"number.interval.confidence = {given(number.interval.confidence)}: the truth is outside of it too often"
         )
     if not missing:
         return []

@@ -91,8 +91,8 @@ def _of(measured: Measured, name: str, flows: list[Flow]) -> Iterator[Finding]:
         yield finding(
             "littles_law", "invalid" if most(len(broken), len(tested)) else "warning", name,
             f"{given(worst.in_flight, 3)} requests were in flight on average, but {given(worst.arrivals, 3)} planned per second at "
-            f"{given(worst.mean_s, 3)} s each are {given(worst.arrivals * worst.mean_s, 3)}: {percent(abs(worst.residual))} apart, at most "
-            f"{percent(TOLERANCE)} are allowed ({in_launches(f.launch for f in broken)})",
+            f"{given(worst.mean_s, 3)} s each are {given(worst.arrivals * worst.mean_s, 3)}: {percent(abs(worst.residual), beside=(TOLERANCE,))} apart, at "
+            f"most {percent(TOLERANCE, 12)} are allowed ({in_launches(f.launch for f in broken)})",
             "requests are missing or their times are wrong: look at the audit `ledger`, and at the requests' rows",
         )  # fmt: skip
     grown = [flow for flow in flows if flow.last > GREW * flow.first and flow.last - flow.first >= GREW_BY]

@@ -9,6 +9,8 @@ is in no step, evaluation or checkpoint.  Cannot tell: a queue that drains unsee
 
 from __future__ import annotations
 
+import re
+
 import polars as pl
 
 from assay.metrics.base import Results
@@ -16,7 +18,8 @@ from assay.metrics.format import count
 from assay.metrics.measured import Measured
 from assay.spec.claim import Claim
 from assay.verdict.audits.base import Audit
-from assay.verdict.audits.claimed import folded, found, speeds, unsaid
+from assay.verdict.audits.claimed import found, speeds, unsaid
+from assay.verdict.stated.kinds import is_serving
 from assay.verdict.types import Finding
 
 FEWEST_STEPS = 8
@@ -118,7 +121,10 @@ def claim(said: Claim) -> tuple[Finding, ...]:
         for number in speeds(said)
         if number.synchronised is False
     ]
-    silent = [number for number in speeds(said) if number.synchronised is None] if _on_device(said) else []
+    asked = _on_device(said) and not is_serving(
+        said
+    )  # a client's clock reads answers, which are there when they arrive
+    silent = [number for number in speeds(said) if number.synchronised is None] if asked else []
     return (*wrong, *unsaid(
         "synchronisation_unsaid", silent, "whether the device had finished when the clock was read", "say synchronised", "synchronised"
     ))  # fmt: skip
@@ -128,7 +134,7 @@ def _on_device(said: Claim) -> bool:
     """Whether the claim speaks of a device whose work is queued."""
     sides = (said.conditions.baseline, said.conditions.candidate, *(number.conditions for number in said.number))
     words = " ".join([said.claim.text, *(f"{key} {value}" for side in sides for key, value in side.items())])
-    return any(device in folded(words) for device in DEVICES)
+    return re.search(rf"(?<![a-wyz])({'|'.join(DEVICES)})", words.casefold()) is not None
 
 
 AUDIT = Audit(

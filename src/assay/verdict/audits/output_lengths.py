@@ -36,7 +36,7 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
         shorter = far.filter(pl.col("made") < pl.col("asked")).height
         found.append(finding(
             "lengths_not_as_asked", "warning" if forced else "note", name,
-            f"{percent(far.height / own.height)} of {count(own.height, 'answers')} are more than {percent(FAR)} from the length asked for, "
+            f"{percent(far.height / own.height)} of {count(own.height, 'answers')} are more than {percent(FAR, 12)} from the length asked for, "
             f"{shorter:,} of them shorter; median {given(number(own['made']) or 0.0)} tokens, asked for {given(number(own['asked']) or 0.0)}",
             "compare only with records of the same lengths; look whether the engine takes ignore_eos or min_tokens"
             if forced else "nothing, if the model is to end where it likes; else serving.ignore_eos = true",

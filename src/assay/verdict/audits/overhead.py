@@ -20,7 +20,7 @@ def examine(measured: Measured, results: Results) -> tuple[Finding, ...]:
         if isinstance(value, Estimate) and value.value > MOST:
             found.append(Finding(
                 rule="instrument_overhead", severity="warning", configuration=name,
-                evidence=f"the probe costs {show(value).text} of a step",
+                evidence=f"the probe costs {show(value, beside=(MOST,)).text} of a step",
                 remedy="mark fewer phases, or make a step larger; steps below a millisecond are hard to measure from inside",
             ))  # fmt: skip
     return tuple(found)

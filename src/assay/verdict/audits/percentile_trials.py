@@ -15,6 +15,7 @@ from assay.spec.claim import Claim, Number
 from assay.stats.quantiles import least_two_sided
 from assay.verdict.audits.base import Audit
 from assay.verdict.audits.claimed import found, unsaid
+from assay.verdict.stated.names import statistic
 from assay.verdict.types import Finding
 
 PERCENTILES = {"p50": 0.50, "p90": 0.90, "p95": 0.95, "p99": 0.99, "p999": 0.999}
@@ -53,7 +54,7 @@ def blind(measured: Measured, results: Results) -> str | None:
 
 def claim(said: Claim) -> tuple[Finding, ...]:
     """Percentiles with too few trials, and those whose trials are not said."""
-    named = [number for number in said.number if number.statistic in PERCENTILES]
+    named = [number for number in said.number if statistic(number) in PERCENTILES]
     few = [finding for number in named for finding in _few(number)]
     return (*few, *unsaid(
         "trials_unsaid", [number for number in named if number.trials is None],
@@ -62,13 +63,13 @@ def claim(said: Claim) -> tuple[Finding, ...]:
 
 
 def _few(number: Number) -> list[Finding]:
-    p = PERCENTILES[str(number.statistic)]
+    p = PERCENTILES[str(statistic(number))]
     least = least_two_sided(p, CONFIDENCE)
     if number.trials is None or number.trials >= least:
         return []
     return [found(
         "too_few_trials", "invalid", number,
-        f"a {number.statistic} of {count(number.trials, 'trials')}; {least} independent ones are the least that bound it on both sides",
+        f"a {statistic(number)} of {count(number.trials, 'trials')}; {least} independent ones are the least that bound it on both sides",
         "measure more trials, or claim a lower percentile", "percentile",
     )]  # fmt: skip
 

@@ -18,7 +18,9 @@ from assay.spec.claim import Claim, Number
 from assay.spec.plan import configuration_name
 from assay.verdict.audits.base import Audit
 from assay.verdict.audits.claimed import found as said_wrong
-from assay.verdict.audits.claimed import is_relative, unsaid
+from assay.verdict.audits.claimed import unsaid
+from assay.verdict.stated.gains import base_workers
+from assay.verdict.stated.kinds import is_cost, is_energy, is_quality, is_relative
 from assay.verdict.types import Finding
 
 
@@ -66,7 +68,7 @@ def _finding(measured: Measured, level: int, own: float, expected: float, base: 
 
 def claim(said: Claim) -> tuple[Finding, ...]:
     """Modes that contradict the batches, and modes that are not said."""
-    scaled = [n for n in said.number if is_relative(n) and n.workers is not None and n.workers != _base_workers(n)]
+    scaled = [n for n in said.number if _is_scaled(said, n)]
     wrong = [finding for number in scaled for finding in _contradicted(said, number)]
     return (*wrong, *unsaid(
         "scaling_mode_unsaid", [number for number in scaled if number.scaling is None],
@@ -74,8 +76,12 @@ def claim(said: Claim) -> tuple[Finding, ...]:
     ))  # fmt: skip
 
 
-def _base_workers(number: Number) -> int | None:
-    return number.baseline.workers if number.baseline is not None else None
+def _is_scaled(said: Claim, number: Number) -> bool:
+    """Whether it compares worker counts: not scores or costs, and not another system on as many workers."""
+    if not is_relative(number) or number.workers is None or is_quality(number) or is_cost(number) or is_energy(number):
+        return False
+    other = number.baseline is not None and number.baseline.kind == "other_system" and number.baseline.workers is None
+    return not other and number.workers != base_workers(said, number)
 
 
 def _batches(said: Claim, number: Number) -> tuple[float | None, float | None]:
@@ -92,7 +98,7 @@ def _contradicted(said: Claim, number: Number) -> list[Finding]:
     base, own = _batches(said, number)
     if base is None or own is None or number.scaling is None or number.workers is None:
         return []
-    expected = base if number.scaling == "strong" else base * number.workers / (_base_workers(number) or 1)
+    expected = base if number.scaling == "strong" else base * number.workers / (base_workers(said, number) or 1)
     if abs(own - expected) <= TOLERANCE * expected:
         return []
     return [said_wrong(

@@ -89,8 +89,8 @@ def _late(measured: Measured, name: str, launches: pl.DataFrame) -> Iterator[Fin
     share = worst["lag_p99_s"] / worst["latency_s"] if worst["latency_s"] else float("inf")
     yield finding(
         "client_bound", "invalid" if most(hit.height, known.height) else "warning", name,
-        f"requests were sent late: p99 of the lag {reading(worst['lag_p99_s'], SECONDS)}, which is {_share(share)} of the median latency of "
-        f"{reading(worst['latency_s'], SECONDS)}; at most {percent(limit)} are allowed; {_which(hit, known)}", REMEDY,
+        f"requests were sent late: p99 of the lag {reading(worst['lag_p99_s'], SECONDS)}, which is {_share(share, limit)} of the median latency of "
+        f"{reading(worst['latency_s'], SECONDS)}; at most {percent(limit, 12)} are allowed; {_which(hit, known)}", REMEDY,
     )  # fmt: skip
 
 
@@ -103,12 +103,12 @@ def _short(measured: Measured, name: str, launches: pl.DataFrame) -> Iterator[Fi
     worst = float(hit["achieved"].min())  # type: ignore[arg-type]
     yield finding(
         "load_not_achieved", "invalid" if most(hit.height, known.height) else "warning", name,
-        f"only {percent(worst, 3)} of the load asked for was sent; at least {percent(limit)} are needed; {_which(hit, known)}", REMEDY,
+        f"only {percent(worst, 3, beside=(limit,))} of the load asked for was sent; at least {percent(limit, 12)} are needed; {_which(hit, known)}", REMEDY,
     )  # fmt: skip
 
 
-def _share(share: float) -> str:
-    return percent(share) if share < 100.0 else "many times"
+def _share(share: float, limit: float) -> str:
+    return percent(share, beside=(limit,)) if share < 100.0 else "many times"
 
 
 def _which(hit: pl.DataFrame, known: pl.DataFrame) -> str:

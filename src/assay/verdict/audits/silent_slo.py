@@ -14,8 +14,11 @@ from assay.metrics.format import given, show
 from assay.metrics.measured import Measured
 from assay.spec.claim import Claim, Number, Objective
 from assay.verdict.audits.base import Audit
-from assay.verdict.audits.claimed import found, is_rate, is_wait, unsaid
+from assay.verdict.audits.claimed import found, unsaid
 from assay.verdict.gates import objectives
+from assay.verdict.stated.kinds import is_rate, is_wait
+from assay.verdict.stated.names import has_word
+from assay.verdict.stated.objective import Evidence, evidence, limit_of, limited, same_unit
 from assay.verdict.types import Finding
 
 
@@ -44,45 +47,87 @@ def blind(measured: Measured, _: Results) -> str | None:
 
 
 def claim(said: Claim) -> tuple[Finding, ...]:
-    """Rates beside an objective that is broken, or unsaid."""
+    """Rates beside an objective that is broken, answered by a statistic that cannot answer it, or unsaid."""
     rates = [number for number in said.number if is_rate(number)]
-    served = any(is_wait(number) for number in said.number) or said.slo is not None
-    if not rates or not served:
-        return ()
     if said.slo is None:
-        return unsaid(
-            "objective_unsaid", rates, "under which service objective", "add [slo] with objective and met", "goodput"
+        served = any(is_wait(number) for number in said.number) or any(
+            has_word(number.metric, ("goodput",)) for number in rates
         )
-    broken = _broken(said.slo, said.number)
-    if broken:
+        return (
+            unsaid(
+                "objective_unsaid",
+                rates,
+                "under which service objective",
+                "add [slo] with objective and met",
+                "goodput",
+            )
+            if served
+            else ()
+        )
+    about = rates or [number for number in limited(said) if is_wait(number)]
+    seen = [(number, evidence(limit_of(said.slo), number)) for number in limited(said) if same_unit(said.slo, number)]
+    broken = _broken(said.slo, seen)
+    if broken and (rates or said.slo.met is not False):
         return tuple(
             found(
-                "objective_not_met", "invalid", rate, f"the objective ({said.slo.objective}) was not met: {broken}",
+                "objective_not_met", "invalid", number, f"the objective ({said.slo.objective}) was not met: {broken}",
                 "report the throughput at which the objective is met (goodput)", "goodput",
             )
-            for rate in rates
+            for number in about or said.number[:1]
         )  # fmt: skip
-    if said.slo.met is None and not _within(said.slo, said.number):
-        return unsaid("objective_met_unsaid", rates, "whether the objective was met", "say slo.met", "goodput")
-    return ()
+    return _answered(said, said.slo, about, seen)
 
 
-def _limited(slo: Objective, numbers: tuple[Number, ...]) -> list[Number]:
-    return [number for number in numbers if slo.metric is not None and number.metric == slo.metric]
+Seen = list[tuple[Number, Evidence]]
 
 
-def _broken(slo: Objective, numbers: tuple[Number, ...]) -> str:
-    for number in _limited(slo, numbers):
-        if slo.limit is not None and number.value > slo.limit:
-            return (
-                f"{number.label} is {given(number.value)} {number.unit or ''}".rstrip()
-                + f", the limit is {given(slo.limit)} {number.unit or ''}".rstrip()
-            )
-    return "the claim says so" if slo.met is False else ""
+def _broken(slo: Objective, seen: Seen) -> str:
+    """Which number breaks it, or that the claim says so; where the objective names no percentile, all must break it."""
+    bad = [number for number, says in seen if says == "broken"]
+    good = [number for number, says in seen if says in ("met", "undecided")]
+    if bad and not (good and limit_of(slo).statistic is None):
+        return f"{_said(bad[0])}, the limit is {_limit(slo, bad[0])}"
+    return "the claim says so (slo.met = false)" if slo.met is False else ""
 
 
-def _within(slo: Objective, numbers: tuple[Number, ...]) -> bool:
-    return slo.limit is not None and any(number.value <= slo.limit for number in _limited(slo, numbers))
+def _answered(said: Claim, slo: Objective, about: list[Number], seen: Seen) -> tuple[Finding, ...]:
+    """What is left open, or answered by a lower percentile, of an objective that nothing breaks."""
+    weaker = [number for number, says in seen if says == "weaker"]
+    undecided = [number for number, says in seen if says == "undecided"]
+    asked = limit_of(slo).statistic
+    if any(says == "met" for _, says in seen):
+        return ()
+    if undecided:
+        words = f"the interval of {_said(undecided[0])} reaches over the limit of {_limit(slo, undecided[0])}"
+        return (
+            found(
+                "objective_undecided",
+                "note",
+                None,
+                words,
+                "measure more requests until the interval is on one side of the limit",
+                "goodput",
+            ),
+        )
+    if weaker:
+        words = f"the objective is on the {asked} ({slo.objective}); what is published is {_said(weaker[0])}, which does not answer it"
+        return (found(
+            "objective_answered_by_less", "note" if slo.met else "warning", weaker[0], words, f"publish the {asked} of the same launches", "goodput", "tail",
+        ),)  # fmt: skip
+    if slo.met is not None:
+        return ()
+    return unsaid(
+        "objective_met_unsaid", about or said.number[:1], "whether the objective was met", "say slo.met", "goodput"
+    )
+
+
+def _said(number: Number) -> str:
+    return f"{number.label} is {given(number.value)} {number.unit or ''}".rstrip()
+
+
+def _limit(slo: Objective, number: Number) -> str:
+    limit = limit_of(slo)
+    return f"{given(limit.value or 0.0)} {limit.unit_name or number.unit or ''}".rstrip()
 
 
 AUDIT = Audit(

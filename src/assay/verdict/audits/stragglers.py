@@ -18,7 +18,7 @@ from typing import Final
 import numpy as np
 
 from assay.metrics.base import Results
-from assay.metrics.format import count, percent, reading
+from assay.metrics.format import bracketed, count, percent
 from assay.metrics.measured import Measured
 from assay.metrics.straggler import ASKING, BETWEEN, THROUGHOUT, Own, own_times
 from assay.metrics.straggler_wait import UNSEEN
@@ -89,11 +89,11 @@ def _middle(found: list[tuple[Searched, Excess]]) -> float:
 def _finding(name: str, rank: int, phase: str, found: list[tuple[Searched, Excess]], launches: int) -> Finding:
     excess, step = _interval(found), median(float(np.median(one.own.step_s)) for one, _ in found)
     which = f"{len(found)} of {count(launches, 'launches')}, {in_launches(one.own.launch for one, _ in found)}"
-    spread = f"{reading(excess.low, SECONDS)} to {reading(excess.high, SECONDS)}"
+    longer, spread = bracketed(excess.value, excess.low, excess.high, SECONDS)
     return Finding(
         rule="straggler", severity="warning" if most(len(found), launches) else "note", configuration=name,
         evidence=(
-            f"rank {rank} takes {reading(excess.value, SECONDS)} ({spread}) a step longer {WHERE[phase]} than the other ranks do, "
+            f"rank {rank} takes {longer} {spread} a step longer {WHERE[phase]} than the other ranks do, "
             f"{percent(excess.value / step)} of the step; {gain_words(_shares(excess, step))}; "
             f"{TAKEN_OFF[found[0][0].own.method]} ({which})"
         ),

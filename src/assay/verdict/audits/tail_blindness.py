@@ -14,8 +14,10 @@ from assay.metrics.format import count
 from assay.metrics.measured import Measured
 from assay.spec.claim import Claim
 from assay.verdict.audits.base import Audit
-from assay.verdict.audits.claimed import found, is_wait
+from assay.verdict.audits.claimed import found
 from assay.verdict.audits.served import main, seconds
+from assay.verdict.stated.kinds import is_wait
+from assay.verdict.stated.names import metric_name, statistic
 from assay.verdict.types import Finding
 
 FAR, MOST_SHARE, FEWEST_STEPS = 3.0, 0.20, 100
@@ -74,15 +76,17 @@ def blind(measured: Measured, _: Results) -> str | None:
 
 def claim(said: Claim) -> tuple[Finding, ...]:
     """Waiting times of which only the middle is given."""
-    tailed = {number.metric for number in said.number if number.statistic in TAIL}
+    tailed = {(metric_name(number.metric), number.of) for number in said.number if statistic(number) in TAIL}
     return tuple(
         found(
             "tail_not_reported", "warning", number,
-            f"only its {number.statistic or 'value'} is given, without a percentile of the tail",
+            f"only its {statistic(number) or 'value'} is given, without a percentile of the tail",
             "publish p95 or p99 of the same launches beside it", "tail",
         )
         for number in said.number
-        if is_wait(number) and number.statistic in CENTRAL and number.metric not in tailed
+        if is_wait(number)
+        and statistic(number) in CENTRAL
+        and not {(metric_name(number.metric), number.of), (metric_name(number.metric), None)} & tailed
     )  # fmt: skip
 
 

@@ -15,7 +15,9 @@ from assay.metrics.measured import Measured
 from assay.spec.claim import Claim, Number
 from assay.verdict.audits import scaling_mode
 from assay.verdict.audits.base import Audit
-from assay.verdict.audits.claimed import differing, found, is_relative, listed, studied, unsaid
+from assay.verdict.audits.claimed import differences, folded, found, listed, unsaid
+from assay.verdict.stated.gains import efficiency, pairs, workers_factor
+from assay.verdict.stated.kinds import is_cost, is_energy, is_quality, is_relative
 from assay.verdict.types import Finding
 
 STRENGTH = (
@@ -32,6 +34,19 @@ STRENGTH = (
     "quantis",
     "quantiz",
 )
+BITS = {
+    "fp64": 64,
+    "fp32": 32,
+    "tf32": 19,
+    "bf16": 16,
+    "fp16": 16,
+    "fp8": 8,
+    "int8": 8,
+    "fp4": 4,
+    "int4": 4,
+    "nvfp4": 4,
+    "mxfp4": 4,
+}
 BASE = "base_kind"  # a condition of the experiment: best_serial says that the base is the best program for one worker
 
 
@@ -49,7 +64,7 @@ def examine(measured: Measured, results: Results) -> tuple[Finding, ...]:
         ):
             found_here.append(Finding(
                 rule="speedup_above_workers", severity="warning", configuration=name,
-                evidence=f"the efficiency {show(value).full} is above 1: {measured.base} is slower than one worker's share of the work",
+                evidence=f"the efficiency {show(value, beside=(1.0,)).full} is above 1: {measured.base} is slower than one worker's share of the work",
                 remedy="look at what the base lacks: memory that fits in the caches only when shared, threads, batch; then time a stronger base",
                 needs=("strong_base",),
             ))  # fmt: skip
@@ -76,9 +91,10 @@ def blind(measured: Measured, _: Results) -> str | None:
 
 def claim(said: Claim) -> tuple[Finding, ...]:
     """The two sides' strength, the kind of baseline, and speedups that are too good."""
-    relative = [number for number in said.number if is_relative(number)]
-    weak = differing((said.conditions.baseline, said.conditions.candidate))
-    weak = {key: values for key, values in weak.items() if is_strength(key) and key not in studied(said)}
+    relative = [n for n in said.number if is_relative(n) and not (is_quality(n) or is_cost(n) or is_energy(n))]
+    weak = {
+        key: values for key, values in differences(said).items() if is_strength(key) and not _base_is_stronger(values)
+    }
     findings = []
     if weak and relative:
         findings.append(found(
@@ -86,8 +102,7 @@ def claim(said: Claim) -> tuple[Finding, ...]:
             f"baseline and candidate differ in {listed(weak)}: part of the ratio is what the baseline was not given",
             "give the baseline the candidate's settings, or the best it can have, and measure both again", "strong_base",
         ))  # fmt: skip
-    for number in relative:
-        findings += _too_good(number)
+    findings += _too_good(said)
     vague = [number for number in relative if number.baseline is None or number.baseline.kind in (None, "unknown")]
     findings += unsaid(
         "baseline_kind_unsaid", vague, "what kind of baseline it was",
@@ -101,26 +116,58 @@ def claim(said: Claim) -> tuple[Finding, ...]:
     return tuple(findings)
 
 
+def _base_is_stronger(values: list[object]) -> bool:
+    """Whether the baseline, not the candidate, has the advantage: compiled against not, more threads, fewer bits."""
+    base, own = values[0], values[-1]
+    if isinstance(base, bool) and isinstance(own, bool):
+        return base and not own
+    bits = [BITS.get(folded(value)) for value in (base, own)]
+    return bits[0] is not None and bits[1] is not None and bits[0] < bits[1]
+
+
 def is_strength(key: str) -> bool:
     """Whether a condition is one that makes one machine faster."""
     return any(part in key.casefold() for part in STRENGTH)
 
 
-def _too_good(number: Number) -> list[Finding]:
-    base = number.baseline.workers if number.baseline is not None and number.baseline.workers else 1
-    if number.workers is None or number.workers <= base or "speed" not in number.metric.casefold():
-        return []
-    most = number.workers / base
-    low = number.interval.low if number.interval is not None and number.interval.kind == "confidence" else number.value
-    if number.value < most:
-        return []
-    certain = f", and so is its whole interval from {given(low)}" if number.interval is not None and low >= most else ""
-    return [found(
+def _too_good(said: Claim) -> list[Finding]:
+    """Gains of as many times the workers or more, in whatever form they are given."""
+    told = [(number, efficiency(said, number), workers_factor(said, number)) for number in said.number]
+    found_here = [
+        _at_workers(number, own, factor, _low(said, number))
+        for number, own, factor in told
+        if own is not None and _at_least_one(own)
+    ]
+    for base, number, own in pairs(said):
+        if _at_least_one(own):
+            found_here.append(_at_workers(number, own, (number.workers or 1) / (base.workers or 1), None))
+    return found_here
+
+
+def _at_least_one(own: float) -> bool:
+    """Whether an efficiency is 1 or more as published: to three digits."""
+    return float(f"{own:.3g}") >= 1.0
+
+
+def _low(said: Claim, number: Number) -> float | None:
+    """The efficiency at the worse end of the number's interval."""
+    interval = number.interval
+    if interval is None or interval.kind != "confidence" or interval.low is None or interval.high is None:
+        return None
+    ends = [efficiency(said, number, end) for end in (interval.low, interval.high)]
+    known = [end for end in ends if end is not None]
+    return min(known) if len(known) == len(ends) else None
+
+
+def _at_workers(number: Number, own: float, factor: float | None, low: float | None) -> Finding:
+    certain = f", and so is its whole interval from {given(low, 3)}" if low is not None and low >= 1.0 else ""
+    times = f"{given(own * factor, 3)} times as fast with {given(factor, 3)} times the workers: " if factor else ""
+    return found(
         "speedup_at_workers", "warning", number,
-        f"{given(number.value)} times as fast with {given(most)} times the workers: at or above what is possible if one worker is used well{certain}",
+        f"{times}an efficiency of {given(own, 3)}, at or above what is possible if one worker is used well{certain}",
         "look for what the baseline lacks (precision, batch, threads, compilation) before believing that communication costs nothing",
         "strong_base",
-    )]  # fmt: skip
+    )  # fmt: skip
 
 
 AUDIT = Audit(
