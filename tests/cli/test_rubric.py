@@ -24,8 +24,32 @@ def printed(capsys: pytest.CaptureFixture[str], *words: str, code: int = 0) -> s
 
 def test_the_first_reference_table_is_printed_as_documented(scaling: str, capsys: pytest.CaptureFixture[str]) -> None:
     lines = printed(capsys, scaling).splitlines()
-    assert lines[1].split() == ["1", "3600", "1.00", "1.000", "100", "0.871", "1.00", "8.333e-07", "1200000"]
-    assert lines[6].split() == ["32", "250", "14.40", "0.450", "45", "0.0394", "0.871", "2.22", "1.852e-06", "540000"]
+    assert lines[1].split() == [
+        "1",
+        "3600",
+        "1.00",
+        "1.000",
+        "100",
+        "0.871",
+        "1.00",
+        "8.333e-07",
+        "1200000",
+        "8.333e-07",
+    ]
+    # 1.8518e-06 / .450 for an item that sped the work up
+    assert lines[6].split() == [
+        "32",
+        "250",
+        "14.40",
+        "0.450",
+        "45",
+        "0.0394",
+        "0.871",
+        "2.22",
+        "1.852e-06",
+        "540000",
+        "4.115e-06",
+    ]
     text = "\n".join(lines)
     for sentence in (
         "s = 0.0376", "ceiling 1/s: 26.6", "0.50 at: p = 27.6", "p = 32: measured 14.40, model 14.77",
@@ -39,10 +63,12 @@ def test_the_second_reference_table_is_printed_as_documented(
     repository: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     lines = printed(capsys, str(repository / "examples" / "rubric" / "steps.csv")).splitlines()
-    assert lines[0].split() == ["nodes", "seconds", "S", "E", "E", "%", "Karp-Flatt", "$/step"]
+    assert lines[0].split() == ["nodes", "seconds", "S", "E", "E", "%", "Karp-Flatt", "$/step", "$/effective", "step"]
     assert [line.split()[2] for line in lines[1:5]] == ["1.00", "1.30", "2.00", "2.60"]
     assert [line.split()[4] for line in lines[1:5]] == ["100", "65", "50", "32"]
-    assert [line.split()[-1] for line in lines[1:5]] == ["0.2000", "0.3076", "0.4000", "0.6160"]
+    assert [line.split()[-2] for line in lines[1:5]] == ["0.2000", "0.3076", "0.4000", "0.6160"]
+    # divided by the efficiency: 1, .6502, .5, .3247
+    assert [line.split()[-1] for line in lines[1:5]] == ["0.2000", "0.4731", "0.8000", "1.8973"]
 
 
 def test_a_refused_row_is_marked_and_named(scaling: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -67,6 +93,8 @@ def test_json_holds_the_same_numbers_and_says_that_there_are_no_intervals(
 
 def test_flags_change_what_is_good_enough(scaling: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert "recommended: p = 32" in printed(capsys, scaling, "--efficiency", "0.45")
+    assert "recommended: p = 32" in printed(capsys, scaling, "--efficiency", "45%")
+    assert "quality: not held" in printed(capsys, scaling, "--tolerance", "0.05%")
     assert "recommended: p = 4" in printed(capsys, scaling, "--budget", "1.2")
     assert "quality: not held" in printed(capsys, scaling, "--tolerance", "0")
 
@@ -83,6 +111,8 @@ def test_no_row_that_meets_everything_is_exit_code_1(scaling: str, capsys: pytes
         (["--deadline", "nan"], "--deadline: found nan; allowed: a number above 0"),
         (["--work", "0"], "--work: found 0; allowed: a number above 0"),
         (["--predict", "0.5"], "--predict: found 0.5; allowed: a whole number of at least 1"),
+        (["--efficiency", "70"], "--efficiency: found 70; allowed: a fraction (0.70) or percent (70%). Write 70%."),
+        (["--where", "GPUs"], "--where: found GPUs; allowed: HEADING=CELL"),
         (["--predict", "2.5"], "--predict: found 2.5; allowed: a whole number of at least 1"),
     ],
 )
@@ -122,7 +152,7 @@ def test_the_laws_are_printed_and_a_prediction_within_twice_the_range(
     text = printed(capsys, scaling, "--predict", "64")
     for words in (
         "Universal Scalability Law: contention alpha = 0.02417, coherency beta =", "law: Amdahl's law, by AICc",
-        "peak: no peak up to N = 32", "largest row held out: p = 32", "measured 4800 work/s", "predicted at p = 64: S = 18.31 relative to 1",
+        "peak: no peak up to N = 32", "largest row held out: p = 32", "measured 4800 work/s", "predicted at p = 64: S = 18.3 relative to 1",
     ):  # fmt: skip
         assert words in text
 
@@ -135,3 +165,27 @@ def test_a_refused_prediction_is_exit_code_1_with_its_reason_in_json_too(
     assert document["predicted"]["speedup"] is None
     assert "twice the largest measured N = 32" in document["predicted"]["sentence"]
     assert [law["law"] for law in document["scaling"]["laws"]] == ["amdahl", "usl"]
+
+
+def test_throughputs_percent_and_weak_scaling_are_printed_in_their_own_units(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = tmp_path / "t.md"
+    table.write_text(
+        "| GPUs | samples/s | Top-1 (%) |\n|---|---|---|\n| 1 | 100 | 87.1 |\n| 8 | 650 | 86.9 |\n", encoding="utf-8"
+    )
+    text = printed(capsys, str(table))
+    assert text.splitlines()[0].split() == ["workers", "samples/s", "S", "E", "E", "%", "quality", "%"]
+    assert text.splitlines()[2].split() == ["8", "650", "6.50", "0.812", "81", "86.9"]
+    assert "quality: held (largest drift 0.2 points, tolerance 0.5 points)" in text
+    weak = printed(capsys, str(table), "--scaling", "weak")
+    assert "Gustafson serial share: s = 0.2143 of the time on p workers" in weak  # (8 - 6.5)/7
+    assert "scaled speedup at p = 8: measured 6.50, model 6.50" in weak
+
+
+def test_a_superlinear_row_is_marked_in_the_sentence_that_may_be_quoted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = tmp_path / "t.csv"
+    table.write_text("p,s\n1,100\n4,20\n", encoding="utf-8")
+    assert "Verdict: 4 workers: 5.00 times as fast as 1 (superlinear)" in printed(capsys, str(table))

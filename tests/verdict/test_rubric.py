@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from assay.errors import SpecError
 from assay.spec.timings import Timing, Timings, parse_timings, read_timings
-from assay.verdict.rubric import Limits, Rubric, rubric
+from assay.verdict.rubric import rubric
+from assay.verdict.rubric_types import Limits, Rubric
 
 
 @pytest.fixture
@@ -26,6 +28,14 @@ def steps(repository: Path) -> Timings:
 
 def judged(text: str, **limits: float) -> Rubric:
     return rubric(parse_timings(text, "t.csv"), Limits(**limits))
+
+
+@pytest.mark.parametrize("least", ["0", "0.004", "0 %"])
+def test_a_base_that_gets_nothing_right_is_refused(least: str) -> None:
+    """Beside it every row would have held its quality."""
+    with pytest.raises(SpecError, match="row 2, column quality.*no loss could be seen"):
+        judged(f"workers,seconds,quality\n1,100,{least}\n2,55,{least}\n")
+    assert judged("workers,seconds,quality\n1,100,0.004\n2,55,0.004\n", tolerance=0.001).quality_held
 
 
 def pick(result: Rubric, goal: str) -> int | None:
@@ -143,11 +153,11 @@ def test_rows_that_did_different_work_are_compared_by_their_rate_and_it_is_said(
     assert any("different amounts of work" in note for note in result.notes)
 
 
-def test_more_than_linear_speedup_has_no_ceiling() -> None:
+def test_more_than_linear_speedup_is_named_and_has_no_serial_fraction() -> None:
+    """10/4 = 2.5 on 2: s would be 1/2.5 - 1/2 over 1/2 = -0.2."""
     result = judged("p,s\n1,10\n2,4\n")
-    assert result.fit is not None
-    assert (result.fit.ceiling, result.fit.half_efficiency_workers) == (None, None)
-    assert any("more than linear" in note for note in result.notes)
+    assert (result.fit, result.superlinear) == (None, (2,))
+    assert any("the speedup is more than linear (efficiency 1.250 at 2)" in note for note in result.notes)
 
 
 def test_one_row_has_nothing_to_be_compared_with() -> None:
@@ -166,6 +176,7 @@ def test_a_price_of_nothing_is_a_cost_of_nothing() -> None:
     assert (result.rows[0].usd, result.rows[0].usd_per_item, result.rows[0].items_per_usd) == (0.0, 0.0, None)
 
 
+@settings(max_examples=40)
 @given(
     st.dictionaries(st.integers(1, 10**7), st.floats(1e-6, 1e9), min_size=1, max_size=8),
     st.floats(0.01, 1.5),
@@ -177,6 +188,7 @@ def test_the_recommended_row_is_efficient_and_no_larger_one_is(times: dict[int, 
     assert result.recommended == (max(efficient) if efficient else None)
 
 
+@settings(max_examples=40)
 @given(st.floats(0.001, 1.0), st.lists(st.integers(2, 1000), min_size=1, max_size=6, unique=True))
 def test_a_table_made_by_amdahl_s_law_gives_its_serial_fraction_back(s: float, workers: list[int]) -> None:
     rows = tuple(Timing(row=1, workers=p, seconds=100 * (s + (1 - s) / p)) for p in sorted([1, *workers]))

@@ -9,7 +9,7 @@ from tests.metrics.trials_made import timing
 def test_a_time_with_its_interval_passes_without_quality_cost_or_reliability() -> None:
     verdict = judge(timing(*([1.0, 1.0, 1.1],) * 3, [1.01] * 3, [0.99] * 3).measured()).verdict
     assert verdict.status == "PASS"
-    assert verdict.sentence.startswith("handmade: 1,000 ms [")
+    assert verdict.sentence.startswith("handmade: 1,000.0 ms [")
     assert "a call (95 % over 5 launches, 15 trials in all). Only time was measured" in verdict.sentence
     assert "time of a call" in verdict.dimensions["workers=1"]["performance"].sentence
 
