@@ -15,7 +15,7 @@ EXIT_CODES: dict[int, str] = {
     3: "INVALID: an audit found the record inadmissible, or records are not comparable",
     4: "INCONCLUSIVE: the evidence is too small to decide",
     5: "the workload failed: no launch of it succeeded, or nothing was measured on a side",
-    6: "the record is missing, foreign, damaged, of a newer format, or cannot be written",
+    6: "the record is missing, foreign, damaged, of a newer format, holds a secret, or cannot be written",
     7: "something needed is not installed or not allowed on this machine",
     8: "`assay check`: better than the baseline, which may be renewed",
     DEFECT: "a defect in assay: the traceback says where",

@@ -18,13 +18,14 @@ SURFACE = {
         "--seed --confidence --threads --pin --launcher --nodes --node-rank --rendezvous-endpoint --rendezvous-id --timeout --name "
         "--matrix --interface --net --root --dry-run --toml --quiet --json"
     ),
-    "compare": "RECORDS --varying --force --primary --at --json --markdown --html --output --root",
+    "compare": "RECORDS --varying --force --primary --at --history --day-to-day --json --markdown --html --output --root",
     "doctor": "SUBJECT --seconds --show --quiet --json",
     "import": "FILE --tool --name --root --json",
     "list": "ROOT --store --json",
     "load": (
         "URLS --model --backend --task --scenario --concurrency --rate --arrival --cv --duration --warm-up --requests --cold "
-        "--trace --speed --slo --attainment --tokenizer --prompts --prompt-field --answer-field --prefix-tokens --cache --turns "
+        "--trace --speed --slo --attainment --tokenizer --prompts --prompt-field --answer-field --quality-metric --margin "
+        "--cluster-field --prefix-tokens --cache --turns "
         "--think --canaries --identity --api-key-env --header --metrics --processes --request-timeout --temperature --launches "
         "--seed --confidence --precision --name --price --price-date --price-source --watts --no-stream --no-verify-tls --search "
         "--goodput --root --dry-run --toml --quiet --json"
@@ -34,19 +35,20 @@ SURFACE = {
         "--rendezvous-id --timeout --wait --warm-up --active --no-memory --tool --root --quiet --json"
     ),
     "report": "RECORD --format --output --root",  # and one flag for each report
-    "reproduce": "RECORD --against --folder --root --force --dry-run --json --quiet",
+    "reproduce": "RECORD --against --folder --root --history --day-to-day --force --dry-run --json --quiet",
     "resume": "RECORD --root --force --quiet --json",
-    "rubric": "TABLE --tolerance --efficiency --deadline --budget --work --predict --json",
+    "rubric": "TABLE --tolerance --efficiency --deadline --budget --work --scaling --use --where --predict --json",
     "run": (
         "EXPERIMENT --workers --launches --seed --confidence --precision --at-most --repeat --name "
         "--runner --work --env --scaling --base --time "
-        "--quality-metric --quality-direction --margin --efficiency --deadline --budget "
+        "--quality-metric --quality-direction --margin --chance --efficiency --deadline --budget "
         "--required-workers --price --price-date --price-source --energy --watts "
         "--fault --launcher --max-restarts --threads --pin --nodes --node-rank "
         "--rendezvous-endpoint --rendezvous-id --timeout --total-timeout --root --dry-run "
         "--quiet --json"
     ),
     "schema": "--keys --claim",
+    "sign": "RECORD --key --root",
     "simulate": (
         "--workers --step-time --serial --alpha --gbps --beta-gbps --gradient --buckets --overlap --jitter --noise --stragglers "
         "--slowdown --weak --steps --launches --seed --name --root --json"
@@ -56,7 +58,7 @@ SURFACE = {
         "--name --root --quiet --json"
     ),
     "tune": "FILE --root --resume --dry-run --quiet --json --html",
-    "verify": "RECORD --root",
+    "verify": "RECORD --expect --signers --root",
 }
 
 

@@ -14,6 +14,7 @@ from assay import __version__, catalog, cli
 from assay.cli.base import Parser
 from assay.errors import RecordError, SpecError
 from assay.exit_codes import EXIT_CODES
+from tests.limits import PROCESS_S
 
 VERBS = catalog.names("cli")
 
@@ -26,7 +27,7 @@ def assay(*words: str, **more: str) -> subprocess.CompletedProcess[str]:
         text=True,
         env=os.environ | more,
         stdin=subprocess.DEVNULL,
-        timeout=60,
+        timeout=PROCESS_S,
         check=False,
     )
 
@@ -136,13 +137,24 @@ def test_every_way_out_has_its_code(
     assert capsys.readouterr().err.splitlines()[-1] == last_line
 
 
+def test_a_traceback_holds_no_secret_and_steers_no_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("MY_TOKEN", "perfectly-ordinary-words")
+    planted(monkeypatch, ValueError("\x1b[31mperfectly-ordinary-words at https://me:hunter2@h/"))
+    assert cli.main([]) == 70
+    err = capsys.readouterr().err
+    assert "Traceback (most recent call last)" in err
+    assert not [word for word in ("perfectly-ordinary-words", "hunter2", "\x1b") if word in err]
+
+
 def test_a_reader_that_goes_away_is_neither_a_pass_nor_a_traceback(tmp_path: Path) -> None:
     errors = tmp_path / "errors"
     reader, writer = os.pipe()
     os.close(reader)
     with errors.open("wb") as stderr:
         result = subprocess.run(
-            [sys.executable, "-m", "assay", "--help"], stdout=writer, stderr=stderr, timeout=60, check=False
+            [sys.executable, "-m", "assay", "--help"], stdout=writer, stderr=stderr, timeout=PROCESS_S, check=False
         )
     os.close(writer)
     assert (result.returncode, errors.read_text()) == (141, "")

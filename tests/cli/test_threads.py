@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -43,9 +44,16 @@ def test_a_choice_that_was_made_stays(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.usefixtures("before_polars")
-def test_a_file_that_is_gone_between_two_looks_stops_no_report(tmp_path: Path) -> None:
+def test_a_file_that_is_gone_between_two_looks_stops_no_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     gone = record(tmp_path / "small", "launch=0.parquet", 10)
-    (gone / "tables" / "steps" / "other.arrows").symlink_to(tmp_path / "nowhere")
+
+    def walked(_: Path) -> Iterator[os.DirEntry[str]]:
+        with os.scandir(gone / "tables" / "steps") as entries:
+            found = list(entries)
+        (gone / "tables" / "steps" / "launch=0.parquet").unlink()
+        yield from found
+
+    monkeypatch.setattr(threads, "walk", walked)
     threads.suited_to(gone)
     assert threads.VARIABLE not in os.environ
 

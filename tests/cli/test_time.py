@@ -14,6 +14,7 @@ import pytest
 from assay import cli
 from assay.cli.time import commands, labels
 from assay.errors import SpecError
+from tests.limits import PROCESS_S
 
 QUICK = ("--launches", "3", "--round", "0.001", "--trials", "2", "--quiet")
 PYTHON = (sys.executable, "-S", "-c")
@@ -22,7 +23,7 @@ PYTHON = (sys.executable, "-S", "-c")
 def assay(tmp_path: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "assay", "time", *words],
-        cwd=tmp_path, capture_output=True, text=True, timeout=100, check=False, stdin=subprocess.DEVNULL,
+        cwd=tmp_path, capture_output=True, text=True, timeout=PROCESS_S, check=False, stdin=subprocess.DEVNULL,
     )  # fmt: skip
 
 
@@ -56,7 +57,7 @@ def test_a_label_is_one_line_that_steers_no_terminal() -> None:
 def test_a_command_of_bytes_that_are_no_text_is_refused(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "assay", "time", *QUICK, "--", sys.executable, b"\xff"],
-        cwd=tmp_path, capture_output=True, text=True, timeout=100, check=False,
+        cwd=tmp_path, capture_output=True, text=True, timeout=PROCESS_S, check=False,
     )  # fmt: skip
     assert done.returncode == 2
     assert r"workload.arguments[0]: found '\udcff'; allowed: text in UTF-8" in done.stderr
@@ -117,7 +118,7 @@ def test_ctrl_c_ends_the_command_and_keeps_what_was_measured(tmp_path: Path) -> 
     while not (pid.exists() and pid.read_text()):
         assert process.poll() is None
     process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=PROCESS_S)
     assert process.returncode == 130
     assert "assay resume" in errors
     with pytest.raises(ProcessLookupError):

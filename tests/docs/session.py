@@ -17,6 +17,7 @@ from assay.spec.claim import Claim, load_claim
 from assay.spec.experiment import Experiment
 from assay.spec.load import load
 from tests.docs.blocks import Block
+from tests.limits import PROCESS_S
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SMALLEST: dict[str, Any] = {"name": "page", "workload": {"script": "train.py"}, "factor": {"levels": [1, 2]}}
@@ -53,8 +54,8 @@ def run_command(command: str, expected: frozenset[int], folder: Path) -> None:
 def run(command: list[str], expected: frozenset[int], folder: Path, what: str) -> None:
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     result = subprocess.run(
-        command, cwd=folder, env=os.environ | {"PATH": path}, stdin=subprocess.DEVNULL,
-        capture_output=True, text=True, timeout=300, check=False,
+        command, cwd=folder, env=os.environ | {"PATH": path, "OMP_NUM_THREADS": "1"}, stdin=subprocess.DEVNULL,
+        capture_output=True, text=True, timeout=PROCESS_S, check=False,
     )  # fmt: skip
     seen = f"{what}: exit {result.returncode}, not {sorted(expected)}\n{result.stdout}\n{result.stderr}"
     assert result.returncode in expected, seen

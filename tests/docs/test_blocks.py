@@ -29,7 +29,7 @@ def sessions() -> list[object]:
         runnable = [block for block in blocks(page) if block.language in RUNNABLE]
         if runnable and name(page) not in ELSEWHERE:
             words = "".join(block.text for block in runnable)
-            marks = [pytest.mark.timeout(600)]  # a page is a session of several commands
+            marks = [pytest.mark.timeout(1200)]  # a page is a session of several commands
             marks += [pytest.mark.slow] if "assay run" in words else []
             marks += [pytest.mark.torch] if "import torch" in words else []
             found.append(pytest.param(page, id=name(page), marks=marks))

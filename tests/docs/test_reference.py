@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.limits import PROCESS_S
 from tools import reference
 
 
@@ -18,7 +19,7 @@ def window(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_reference_is_up_to_date(repository: Path) -> None:
     command = [sys.executable, "tools/reference.py", "--check"]
-    result = subprocess.run(command, cwd=repository, capture_output=True, text=True, timeout=100, check=False)
+    result = subprocess.run(command, cwd=repository, capture_output=True, text=True, timeout=PROCESS_S, check=False)
     assert (result.returncode, result.stderr.strip()) == (0, "")
 
 

@@ -72,7 +72,7 @@ def test_a_picture_can_be_heard(pictures: dict[str, charts.Picture], name: str) 
 
 def test_the_description_holds_the_numbers_with_their_intervals(pictures: dict[str, charts.Picture]) -> None:
     assert "4 workers 2.50 [2.40, 2.60]" in pictures["speedup"].description
-    assert "Amdahl ceiling: 5.9 [5.0, no upper bound]" in pictures["speedup"].description
+    assert "Amdahl ceiling: 5.90 [5.00, no upper bound]" in pictures["speedup"].description
     assert "The margin is 0.02." in pictures["quality"].description
     assert "restart 2.50 s" in pictures["fault"].description
 

@@ -80,3 +80,32 @@ def test_text_longer_than_a_cell_is_cut_and_control_characters_do_not_break_the_
 
 def test_the_same_view_gives_the_same_bytes(view: View) -> None:
     assert excel.render(view) == excel.render(view)
+
+
+@pytest.mark.parametrize(
+    ("style", "end", "way", "shown"),
+    [
+        ("0.0000", 0.69999, "down", "0.00000"),  # four decimals would show 0.7000
+        ("0.0000", 0.70004, "down", "0.0000"),
+        ("0.0000", 0.70004, "up", "0.00000"),
+        ("0.0000%", 0.6999996, "down", "0.00000%"),
+        ("#,##0", 3.6, "down", "#,##0.0"),
+        (
+            "$0.00000E+00",
+            1.2345678e-6,
+            "down",
+            "$0.000000E+00",
+        ),
+        ("0.0000", 0.69999, "nearest", "0.0000"),
+    ],
+)
+def test_an_end_is_shown_outwards_by_as_many_decimals_as_excel_needs(
+    style: str, end: float, way: str, shown: str
+) -> None:
+    from assay.reports.excel import _outwards
+
+    found = _outwards(style, end, way)  # type: ignore[arg-type]
+    assert found.startswith(shown.split("E")[0].rstrip("%"))
+    if "E" not in style and way != "nearest":
+        places = len(found.rstrip("%").partition(".")[2]) + (2 if "%" in found else 0)
+        assert (round(end, places) <= end) if way == "down" else (round(end, places) >= end)

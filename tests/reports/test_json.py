@@ -75,7 +75,7 @@ GOLDEN = {
     "spent[]": ["configuration", "role", "launches", "rank_s", "shares"],
     "pairs[]": ["configuration", "hosts", "at_once", "classes", "refused", "sentences", "links"],
     "collectives[]": ["configuration", "group", "op", "place", "workers", "size", "bytes"],
-    "record": ["id", "name", "created_utc", "assay_version", "state", "sealed"],
+    "record": ["id", "name", "created_utc", "assay_version", "state", "sealed", "seal"],
     "verdict": ["status", "sentence", "recommended"],
     "configurations[]": ["configuration", "workers", "base"],
     "dimensions[]": ["configuration", "dimension", "status", "sentence"],

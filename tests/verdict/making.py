@@ -14,9 +14,10 @@ from typing import Any
 from assay.metrics.estimate import Estimate
 from assay.spec.experiment import Quality
 from assay.spec.plan import configuration_name
-from assay.verdict.judge import Judgement, judge
+from assay.verdict.judge import Judgement
 from assay.verdict.types import GateResult
 from tests.handmade import Handmade
+from tests.verdict.judging import judge_once
 
 STEPS, EPOCH, SAMPLES, EXAMPLES, RIGHT = 8, 4, 32, 40, 36
 LUCK = (0.0, 0.01, -0.01, 0.005, -0.005)
@@ -116,7 +117,7 @@ def change(made: Handmade, table: str, column: int, new: Any, *, workers: int | 
 
 def judged(made: Handmade, *, state: str = "complete", sealed: bool = True) -> Judgement:
     """The judgement of a record."""
-    return judge(made.measured(state=state, sealed=sealed))
+    return judge_once(made, made.measured(state=state, sealed=sealed))
 
 
 def rules(judgement: Judgement) -> dict[str, list[str | None]]:

@@ -75,7 +75,7 @@ def request(draw: st.DrawFn, made: ServingMade, launch: int, place: int, closed:
     )  # fmt: skip
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(records(), st.sampled_from(["complete", "interrupted"]), st.booleans())
 def test_any_load_is_judged(made: ServingMade, state: str, sealed: bool) -> None:
     measured = made.measured(state=state, sealed=sealed)

@@ -22,7 +22,7 @@ def test_a_fifth_of_the_step_is_a_quarter_more_speed() -> None:
     assert found is not None
     assert found == pytest.approx((0.2, 0.2, 0.2))
     assert gain_words(found) == "without it a step would be at most 1.25 times as fast"
-    assert gain_words((0.2, 0.1, 0.5)) == "without it a step would be at most 1.25 times as fast [1.11, 2]"
+    assert gain_words((0.2, 0.1, 0.5)) == "without it a step would be at most 1.25 times as fast [1.11, 2.00]"
     assert gain_words((1.0, 0.9, 1.0)) == "nearly the whole step"
 
 

@@ -110,7 +110,6 @@ def shuffled(old: list[int], numbers: random.Random) -> dict[int, int]:
 
 @pytest.mark.torch
 @pytest.mark.slow
-@pytest.mark.timeout(600)
 def test_the_good_trainer_that_runs_now_gets_no_finding(tmp_path: Path) -> None:
     path = run(experiment("good", launches=1, epochs=1), folder=REPOSITORY, root=tmp_path)
     assert wrong(judge(from_record(open_record(path)))) == []

@@ -9,7 +9,7 @@ from tests.verdict.comparing import complete, side, with_manifest
 
 # Fields that need something which a training record does not have, or that the digest of the script makes needless.
 NOT_HERE = {
-    "workload.script", "warm_up.trials", "workload.environment.*", "conditions.*", "noise.sentinel_s",
+    "workload.script", "warm_up.trials", "workload.environment.*", "conditions.*", "noise.sentinel_s", "record.seal",
     *(c.name for c in CONDITIONS if "training" not in c.about),
 }  # fmt: skip
 

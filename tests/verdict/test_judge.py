@@ -160,7 +160,7 @@ def same(one: Judgement, two: Judgement) -> bool:
     return one.results == two.results and one.verdict == two.verdict
 
 
-@settings(max_examples=8)
+@settings(max_examples=4)
 @given(st.integers(0, 2**32))
 def test_the_order_of_the_rows_of_every_table_changes_nothing(seed: int) -> None:
     made = good(levels=(1, 2, 3), prices=0.5, gates=Gates(deadline_s=15.0))
@@ -188,7 +188,7 @@ def without(measured: Measured, workers: int) -> Measured:
     return replace(measured, experiment=measured.experiment.model_copy(update={"factor": factor}), tables=tables)
 
 
-@settings(max_examples=10, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=5, suppress_health_check=[HealthCheck.too_slow])
 @given(st.floats(0.05, 1.2), st.integers(0, 40), st.booleans())
 def test_one_more_configuration_changes_no_gate_of_the_others(efficiency: float, right: int, agrees: bool) -> None:
     made = good(
@@ -204,7 +204,7 @@ def test_one_more_configuration_changes_no_gate_of_the_others(efficiency: float,
         assert with_.verdict.dimensions[name] == alone.verdict.dimensions[name]
 
 
-@settings(max_examples=15, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=6, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(st.floats(0.05, 1.2), min_size=2, max_size=2), st.floats(0.05, 1.2), st.floats(0.05, 1.2))
 def test_a_stricter_gate_never_recommends_more(efficiencies: list[float], one: float, two: float) -> None:
     loose, strict = sorted((one, two))
@@ -217,7 +217,7 @@ def test_a_stricter_gate_never_recommends_more(efficiencies: list[float], one: f
     assert names.index(picks[0]) >= names.index(picks[1])
 
 
-@settings(max_examples=15, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=6, suppress_health_check=[HealthCheck.too_slow])
 @given(st.integers(0, 40), st.integers(0, 40), st.floats(0.5, 20.0))
 def test_what_is_not_held_is_never_picked_whatever_its_speedup(two: int, four: int, speed: float) -> None:
     made = good(levels=(1, 2, 4), right={2: two, 4: four}, efficiency={2: speed, 4: speed}, prices=0.5)

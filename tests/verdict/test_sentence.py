@@ -18,8 +18,8 @@ def test_a_recommendation_holds_speedup_efficiency_quality_and_conditions() -> N
     assert sentence.startswith(
         "handmade: 2 workers are the largest admissible worker count; speedup 1.800 [1.782, 1.818] over 1 worker (1.020 s "
     )
-    assert "efficiency 90.0 % [89.1, 90.9]" in sentence
-    assert "accuracy held (0.9, " in sentence
+    assert "efficiency 90.00 % [89.12, 90.90]" in sentence
+    assert "accuracy held (0.90, " in sentence
     assert "margin 0.1)" in sentence
     assert "$0.02828 " in sentence
     assert "Conditions: strong scaling, 5 launches per configuration in randomised blocks, 95 % intervals" in sentence
@@ -49,7 +49,7 @@ def test_the_confidence_is_that_of_the_experiment() -> None:
 def test_the_base_alone_gives_its_time_and_why_more_do_not_pass() -> None:
     sentence = said(good(efficiency={2: 0.5}))
     assert "1 worker is the largest admissible worker count (the base): 1.020 s" in sentence
-    assert "; 2 workers do not pass: efficiency 50.0 % [49.5, 50.5] misses the gate of at least 70 %." in sentence
+    assert "; 2 workers do not pass: efficiency 50.00 % [49.51, 50.50] misses the gate of at least 70 %." in sentence
 
 
 def test_a_larger_count_that_is_open_is_said_to_be_open() -> None:

@@ -198,7 +198,7 @@ def test_many_errors_without_a_limit_leave_reliability_open() -> None:
     assert judgement.verdict.status == "PASS"
     row = judgement.verdict.dimensions["rate=10"]["reliability"]
     assert row.status == "INCONCLUSIVE"
-    assert row.sentence.startswith("10 % [")
+    assert row.sentence.startswith("10.0 % [")
 
 
 @pytest.mark.parametrize(

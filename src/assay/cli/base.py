@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NoReturn
 
+from assay.printable import printable
+
 Group = Literal["measure", "judge", "records", "instrument"]
 
 
@@ -47,7 +49,7 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Say what is wrong, name the closest flag, exit with 2."""
-        self.exit(2, f"{self.prog}: {message}.{self._closest(message)} `{self.prog} --help` explains.\n")
+        self.exit(2, printable(f"{self.prog}: {message}.{self._closest(message)} `{self.prog} --help` explains.\n"))
 
     def _closest(self, message: str) -> str:
         flags = [flag for flag in self._option_string_actions if flag.startswith("--")]

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from assay.printable import say
+
 if TYPE_CHECKING:
     from assay.runners.doctor_client import Calibrated
 
@@ -28,7 +30,7 @@ def run(seconds: float, *, show: bool, quiet: bool, json_: bool) -> int:
         return 130
     path = doctor.write_client(result)
     print(json.dumps(result, indent=2) if json_ else text(result))
-    print(f"kept for later records: {path}", file=sys.stderr if json_ else sys.stdout)
+    say(f"kept for later records: {path}", file=sys.stderr if json_ else sys.stdout)
     return 130 if stopped else EXIT_OF[result["fitness"]]
 
 
@@ -38,7 +40,7 @@ def calibrated(seconds: float, *, quiet: bool) -> tuple[dict[str, Any], str]:
 
     def tell(what: str) -> None:
         if not quiet:
-            print(f"calibrating the client: {what}", file=sys.stderr)
+            say(f"calibrating the client: {what}", file=sys.stderr)
 
     with tempfile.TemporaryDirectory(prefix="assay-doctor-") as scratch:
         seen = doctor_client.calibrate(Path(scratch), seconds, tell)
@@ -84,5 +86,5 @@ def _show(found: Mapping[str, Any], *, json_: bool) -> int:
         raise RecordError(f"{found['absent']}. Run it: assay doctor client")
     print(json.dumps(found, indent=2) if json_ else text(found))
     if why := stale(found, SystemClock().utc()):
-        print(f"note: this result is {why}", file=sys.stderr)
+        say(f"note: this result is {why}", file=sys.stderr)
     return EXIT_OF.get(str(found.get("fitness")), 4)

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from assay.cli.base import Verb, add_root
+from assay.printable import say
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -45,7 +46,7 @@ def _run(arguments: argparse.Namespace) -> int:
         return 0
     show_notes(experiment)
     if arguments.dry_run:
-        print(dry_run_json(experiment, arguments.root) if arguments.json else dry_run(experiment, arguments.root))
+        say(dry_run_json(experiment, arguments.root) if arguments.json else dry_run(experiment, arguments.root))
         return 0
     from assay.cli.live import display
     from assay.cli.report import judge_and_show

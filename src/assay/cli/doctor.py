@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from assay.cli.base import Verb
 from assay.cli.examined import EXIT_OF, page
+from assay.printable import say
 
 if TYPE_CHECKING:
     from assay.runners.doctor import Seen
@@ -49,11 +50,11 @@ def _run(arguments: argparse.Namespace) -> int:
         _seconds(SECONDS if arguments.seconds is None else arguments.seconds), quiet=arguments.quiet
     )
     if result["launches"] < _enough() and stopped:
-        print(f"assay: {stopped}; too little was measured to be kept", file=sys.stderr)
+        say(f"assay: {stopped}; too little was measured to be kept", file=sys.stderr)
         return 130
     path = doctor.write(result)
     print(json.dumps(result, indent=2) if arguments.json else text(result))
-    print(f"kept for later records: {path}", file=sys.stderr if arguments.json else sys.stdout)
+    say(f"kept for later records: {path}", file=sys.stderr if arguments.json else sys.stdout)
     return 130 if stopped else EXIT_OF[result["fitness"]]
 
 
@@ -138,7 +139,7 @@ def _show(found: Mapping[str, Any], *, json_: bool) -> int:
         raise RecordError(f"{found['absent']}. Run it: assay doctor")
     print(json.dumps(found, indent=2) if json_ else text(found))
     if why := stale(found, SystemClock().utc()):
-        print(f"note: this result is {why}", file=sys.stderr)
+        say(f"note: this result is {why}", file=sys.stderr)
     return EXIT_OF.get(str(found.get("fitness")), 4)
 
 

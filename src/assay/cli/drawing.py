@@ -18,6 +18,8 @@ from contextlib import contextmanager, suppress
 from queue import SimpleQueue
 from typing import Any, Final
 
+from assay import isolated
+
 ENOUGH_PROCESSORS: Final = 2
 _SERVE: Final = "from assay.cli.drawing import serve; serve()"
 _FIRST: Final = {
@@ -32,8 +34,9 @@ class Drawer:
 
     def __init__(self) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-c", _SERVE], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-        )
+            isolated.python("-c", _SERVE), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+            env=isolated.environment(os.environ),
+        )  # fmt: skip
         self._lock = threading.Lock()
         self._open: deque[SimpleQueue[bytes]] = deque()  # one for each question without an answer
         self._ended = False

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from assay import catalog
 from assay.cli.base import Verb, add_root
+from assay.printable import json_text, say
 
 if TYPE_CHECKING:
     from assay.runners.foreign.base import Imported
@@ -52,7 +53,7 @@ def _run(arguments: argparse.Namespace) -> int:
     made = import_results(
         arguments.file, arguments.root, clock=SystemClock(), tool=arguments.tool.replace("-", "_"), name=arguments.name
     )
-    print(_json(made) if arguments.json else "\n".join(line for one in made for line in _told(one)))
+    say(json_text(_json(made)) if arguments.json else "\n".join(line for one in made for line in _told(one)))
     return 0
 
 

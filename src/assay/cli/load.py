@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from assay.cli.base import Verb, add_root
+from assay.printable import say
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,10 +37,10 @@ def _run(arguments: argparse.Namespace) -> int:
         print(to_toml(experiment), end="")
         return 0
     for note in notes(arguments):
-        print(f"note: {note}", file=sys.stderr)
+        say(f"note: {note}", file=sys.stderr)
     show_notes(experiment)
     if arguments.dry_run:
-        print(dry_run_json(experiment, arguments.root) if arguments.json else dry_run(experiment, arguments.root))
+        say(dry_run_json(experiment, arguments.root) if arguments.json else dry_run(experiment, arguments.root))
         return 0
     from assay.record.arrow_alone import without_pandas
 

@@ -108,10 +108,11 @@ def _asked(arguments: argparse.Namespace) -> tuple[Experiment, Path]:
 def profile_of(path: Path) -> dict[str, Any]:
     """What a record's profiled launches left: their summaries, and what each rank said of its window."""
     from assay.metrics.measured import from_record
-    from assay.record.reader import launch_name, open_record
+    from assay.record.reader import judged_from, launch_name, open_record
     from assay.reports.profiled import of_record
 
-    found = of_record(from_record(open_record(path)))
+    with judged_from(path):
+        found = of_record(from_record(open_record(path)))
     return {
         "record": str(path),
         "launches": [{**one, "folder": str(path / "traces" / launch_name(one["launch"]))} for one in found],

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TextIO
 from assay import catalog
 from assay.cli import threads
 from assay.cli.base import Verb, add_root
+from assay.printable import say
 
 if TYPE_CHECKING:
     from assay.reports.base import Report
@@ -77,21 +78,24 @@ def _emit(
         return
     from assay.record.reader import resolve
 
-    target = output if output is not None else resolve(record, root) / "reports"
-    print(write(report, view, target, as_folder=output is None or many or output.is_dir()), file=told)
+    if output is None:
+        say(write_inside(report, view, resolve(record, root)), file=told)
+        return
+    say(write(report, view, output, as_folder=many or output.is_dir()), file=told)
 
 
 def judged(path: Path) -> tuple[View, Status]:
     """Open, judge and lay out a record: nothing is printed or written."""
     threads.suited_to(path)
     from assay.metrics.measured import from_record
-    from assay.record.reader import open_record
+    from assay.record.reader import judged_from, open_record
     from assay.reports.view import build
     from assay.verdict.judge import judge
 
-    measured = from_record(open_record(path))
-    judgement = judge(measured)
-    return build(measured, judgement), judgement.verdict.status
+    with judged_from(path):
+        measured = from_record(open_record(path))
+        judgement = judge(measured)
+        return build(measured, judgement), judgement.verdict.status
 
 
 def judge_and_show(path: Path, *, json: bool = False, html: bool = True) -> int:
@@ -99,7 +103,7 @@ def judge_and_show(path: Path, *, json: bool = False, html: bool = True) -> int:
     try:
         return _judge_and_show(path, json=json, html=html)
     except KeyboardInterrupt:
-        print(f"assay: interrupted; the record is kept. Judge it with: assay report {path}", file=sys.stderr)
+        say(f"assay: interrupted; the record is kept. Judge it with: assay report {path}", file=sys.stderr)
         return 130
 
 
@@ -111,9 +115,9 @@ def _judge_and_show(path: Path, *, json: bool, html: bool) -> int:
         _print(catalog.load("reports", "json" if json else "terminal"), view)
         where = sys.stderr if json else sys.stdout
         if html:
-            page = write(catalog.load("reports", "html"), view, path / "reports", as_folder=True)
-            print(f"report: {page}", file=where)
-    print(f"record: {path}", file=where)
+            page = write_inside(catalog.load("reports", "html"), view, path)
+            say(f"report: {page}", file=where)
+    say(f"record: {path}", file=where)
     return EXIT_OF_STATUS[status]
 
 
@@ -123,16 +127,43 @@ def write(report: Report, view: View, target: Path, *, as_folder: bool) -> Path:
     Raises:
         RecordError: the file cannot be written.
     """
-    from assay.errors import RecordError
+    from assay.record import files
 
     path = target / f"report{report.suffix}" if as_folder else target
-    content = report.render(view)
+    content = _content(report, view)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        files.write_output(path, content)
     except OSError as error:
-        raise RecordError(f"cannot write {path}: {error.strerror}. Give another place with --output.") from error
+        raise _not_written(path, error) from error
     return path
+
+
+def write_inside(report: Report, view: View, record: Path) -> Path:
+    """Write one report into a record's own folder `reports`, through no link that somebody put there. Gives the file's path.
+
+    Raises:
+        RecordError: the file cannot be written.
+    """
+    from assay.record import inside
+
+    name = f"reports/report{report.suffix}"
+    content = _content(report, view)
+    try:
+        return inside.write(record, name, content)
+    except OSError as error:
+        raise _not_written(record / name, error) from error
+
+
+def _content(report: Report, view: View) -> bytes:
+    content = report.render(view)
+    return content if isinstance(content, bytes) else content.encode()
+
+
+def _not_written(path: Path, error: OSError) -> Exception:
+    from assay.errors import RecordError
+
+    return RecordError(f"cannot write {path}: {error.strerror}. Give another place with --output.")
 
 
 def _print(report: Report, view: View) -> None:

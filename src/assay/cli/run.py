@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from assay.cli.base import Verb, add_root
+from assay.printable import say
 from assay.units import NS_PER_S
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def _run(arguments: argparse.Namespace) -> int:
     show_notes(experiment)
     refuse_secrets(experiment)  # before anything of it is printed
     if arguments.dry_run:
-        print(dry_run_json(experiment, arguments.root) if arguments.json else dry_run(experiment, arguments.root))
+        say(dry_run_json(experiment, arguments.root) if arguments.json else dry_run(experiment, arguments.root))
         return 0
     from assay.cli.live import display
     from assay.cli.report import judge_and_show
@@ -107,13 +108,14 @@ def earlier_record(experiment: Experiment, root: Path) -> Measured | None:
     """The newest complete record that ran the same workload."""
     from assay.errors import RecordError
     from assay.metrics.measured import from_record
-    from assay.record.reader import open_record, record_folders
+    from assay.record.reader import judged_from, open_record, record_folders
 
     for path in sorted(record_folders(root), key=lambda path: path.stat().st_mtime, reverse=True):
         try:
             record = open_record(path)
             if record.state == "complete" and _same_work(record.experiment, experiment):
-                return from_record(record)
+                with judged_from(path):
+                    return from_record(record)
         except RecordError:
             continue
     return None
@@ -172,7 +174,7 @@ def show_notes(experiment: Experiment) -> None:
 
         told += dict.fromkeys(foreseen(serving.arrivals, load) for load in serving.rate or (None,))
     for note in filter(None, told):
-        print(f"note: {note}", file=sys.stderr)
+        say(f"note: {note}", file=sys.stderr)
 
 
 VERB = Verb(

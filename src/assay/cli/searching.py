@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from assay.printable import say
+
 if TYPE_CHECKING:
     from assay.runners.base import RunProgress
     from assay.spec.experiment import Experiment
@@ -84,7 +86,7 @@ def ranged(
         raise WorkloadError("the search found no rate at which anything could be judged; look at the pilot records")
     rates = tuple(sorted({float(f"{share * found.middle:.3g}") for share in AROUND}))
     said = f"between {_said(found.meets)} and {_said(found.misses)}"
-    print(
+    say(
         f"search: the objectives stop being met {said} requests/s; measuring at {', '.join(map(given, rates))}",
         file=sys.stderr,
     )

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from assay.cli.base import Verb, add_root
+from assay.printable import say
 
 if TYPE_CHECKING:
     from assay.errors import Problem
@@ -86,7 +87,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
     without_pandas()
     cluster, experiment = asked(arguments)
-    print(answer(cluster, experiment.factor.levels), file=sys.stderr if arguments.json else sys.stdout)
+    say(answer(cluster, experiment.factor.levels), file=sys.stderr if arguments.json else sys.stdout)
     path = run(experiment, root=arguments.root)
     judge_and_show(path, json=arguments.json)
     return 0  # its verdict is INVALID by design: nothing went wrong

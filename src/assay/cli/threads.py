@@ -13,6 +13,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from assay.record.inside import walk
+
 VARIABLE: Final = "POLARS_MAX_THREADS"
 SMALL_BYTES: Final = 4_000_000  # of tables
 TABLES: Final = (".parquet", ".arrows")  # sealed, and as they were written
@@ -23,6 +25,6 @@ def suited_to(path: Path) -> None:
     if "polars" in sys.modules or VARIABLE in os.environ:
         return
     with suppress(OSError):  # a record that is being written loses a file between two looks: all threads, then
-        rows = (file for file in path.rglob("*") if file.suffix in TABLES)
-        if sum(file.stat().st_size for file in rows) <= SMALL_BYTES:
+        rows = (entry for entry in walk(path) if entry.name.endswith(TABLES))
+        if sum(entry.stat(follow_symlinks=False).st_size for entry in rows) <= SMALL_BYTES:
             os.environ[VARIABLE] = "1"

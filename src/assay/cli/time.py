@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from assay.cli.base import Verb, add_root
+from assay.printable import say
 
 if TYPE_CHECKING:
     from assay.spec.experiment import Experiment
@@ -135,9 +136,9 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(_json(sides, paths, comparison))
     else:
-        print(shown(sides, paths, comparison))
+        say(shown(sides, paths, comparison))
         if arguments.show_output:
-            print(_output(paths))
+            say(_output(paths))
     return 0
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from assay.cli.base import Verb, add_root
+from assay.printable import say
 
 if TYPE_CHECKING:
     from assay.spec.tune import Tune
@@ -41,7 +42,7 @@ def _run(arguments: argparse.Namespace) -> int:
     experiment = load(arguments.file)
     tune = check(experiment)
     if arguments.dry_run:
-        print(planned(tune, len(experiment.factor.levels)))
+        say(planned(tune, len(experiment.factor.levels)))
         return 0
     folder = arguments.file.resolve().parent
     with display(sys.stderr if arguments.json else sys.stdout, quiet=arguments.quiet) as show:
@@ -66,12 +67,13 @@ def _shown(found: Tuned, *, json: bool) -> str:
 
 
 def _write(path: Path, found: Tuned, name: str) -> None:
+    from assay.record import files
     from assay.reports.tuning import page
 
     try:
-        path.write_text(page(found, name), encoding="utf-8")
+        files.write_output(path, page(found, name).encode())
     except OSError as error:  # it was measured: the result is printed all the same
-        print(f"assay: cannot write {path}: {error.strerror}. The result follows.", file=sys.stderr)
+        say(f"assay: cannot write {path}: {error.strerror}. The result follows.", file=sys.stderr)
 
 
 UNDECIDED: Final = {"": 0, "quality lost": 1, "not comparable": 3, "failed": 5}  # no arm came to a last comparison

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from assay.errors import Interrupted, RecordError, WorkloadError
+from assay.printable import say
 from assay.spec.knobs import arm, check, rounds_after
 from assay.spec.tune import Choice, Tune
 
@@ -65,7 +66,7 @@ class _Rounds:
         paths: Sequence[Path] | None = recorded(self.root, made, self._script(), self.since) if self.resume else None
         self.resume = paths is not None  # what comes after a round that is made again is made again
         if self.show is not None:
-            print(f"{told}{', measured before' if paths else ''}", file=sys.stderr, flush=True)
+            say(f"{told}{', measured before' if paths else ''}", file=sys.stderr, flush=True)
         paths = self._made(made, arms, place, last) if paths is None else paths
         self.since = _begun(paths)
         return tuple(

@@ -42,7 +42,7 @@ def conditions(experiment: Experiment, manifest: Mapping[str, Any], measured: Me
         ),
         "Energy": experiment.energy.source,
         "Faults": "; ".join(_fault(fault, measured) for fault in experiment.faults) or "none",
-        "Record": f"{manifest.get('id', 'unnamed')}, {measured.state}, {'sealed' if measured.sealed else 'not sealed'}",
+        "Record": f"{manifest.get('id', 'unnamed')}, {measured.state}, {measured.seal_words}",
         "Made": f"{manifest.get('created_utc', 'unknown time')} by assay {manifest.get('assay_version', '?')}",
     }  # fmt: skip
     if is_timing(measured):

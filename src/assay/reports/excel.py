@@ -1,6 +1,7 @@
 """How does a verdict get into a spreadsheet?  As a workbook of real numbers, with the unit in the head of the column.
 
-Numbers are raw, in the unit of the record, and only formatted by Excel; nothing is rounded.  Text from the record is
+Numbers are raw, in the unit of the record, and only formatted by Excel; nothing is rounded.  An end of an interval is shown with as
+many decimals as Excel needs to show it outwards.  Text from the record is
 written as text whatever it begins with, so that a script called `=cmd()` stays a name.
 """
 
@@ -17,6 +18,7 @@ import xlsxwriter
 
 from assay.metrics.base import ALL
 from assay.metrics.estimate import Absent, Estimate
+from assay.metrics.rounding import Way, rounded
 from assay.reports import excel_serving
 from assay.reports.base import Report
 from assay.reports.sheets import GENERAL, Content, Figure, Mark, Sheet
@@ -30,6 +32,8 @@ NUMBER_FORMATS: Final = {
 }  # fmt: skip
 LONGEST_TEXT: Final = 32_767  # what a cell can hold
 WIDEST: Final = 60  # characters of a column
+WAYS: Final[tuple[Way, ...]] = ("nearest", "down", "up")  # value, low, high
+MORE_DECIMALS: Final = 15  # what a binary fraction has beyond a format's own
 STATUS_COLOURS: Final = {
     "PASS": "#E0F3E8", "FAIL": "#FDE6E3", "INVALID": "#FDE6E3", "INCONCLUSIVE": "#FFF0CC", "NOT_MEASURED": "#E9ECEF",
 }  # fmt: skip
@@ -66,7 +70,7 @@ def sheets(view: View) -> tuple[Sheet, ...]:
 def _verdict(view: View) -> Sheet:
     rows: list[tuple[Content, ...]] = [
         ("Verdict", "", Mark(status=view.status, word=view.word), view.sentence),
-        ("Record", "", view.state, f"{view.record}, {'sealed' if view.sealed else 'not sealed'}"),
+        ("Record", "", view.state, f"{view.record}, {view.seal_words}"),
     ]
     for row in view.vector:
         for dimension in DIMENSIONS:
@@ -108,9 +112,22 @@ def _ends(value: Estimate) -> list[Content]:
     one = value.n_launches <= 1
     words = ("no bound", *(("no interval: one launch",) * 2 if one else ("no lower bound", "no upper bound")))
     return [
-        Figure(value=end, style=style) if math.isfinite(end) else word
-        for end, word in zip((value.value, value.low, value.high), words, strict=True)
+        Figure(value=end, style=_outwards(style, end, way)) if math.isfinite(end) else word
+        for end, word, way in zip((value.value, value.low, value.high), words, WAYS, strict=True)
     ]
+
+
+def _outwards(style: str, end: float, way: Way) -> str:
+    """The format with so many more decimals that Excel, which rounds to the nearest, shows a low end no higher and a high one no lower."""
+    mantissa, exponent, power = style.partition("E")
+    if way == "nearest" or style == GENERAL:
+        return style
+    whole, point, decimals = mantissa.rstrip("%").partition(".")
+    size = math.floor(math.log10(abs(end))) if exponent and end else 0
+    place = len(decimals) + (2 if mantissa.endswith("%") else 0) - size
+    more = next((d for d in range(MORE_DECIMALS) if rounded(end, place + d) == rounded(end, place + d, way)), 0)
+    point = point or ("." if more else "")
+    return f"{whole}{point}{decimals}{'0' * more}{'%' if mantissa.endswith('%') else ''}{exponent}{power}"
 
 
 def _metrics(view: View) -> Sheet:

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from assay.metrics.estimate import Absent, Estimate, Value
 from assay.metrics.partition import CATEGORIES
+from assay.printable import json_text
 from assay.reports import json_serving, pair_tables
 from assay.reports.base import Report
 from assay.reports.view import View
@@ -81,6 +82,7 @@ FIELDS: Final[Mapping[str, tuple[Row, ...]]] = {
         ("assay_version", "string", "the version that measured"),
         ("state", "string", "`complete`, `interrupted` or `failed`"),
         ("sealed", "boolean", "whether the record carries its seal"),
+        ("seal", "string or null", "SHA-256 of the sealed manifest.json, for `assay verify --expect`; it shows which record was judged, not who made it"),
     ),
     "verdict": (
         ("status", "string", "`PASS`, `FAIL`, `INCONCLUSIVE`, `INVALID` or `NOT_MEASURED`"),
@@ -176,7 +178,7 @@ def document(view: View) -> dict[str, Any]:
         "schema": SCHEMA,
         "record": {
             "id": view.record, "name": view.name, "created_utc": view.created, "assay_version": view.assay_version,
-            "state": view.state, "sealed": view.sealed,
+            "state": view.state, "sealed": view.sealed, "seal": view.seal or None,
         },
         "verdict": {"status": view.status, "sentence": view.sentence, "recommended": view.recommended},
         "configurations": [
@@ -296,7 +298,7 @@ def render(view: View) -> str:
 
 def encode(content: Mapping[str, Any]) -> str:
     """A document as strict JSON, indented, in UTF-8 text. ValueError for a number that is not finite."""
-    return json.dumps(content, allow_nan=False, ensure_ascii=False, indent=2) + "\n"
+    return json_text(json.dumps(content, allow_nan=False, ensure_ascii=False, indent=2)) + "\n"
 
 
 def reference() -> str:

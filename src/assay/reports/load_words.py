@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from assay.metrics.format import count, given, percent
 from assay.metrics.measured import Measured
@@ -11,6 +11,10 @@ from assay.spec.experiment import Experiment, Fault
 from assay.spec.plan import Configuration, targets_of
 from assay.spec.serving import Serving, Target
 from assay.verdict.sentence import launch_words
+
+UNCHECKED: Final = (
+    "not checked (--no-verify-tls): whoever answered, nothing shows that it was the engine that was asked"
+)
 
 
 def unit_of(serving: Serving) -> str:
@@ -44,13 +48,14 @@ def conditions(
         "Prompts": _prompts(serving),
         "Load": _load(serving),
         "Objectives": _objectives(serving),
+        **({} if serving.client.verify_tls else {"Certificates": UNCHECKED}),
         "Clock": "every latency begins when its request was due",
         "Launches": f"{launch_words(measured)}, seed {experiment.launches.seed}",
         "Intervals": f"{percent(experiment.launches.confidence, 4)} confidence; the launch is the unit of analysis",
         "Prices": _prices(experiment),
         "Energy": experiment.energy.source,
         "Faults": "; ".join(_fault(fault) for fault in experiment.faults) or "none",
-        "Record": f"{manifest.get('id', 'unnamed')}, {measured.state}, {'sealed' if measured.sealed else 'not sealed'}",
+        "Record": f"{manifest.get('id', 'unnamed')}, {measured.state}, {measured.seal_words}",
         "Made": f"{manifest.get('created_utc', 'unknown time')} by assay {manifest.get('assay_version', '?')}",
     }
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from assay.printable import one_line
+from assay.printable import json_text, one_line
 from assay.verdict.claims import Audited, Quantity
 from assay.verdict.pitfalls import STATES, Pitfall
 from assay.verdict.types import Finding
@@ -56,7 +56,7 @@ def as_json(sheet: Sheet) -> str:
         "measure": [_quantity(quantity) for quantity in sheet.quantities],
         "measure_if_unknown": [_quantity(quantity) for quantity in sheet.otherwise],
     }  # fmt: skip
-    return json.dumps(document, indent=2, ensure_ascii=False)
+    return json_text(json.dumps(document, indent=2, ensure_ascii=False))
 
 
 def _pitfall(pitfall: Pitfall) -> dict[str, Any]:

@@ -119,14 +119,15 @@ def _method(view: View) -> Iterator[str]:
         return
     value = "A launch's value is the median of its steady trials; intervals are Student t on the logarithms of the launch values"
     yield f"{value}." if view.timing else f"{value}, and speedups are taken inside blocks."
-    yield f"Record {view.record}, {view.state}{', sealed' if view.sealed else ', not sealed'}, assay {view.assay_version}."
+    yield f"Record {view.record}, {view.state}, {view.seal_words}, assay {view.assay_version}."
 
 
 def _method_of_load(view: View) -> Iterator[str]:
+    yield from (_sentence(f"{fact.name}: {fact.text}") for fact in view.conditions if fact.name == "Certificates")
     yield "Every arrival was computed before the load began, and every latency begins when its request was due."
     yield "A percentile or a rate is one number per launch or pooled over launches, as its method says; intervals are over launches."
     yield "Requests during warm-up and drain are not counted; a failed request meets no objective."
-    yield f"Record {view.record}, {view.state}{', sealed' if view.sealed else ', not sealed'}, assay {view.assay_version}."
+    yield f"Record {view.record}, {view.state}, {view.seal_words}, assay {view.assay_version}."
 
 
 def _performance(view: View) -> Iterator[str]:

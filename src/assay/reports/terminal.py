@@ -301,12 +301,11 @@ def _recommendations(view: View) -> Table:
 
 def _footer(view: View) -> list[RenderableType]:
     cost = "; ".join(grouping.costs(view))
-    seal = "sealed" if view.sealed else "not sealed"
     name = "Instrument's own cost" if view.serving is None else "Client"
     own = "" if view.timing or view.of_links else f" {name}: {cost}."  # of a timing the floor tells it
     return [
         Text(f"Intervals: {view.confidence} confidence, the launch is the unit.{own}", style="dim"),
-        Text(f"Record {view.record}: {view.state}, {seal}.", style="dim"),
+        Text(f"Record {view.record}: {view.state}, {view.seal_words}.", style="dim"),
     ]
 
 

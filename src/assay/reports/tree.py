@@ -203,6 +203,8 @@ class View:
     assay_version: str
     state: str
     sealed: bool
+    seal: str  # SHA-256 of the sealed manifest; empty where it is not known
+    seal_words: str  # sealed, and by which digest, or not sealed
     confidence: str
     status: Status
     word: str

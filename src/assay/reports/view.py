@@ -86,6 +86,8 @@ def build(measured: Measured, judgement: Judgement) -> View:
         assay_version=str(manifest.get("assay_version", "")),
         state=measured.state,
         sealed=measured.sealed,
+        seal=measured.seal,
+        seal_words=measured.seal_words,
         confidence=percent(measured.confidence, 4),
         status=verdict.status,
         word=STATUS_WORDS[verdict.status],

@@ -264,6 +264,23 @@ class Quality(Model):
         description="The largest loss of mean score that still counts as held, in the score's own unit "
         "(0.01 of accuracy is one point).",
     )
+    chance: float | None = Field(
+        None,
+        description="The mean score of who guesses: 0.25 where one of four answers is right. A reference that is not above it, or by "
+        "less than the margin, makes the record INVALID. Left out: 0 for scores of 0 to 1, else not known.",
+    )
+    cluster: str = Field(
+        "",
+        description="What examples share, so that they may be lost together: a passage, a user, a problem. A load takes it from this "
+        "field of prompts.source; a script gives it to probe.examples(cluster=...). Left out: clusters count where a script gives them, "
+        "and other examples are taken as independent.",
+    )
+    largest_change: float | None = Field(
+        None,
+        gt=0.0,
+        description="The most by which the score of one example can change. Left out: 1 for scores of 0 to 1, else what the scores "
+        "seen suggest.",
+    )
 
 
 class Gates(Model):
@@ -535,6 +552,12 @@ class Experiment(Model):
         launches = self.launches
         most = launches.per_configuration
         return most if launches.precision is None else max(most, launches.at_most)
+
+    @property
+    def secret_variables(self) -> tuple[str, ...]:
+        """The environment variables that are said to hold secrets, however they are called."""
+        targets = self.serving.targets if self.serving is not None else ()
+        return tuple(name for target in targets for name in target.secret_variables)
 
     @property
     def base_level(self) -> int:

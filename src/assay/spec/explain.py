@@ -21,18 +21,22 @@ from assay.spec.keys import Key, keys, siblings
 NOTHING = "nothing"
 _SECRET = re.compile(r"key|token|secret|passw|auth|cred", re.IGNORECASE)  # names under which people write secrets
 LONGEST_SHOWN = 60
+MOST = 100
 
 
 def explain(model: type[BaseModel], error: ValidationError) -> tuple[Problem, ...]:
     """One problem for each finding, in the order of the keys; a value with two findings is told once."""
     known = keys(model)
     problems: dict[str, Problem] = {}
-    for detail in error.errors(include_url=False, include_context=False):
+    details = error.errors(include_url=False, include_context=False)
+    for detail in details[:MOST]:  # each is compared with every key; nobody mends a thousand at once
         problem = _problem(known, detail["type"], _without_choice(known, detail["loc"]), detail["input"])
         problems.setdefault(problem.where, problem)
     # A list all of whose items are wrong counts as empty too; the items say it better.
     inner = {path[:place] for path in problems for place, mark in enumerate(path) if mark == "["}
-    return tuple(problem for where, problem in problems.items() if where not in inner)
+    told = tuple(problem for where, problem in problems.items() if where not in inner)
+    rest = len(details) - MOST
+    return (*told, Problem(where="the rest", found=f"{rest:,} further problems", allowed="none")) if rest > 0 else told
 
 
 def shown(value: object) -> str:

@@ -75,6 +75,7 @@ FLAGS: tuple[Flag, ...] = (
     _flag("--quality-metric", "quality.metric", "NAME", "the score that decides whether quality was held"),
     _flag("--quality-direction", "quality.direction", "DIR", "higher or lower is better"),
     _flag("--margin", "quality.margin", "M", "largest loss of mean score that counts as held (0.01)"),
+    _flag("--chance", "quality.chance", "Q", "mean score of who guesses; a reference must be above it"),
     _flag("--efficiency", "gates.efficiency", "E", 'smallest admissible efficiency (0.70), or "none"'),
     _flag("--deadline", "gates.deadline_s", "S", "longest admissible wall time, seconds"),
     _flag("--budget", "gates.budget_usd", "USD", "highest admissible cost of one run; needs --price"),

@@ -20,6 +20,7 @@ from assay.errors import Problem, SpecError
 from assay.spec.experiment import Experiment
 from assay.spec.explain import closest, shown
 from assay.spec.lines import key_lines, line_of
+from assay.spec.rules_quality import uncomputable
 from assay.spec.surroundings import missing_around
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -65,7 +66,7 @@ def checked(data: Mapping[str, Any], folder: Path, source: str, lines: dict[str,
     Raises:
         SpecError: all problems of the data and of their surroundings at once.
     """
-    around = missing_around(data, folder)
+    around = (*missing_around(data, folder), *uncomputable(data))
     try:
         experiment = Experiment.model_validate(data)
     except SpecError as error:
@@ -148,6 +149,10 @@ def _parsed(text: str, source: str) -> dict[str, Any]:
         raise SpecError((_syntax_problem(str(error), text),), source) from None
     except RecursionError:
         raise SpecError((Problem(where="the file", found="very deep nesting", allowed="TOML"),), source) from None
+    except ValueError:  # Python reads no whole number of more than 4300 digits
+        raise SpecError(
+            (Problem(where="the file", found="a whole number of thousands of digits", allowed="TOML"),), source
+        ) from None
 
 
 def _syntax_problem(message: str, text: str) -> Problem:

@@ -19,10 +19,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from assay.errors import Problem, SpecError
 from assay.spec.experiment import Experiment, Fault
 from assay.spec.serving import Serving, Target
 
 Role = Literal["timed", "communication", "sweep", "profile", "fault"]
+MOST_LAUNCHES = 100_000
 SEEDS = 2**31  # training seeds are below this: numpy, torch and C programs all take them
 
 
@@ -129,8 +131,27 @@ def measured_seconds(experiment: Experiment, launch: PlannedLaunch) -> float:
     return fault.load_s if fault.load_s is not None else max(asked, fault.at_s + fault.for_s + AFTER_A_FAULT_S)
 
 
+def refuse_endless(experiment: Experiment) -> None:
+    """Whether so many launches could ever be made: a few lines of a file from elsewhere may ask for more than memory holds.
+
+    Raises:
+        SpecError: they could not.
+    """
+    serving, each = experiment.serving, len(experiment.factor.levels)
+    if serving is not None:
+        loads = len(serving.concurrency or serving.rate) or 1
+        each = len(targets_of(serving)) * max(1, len(serving.scenarios)) * loads
+    faults = len(experiment.faults)
+    if each * (experiment.blocks + faults) > MOST_LAUNCHES:
+        raise SpecError((Problem(
+            where="launches", found=f"{each:,} configurations in {experiment.blocks:,} blocks, with {faults:,} faults",
+            allowed=f"at most {MOST_LAUNCHES:,} launches", mend="Make an experiment of its own of some of them.",
+        ),))  # fmt: skip
+
+
 def plan(experiment: Experiment) -> tuple[PlannedLaunch, ...]:
     """All launches in order. Equal experiments give equal plans; more launches per configuration only add blocks."""
+    refuse_endless(experiment)
     launches = _timed_launches(experiment)
     launches += _communication_launches(experiment, first_slot=len(launches))
     launches += _sweep_launches(experiment, first_slot=len(launches))

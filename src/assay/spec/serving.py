@@ -7,6 +7,7 @@ nothing but the experiment and the launch's seed.
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
@@ -14,6 +15,7 @@ from pydantic import BeforeValidator, Field
 from assay.spec.model import NAME_PATTERN, Model, Words, listed
 
 LONGEST_S = 1e8
+ENVIRONMENT_VARIABLE = re.compile(r"\{env:([A-Za-z_][A-Za-z0-9_]*)\}")  # in a header
 Concurrency = Annotated[int, Field(ge=1, le=1_000_000)]
 Rate = Annotated[float, Field(gt=0.0, le=1e7)]
 Processes = Literal[
@@ -88,6 +90,12 @@ class Target(Model):
     metrics: Words = Field(
         (), description="Prometheus endpoints to read while the load runs, for example http://127.0.0.1:8000/metrics."
     )
+
+    @property
+    def secret_variables(self) -> tuple[str, ...]:
+        """The environment variables that its headers need, the API key's first."""
+        named = [self.api_key_env] if self.api_key_env else []
+        return (*named, *(name for value in self.headers.values() for name in ENVIRONMENT_VARIABLE.findall(value)))
 
 
 class Objectives(Model):

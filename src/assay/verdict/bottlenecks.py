@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from assay.metrics.base import Results
 from assay.metrics.estimate import Estimate
+from assay.metrics.format import bracketed, given
 
 LEAST_SHARE = 0.10  # of the step; less is not worth a knob
 
@@ -27,5 +28,5 @@ def gain_words(found: tuple[float, float, float], it: str = "it") -> str:
     value, low, high = (1.0 / (1.0 - one) if one < 0.99 else float("inf") for one in found)
     if value == float("inf"):
         return "nearly the whole step"
-    ends = "" if low == high else f" [{low:.3g}, {'no upper bound' if high == float('inf') else f'{high:.3g}'}]"
-    return f"without {it} a step would be at most {value:.3g} times as fast{ends}"
+    text, ends = (given(value, 3), "") if low == high else bracketed(value, low, high)
+    return f"without {it} a step would be at most {text} times as fast {ends}".rstrip()

@@ -22,7 +22,10 @@ State = Literal["fallen into", "not examined", "clear"]
 STATES: tuple[State, ...] = ("fallen into", "not examined", "clear")
 GRAVE = ("invalid", "fail", "warning")
 # What a record that times one command or function can fall into: it has no steps, no quality and no base.
-OF_TIMINGS = frozenset({"cherry_picked", "contention", "instrument_errors", "launches", "looks", "overhead", "sealed"})
+OF_TIMINGS = frozenset({
+    "cherry_picked", "contention", "instrument_errors", "launches", "looks", "overhead", "sealed",
+    "copied_rows", "counter_readings", "order_of_times", "processor_time", "row_counts",
+})  # fmt: skip
 UNSEEN = "_not_measured"  # a note whose rule ends so says that the audit saw nothing
 
 

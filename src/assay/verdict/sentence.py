@@ -123,8 +123,8 @@ def _quality(measured: Measured, results: Results, configuration: str) -> str:
         return ""
     own = results["quality"][configuration]
     level = f"{show(own).text}, " if isinstance(own, Estimate) else ""
-    shown = show(value)
-    return f"{quality.metric} held ({level}{shown.text} against the base, one-sided bounds {shown.interval}, margin {quality.margin:g})"
+    shown = show(value, beside=(-quality.margin,))
+    return f"{quality.metric} held ({level}{shown.text} against the base, one-sided bounds {shown.interval}, margin {given(quality.margin)})"
 
 
 def _cost(measured: Measured, results: Results, configuration: str) -> str:

@@ -9,6 +9,7 @@ from typing import Literal
 # invalid: the record or configuration is inadmissible. fail: the run is admissible and its result is wrong.
 Severity = Literal["invalid", "fail", "warning", "note"]
 Status = Literal["PASS", "FAIL", "INCONCLUSIVE", "INVALID", "NOT_MEASURED"]
+QUALITY_AT_FLOOR = "quality_at_floor"  # the rule of the audit: a record's own reference cannot show a loss
 DIMENSIONS = ("correctness", "performance", "cost", "reliability")
 
 
