@@ -192,14 +192,14 @@ def verdict(low: float, high: float) -> str:
 
 def said(found: dict[str, Any], ways: tuple[str, str, str]) -> str:
     """A line, and its verdict at the end."""
-    from assay.stats.intervals import median_interval
+    from assay.stats.intervals import order_ranks
 
     ours, bare_, again = ways
     told = []
     for above in (ours, again):
-        own = ratios(found[above], found[bare_])
-        interval = median_interval(own, CONFIDENCE)
-        low, high = (interval.low, interval.high) if interval else (0.0, math.inf)
+        own = sorted(ratios(found[above], found[bare_]))
+        first, last = order_ranks(len(own), 0.5, CONFIDENCE)
+        low, high = (own[first - 1], own[last - 1]) if first and last else (0.0, math.inf)
         told.append((median(own), low, high))
     (ratio, low, high), (control, below, above_) = told
     return (

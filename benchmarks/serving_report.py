@@ -91,7 +91,25 @@ def requests(launch: int, t0: int, rate: float) -> Iterator[tuple[str, tuple[Any
         phase, ok = ("warm_up" if at - t0 < 2 * S else "main"), number % 500 != 499
         yield (
             "arrivals",
-            (launch, number, phase, "normal", None, None, None, at - t0, 0, "none", 100, CHUNKS, 1, None, None, None),
+            (
+                launch,
+                number,
+                phase,
+                "normal",
+                None,
+                None,
+                None,
+                at - t0,
+                0,
+                "none",
+                100,
+                CHUNKS,
+                1,
+                None,
+                None,
+                None,
+                None,
+            ),
         )
         known = {
             "launch": launch, "request": number, "client": 0, "phase": phase, "kind": "normal", "replica": number % 2,

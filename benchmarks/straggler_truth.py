@@ -279,7 +279,7 @@ def main() -> None:
             started = subprocess.run(
                 [sys.executable, "-W", "ignore", "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(workers), __file__,
                  "--rank", str(folder), *sys.argv[1:]],
-                env={**os.environ, "OMP_NUM_THREADS": "1"}, check=False, timeout=60 + 30 * len(seeds) * workers,
+                env={**os.environ, "OMP_NUM_THREADS": "1"}, check=False, timeout=240 + 30 * len(seeds) * workers,
             )  # fmt: skip
             told += list(judged(folder, workers))
             print(f"{workers} ranks: exit {started.returncode}, {len(told)} cases so far", file=sys.stderr, flush=True)

@@ -1,8 +1,8 @@
 """What is left when the coordinator, a worker, the guard or the engine is killed, or Ctrl-C is pressed, at any moment?
 
 Each run starts a small experiment, kills at a moment drawn uniformly over its length, looks at the record, resumes it,
-and looks again.  Promise: the record opens, at most the last second of any process is lost, the plan is completed without
-repeating a finished launch, no process is left.
+and looks again.  Promise: the record opens, at most what a process measured since its last flush is lost (less than a second, and
+what the machine kept its threads waiting), the plan is completed without repeating a finished launch, no process is left.
 
     python benchmarks/survival.py --runs 20
 """
