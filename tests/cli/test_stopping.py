@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,14 @@ SAID = {
 def _somewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "train.py").write_text("pass")
+
+
+@pytest.fixture(autouse=True)
+def _a_terminal_that_may_end() -> Iterator[None]:
+    """Under nohup the tests inherit that its end is ignored, which assay then does as well."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
 
 
 def struck_by(number: int, monkeypatch: pytest.MonkeyPatch, where: str) -> None:
