@@ -147,6 +147,16 @@ def test_a_child_that_was_waited_for_is_counted_once(tmp_path: Path) -> None:
     assert seconds(times.read([1])) == 3.7
 
 
+@pytest.mark.parametrize("depth", [2, 3])
+def test_a_child_that_ended_with_its_parent_is_counted_once(tmp_path: Path, depth: int) -> None:
+    """A worker, the engine that waited for it, and the guard that waited for the engine: the guard has the time of both."""
+    times = tree(tmp_path)
+    show(tmp_path, {pid: process(pid - 1, 100) for pid in range(1, depth + 2)})
+    times.read(range(1, depth + 2))
+    show(tmp_path, {1: process(0, 100, reaped=100 * depth)})
+    assert seconds(times.read([1])) == 1.0 + depth
+
+
 def test_an_orphans_time_is_kept_when_it_ends(tmp_path: Path) -> None:
     times = tree(tmp_path)
     show(tmp_path, {2: process(999, 200)})
