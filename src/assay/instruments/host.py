@@ -136,8 +136,8 @@ def reaped_s() -> float:
 class TreeTime:
     """The processor time of a launch's processes, also of those that have ended.
 
-    A process that has ended and was waited for by a living parent of the launch is in that parent's `reaped`; of any
-    other the last reading is kept, so at most one interval of an orphan's time is lost.  Once the coordinator has waited
+    A process that has ended is in the `reaped` of the nearest living one above it in the launch; of one without such
+    a process the last reading is kept, so at most one interval of an orphan's time is lost.  Once the coordinator has waited
     for the launch's first process, its own count of its children's time holds the whole launch, and the larger one is
     given: a launch shorter than the interval between readings is counted too.  The total never falls.
     """
@@ -156,7 +156,7 @@ class TreeTime:
         """Seconds used by the launch until now. None as long as no process of it was seen."""
         now = {pid: seen for pid in self._oldest_first(pids) if (seen := process_time(self.machine, pid)) is not None}
         for pid, before in self._living.items():
-            if not _same(now.get(pid), before) and not _was_waited_for(before, self._living, now):
+            if not _same(now.get(pid), before) and not _was_handed_on(before, self._living, now):
                 self._ended_ticks += before.own + before.reaped
         # A known pid whose process was replaced by a stranger's leaves the launch with it.
         self._living = {pid: seen for pid, seen in now.items() if pid in pids or _same(seen, self._living.get(pid))}
@@ -204,8 +204,15 @@ def _same(one: ProcessTime | None, other: ProcessTime | None) -> bool:
     return one is not None and other is not None and one.begin == other.begin
 
 
-def _was_waited_for(ended: ProcessTime, before: dict[int, ProcessTime], now: dict[int, ProcessTime]) -> bool:
-    return ended.parent in before and _same(now.get(ended.parent), before[ended.parent])
+def _was_handed_on(ended: ProcessTime, before: dict[int, ProcessTime], now: dict[int, ProcessTime]) -> bool:
+    """Whether its time is in the `reaped` of a process that lives: its parent's, or beyond those that ended with it."""
+    passed: set[int] = set()
+    while ended.parent in before and ended.parent not in passed:
+        passed.add(ended.parent)
+        if _same(now.get(ended.parent), before[ended.parent]):
+            return True
+        ended = before[ended.parent]
+    return False
 
 
 def coordinator_time() -> Reading:
