@@ -19,6 +19,7 @@ from assay.record import files
 from assay.record.reader import launch_name, open_record
 from assay.record.seal import describe, encode, seal_line
 from assay.record.tables import arrow_schema
+from assay.record.verify import verify
 from assay.verdict.types import Finding
 from tests.metrics.trials_made import timing
 from tests.serving_made import seal, simulated
@@ -105,3 +106,13 @@ def a_timing(*, wall_us: float, used_us: float, launches: int = 5) -> Measured:
     part = round(used_us * 500) + 1
     made.rows["trials"] = [(*one[:7], part, part, *one[9:]) for one in made.rows["trials"]]
     return made.measured()
+
+
+def expect_found(record: Path, rule: str) -> None:
+    """The seal is whole, and an audit names the rule that is broken and the row that breaks it."""
+    assert verify(record) == ()
+    found = {finding.rule: finding for finding in implausible(read(record))}
+    assert rule in found
+    assert found[rule].severity == "invalid"
+    assert found[rule].evidence.startswith("table ")
+    assert ", launch " in found[rule].evidence

@@ -7,10 +7,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from assay.record.verify import verify
 from tests.metrics.trials_made import timing
 from tests.serving_made import S
-from tests.verdict.forging import GOOD, Change, a_load, forged, implausible, read, row, rules
+from tests.verdict.forging import GOOD, Change, a_load, expect_found, forged, read, row, rules
 
 
 def of_another(rows: pl.DataFrame) -> pl.DataFrame:
@@ -29,13 +28,7 @@ FORGED: tuple[tuple[str, str, Change, str], ...] = (
 
 @pytest.mark.parametrize(("table", "change", "rule"), [case[1:] for case in FORGED], ids=[case[0] for case in FORGED])
 def test_a_copied_launch_is_found(table: str, change: Change, rule: str, tmp_path: Path) -> None:
-    path = forged(GOOD, tmp_path / "forged", **{table: change})
-    assert verify(path) == ()
-    found = {finding.rule: finding for finding in implausible(read(path))}
-    assert rule in found
-    assert found[rule].severity == "invalid"
-    assert found[rule].evidence.startswith("table ")
-    assert ", launch " in found[rule].evidence
+    expect_found(forged(GOOD, tmp_path / "forged", **{table: change}), rule)
 
 
 @pytest.fixture(scope="module")

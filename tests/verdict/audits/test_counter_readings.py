@@ -7,10 +7,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from assay.record.verify import verify
 from tests.handmade import Handmade
 from tests.serving_made import S
-from tests.verdict.forging import GOOD, Change, another, forged, implausible, put, read, rules
+from tests.verdict.forging import GOOD, Change, another, expect_found, forged, put, rules
 
 
 def slower_clock(rows: pl.DataFrame) -> pl.DataFrame:
@@ -29,13 +28,7 @@ FORGED: tuple[tuple[str, str, Change, str], ...] = (
 
 @pytest.mark.parametrize(("table", "change", "rule"), [case[1:] for case in FORGED], ids=[case[0] for case in FORGED])
 def test_a_forged_counter_is_found(table: str, change: Change, rule: str, tmp_path: Path) -> None:
-    path = forged(GOOD, tmp_path / "forged", **{table: change})
-    assert verify(path) == ()
-    found = {finding.rule: finding for finding in implausible(read(path))}
-    assert rule in found
-    assert found[rule].severity == "invalid"
-    assert found[rule].evidence.startswith("table ")
-    assert ", launch " in found[rule].evidence
+    expect_found(forged(GOOD, tmp_path / "forged", **{table: change}), rule)
 
 
 @pytest.mark.parametrize(("joules", "found"), [(3400.0, set()), (7100.0, {"power_too_high"})])

@@ -7,11 +7,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from assay.record.verify import verify
 from tests.collectives_made import Made
 from tests.metrics.trials_made import timing
 from tests.serving_made import S
-from tests.verdict.forging import GOOD, MS, Change, forged, implausible, put, read, rules
+from tests.verdict.forging import GOOD, MS, Change, expect_found, forged, put, rules
 
 
 def shorter(rows: pl.DataFrame) -> pl.DataFrame:
@@ -39,13 +38,7 @@ FORGED: tuple[tuple[str, str, Change, str], ...] = (
 def test_a_forged_training_is_found_although_its_seal_is_whole(
     table: str, change: Change, rule: str, tmp_path: Path
 ) -> None:
-    path = forged(GOOD, tmp_path / "forged", **{table: change})
-    assert verify(path) == ()
-    found = {finding.rule: finding for finding in implausible(read(path))}
-    assert rule in found
-    assert found[rule].severity == "invalid"
-    assert found[rule].evidence.startswith("table ")
-    assert ", launch " in found[rule].evidence
+    expect_found(forged(GOOD, tmp_path / "forged", **{table: change}), rule)
 
 
 def test_trials_that_overlap_or_lie_outside_of_their_launch_are_found() -> None:

@@ -7,10 +7,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from assay.record.verify import verify
 from assay.verdict.judge import judge
 from tests.metrics.trials_made import timing
-from tests.verdict.forging import GOOD, MS, Change, a_timing, forged, implausible, put, read, rules
+from tests.verdict.forging import GOOD, MS, Change, a_timing, expect_found, forged, implausible, put, rules
 
 FORGED: tuple[tuple[str, str, Change, str], ...] = (
     ("more processor time than there was", "telemetry", put("value", pl.col("value") * 50, device="launch", counter="cpu_time"), "processor_time"),
@@ -21,13 +20,7 @@ FORGED: tuple[tuple[str, str, Change, str], ...] = (
 def test_a_launch_cannot_have_used_more_than_all_processors(
     table: str, change: Change, rule: str, tmp_path: Path
 ) -> None:
-    path = forged(GOOD, tmp_path / "forged", **{table: change})
-    assert verify(path) == ()
-    found = {finding.rule: finding for finding in implausible(read(path))}
-    assert rule in found
-    assert found[rule].severity == "invalid"
-    assert found[rule].evidence.startswith("table ")
-    assert ", launch " in found[rule].evidence
+    expect_found(forged(GOOD, tmp_path / "forged", **{table: change}), rule)
 
 
 def test_a_step_of_300_us_with_920_us_of_processor_time_is_invalid_on_two_processors() -> None:

@@ -7,8 +7,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from assay.record.verify import verify
-from tests.verdict.forging import GOOD, Change, a_load, forged, implausible, put, read, rules
+from tests.verdict.forging import GOOD, Change, a_load, expect_found, forged, put, read, rules
 
 
 def labels_swapped(rows: pl.DataFrame) -> pl.DataFrame:
@@ -30,13 +29,7 @@ FORGED: tuple[tuple[str, str, Change, str], ...] = (
 
 @pytest.mark.parametrize(("table", "change", "rule"), [case[1:] for case in FORGED], ids=[case[0] for case in FORGED])
 def test_a_forged_training_is_found(table: str, change: Change, rule: str, tmp_path: Path) -> None:
-    path = forged(GOOD, tmp_path / "forged", **{table: change})
-    assert verify(path) == ()
-    found = {finding.rule: finding for finding in implausible(read(path))}
-    assert rule in found
-    assert found[rule].severity == "invalid"
-    assert found[rule].evidence.startswith("table ")
-    assert ", launch " in found[rule].evidence
+    expect_found(forged(GOOD, tmp_path / "forged", **{table: change}), rule)
 
 
 @pytest.fixture(scope="module")
