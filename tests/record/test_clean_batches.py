@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.record.clean_batches import FEW, cleaned, cleaned_batch, suspicious
+from assay.record.clean_batches import FEW, SHORT, cleaned, cleaned_batch, suspicious
 from assay.record.redact import redact, secret_values
 from assay.record.salvage import read_stream
 from assay.record.tables import arrow_schema
@@ -19,7 +19,7 @@ KEY = "hf_" + "aBcD3fGh" * 5
 SECRETS = secret_values({"MY_TOKEN": "perfectly ordinary words"})
 
 
-@pytest.mark.parametrize("rows", [4, 4 * FEW])
+@pytest.mark.parametrize("rows", [4, 4 * FEW, 2 * SHORT])
 @pytest.mark.parametrize(
     "text", [f"key {KEY}", "so perfectly ordinary words", "perfectly\nordinary words", "password=hunter22"]
 )
@@ -44,7 +44,7 @@ def test_a_column_without_secrets_is_the_same_object() -> None:
 def test_an_error_loses_its_secrets_before_it_is_cut() -> None:
     """Where it is cut first, half of a key is left, which nobody recognises."""
     said = f"bad {KEY} " + "x " * 240 + KEY
-    for rows in (1, 4 * FEW):
+    for rows in (1, 4 * FEW, SHORT):
         batch = pa.RecordBatch.from_arrays([pa.array([said, None] * rows)], ["error"])
         assert (
             cleaned_batch(batch).to_pydict()["error"]

@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 
 ANSWERS: Final = frozenset({"text", "reasoning", "prediction", "target"})
 LONGEST_ERROR: Final = 500  # characters; cut here, after the look, for half a key is recognised by nobody
-FEW: Final = 32  # texts: looking through them costs less than making RE2's expression
+# So few different texts in so few rows are looked through in Python: RE2's expression, and pyarrow's module of functions, whose
+# import alone holds a training up for 50 ms, take longer.
+FEW: Final = 32
+SHORT: Final = 1024
 
 
 def cleaned_batch(batch: pa.RecordBatch, secrets: Iterable[str] = ()) -> pa.RecordBatch:
@@ -54,6 +57,8 @@ def cleaned(column: pa.Array, secrets: Sequence[str] = (), *, keys_only: bool = 
     """An array without secrets in its texts, lists of texts too; the same object where there are none."""
     import pyarrow as pa
 
+    from assay.record.columns import to_array
+
     known = tuple(secrets)
     if is_text(column.type):
         return _texts(column, known, keys_only=keys_only)
@@ -62,7 +67,7 @@ def cleaned(column: pa.Array, secrets: Sequence[str] = (), *, keys_only: bool = 
         if _texts(values, known, keys_only=keys_only) is values:
             return column
         rows = column.to_pylist()
-        return pa.array([row and [_clean(text, known, keys_only) for text in row] for row in rows], column.type)
+        return to_array([row and [_clean(text, known, keys_only) for text in row] for row in rows], column.type)
     return column
 
 
@@ -74,16 +79,21 @@ def is_text(kind: Any) -> bool:
 
 
 def _texts(column: pa.Array, secrets: tuple[str, ...], *, keys_only: bool) -> pa.Array:
-    import pyarrow as pa
+    from assay.record.columns import to_array
 
+    before = column.to_pylist() if len(column) <= SHORT else None
+    if before is not None and len(different := set(before)) <= FEW:
+        clean = {text: _clean(text, secrets, keys_only) for text in different}
+        changed = any(text != after for text, after in clean.items())
+        return to_array([clean[text] for text in before], column.type) if changed else column
     texts: list[str | None] | None = None
     for row in suspicious(column, secrets, keys_only=keys_only):
-        before = column[row].as_py()
-        after = _clean(before, secrets, keys_only)
-        if after != before:
+        text = column[row].as_py()
+        after = _clean(text, secrets, keys_only)
+        if after != text:
             texts = column.to_pylist() if texts is None else texts
             texts[row] = after
-    return column if texts is None else pa.array(texts, column.type)
+    return column if texts is None else to_array(texts, column.type)
 
 
 @lru_cache(maxsize=1024)
@@ -110,7 +120,7 @@ def suspicious(column: pa.Array, secrets: tuple[str, ...] = (), *, keys_only: bo
     found = pc.match_substring_regex(pc.ascii_lower(column), pattern=_beginnings(keys_only))
     if values := (*secrets, *declared_values()):
         found = pc.or_(found, pc.match_substring_regex(column, pattern=_one_of(values)))
-    yield from pc.indices_nonzero(pc.fill_null(found, False)).to_pylist()
+    yield from pc.indices_nonzero(found).to_pylist()  # of nulls none
 
 
 @lru_cache(maxsize=2)

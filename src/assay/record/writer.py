@@ -28,6 +28,7 @@ import pyarrow as pa
 from assay.clock import SystemClock
 from assay.record import files
 from assay.record.clean_batches import cleaned_batch
+from assay.record.columns import to_array
 from assay.record.redact import secret_values
 from assay.record.salvage import END_MARK
 from assay.record.tables import TABLES, arrow_schema
@@ -71,9 +72,6 @@ class StreamWriter:
         _WRITERS.add(self)
         atexit.register(self.close)
         self._secrets = secret_values(os.environ)
-        # The first conversion in a process looks for pandas and loads it if it is there, which takes a quarter of a second:
-        # now, not in the middle of the training's first steps, where it would also hold back the first flush.
-        pa.array((), pa.int64())
         self._thread = threading.Thread(target=self._flush_regularly, args=(flush_s,), name="assay-writer", daemon=True)
         self._thread.start()
 
@@ -278,7 +276,7 @@ def to_batch(table: str, rows: Sequence[Row]) -> pa.RecordBatch | None:
     schema = arrow_schema(table)
     try:
         columns = list(zip(*rows, strict=True)) or [()] * len(schema)
-        arrays = [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)]
+        arrays = [to_array(column, field.type) for column, field in zip(columns, schema, strict=True)]
     except Exception:  # a value's own conversion may raise anything
         return None
     if any(array.null_count and not field.nullable for array, field in zip(arrays, schema, strict=True)):

@@ -1,0 +1,95 @@
+"""Are columns laid out as pyarrow itself would have done it?"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from assay.record.columns import to_array
+
+KINDS = {
+    pa.int32(): st.integers(-(2**31) - 1, 2**31),
+    pa.int64(): st.integers(-(2**63) - 1, 2**63),
+    pa.float64(): st.floats() | st.integers(-(2**60), 2**60) | st.integers(-9, 9),
+    pa.string(): st.text() | st.text(st.characters(categories=["Cs", "L"])),
+    pa.list_(pa.int64()): st.lists(st.integers() | st.none(), max_size=4),
+    pa.list_(pa.float64()): st.lists(st.floats() | st.integers(), max_size=4).map(tuple),
+}
+ODD = st.sampled_from(
+    [
+        True,
+        np.int64(3),
+        np.float32(0.1),
+        "7",
+        b"bytes",
+        1.5,
+        2.0,
+        float("nan"),
+        1j,
+        [1],
+        ("a",),
+        {},
+        object(),
+        np.ones(2),
+    ]
+)
+COLUMNS = st.sampled_from(list(KINDS)).flatmap(
+    lambda kind: st.tuples(st.just(kind), st.lists(KINDS[kind] | st.none(), max_size=20))
+)
+MIXED = st.tuples(st.sampled_from(list(KINDS)), st.lists(st.none() | st.integers(-9, 9) | ODD, max_size=5))
+
+
+def outcome(make: Any, values: Sequence[Any], kind: pa.DataType) -> Any:
+    """What comes out: an array's type, bytes that stand for its values, or the kind of refusal."""
+    try:
+        made = make(values, kind)
+    except Exception as error:
+        return type(error)
+    made.validate(full=True)
+    return made.type, made.null_count, [repr(value) for value in made.to_pylist()]
+
+
+@given(COLUMNS | MIXED)
+def test_a_column_is_what_pyarrow_makes_of_it(column: tuple[pa.DataType, list[Any]]) -> None:
+    kind, values = column
+    assert outcome(to_array, values, kind) == outcome(pa.array, values, kind)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+def test_a_column_may_be_empty_or_hold_nothing(kind: pa.DataType) -> None:
+    assert to_array((), kind).equals(pa.array([], kind))
+    assert to_array((None, None), kind).equals(pa.array([None, None], kind))
+
+
+def test_a_column_survives_a_stream() -> None:
+    kinds = [pa.int64(), pa.float64(), pa.string(), pa.list_(pa.int64())]
+    values = [(1, None, 3), (0.5, float("inf"), None), ("a", None, "ü"), ([1, 2], None, [])]
+    arrays = [to_array(column, kind) for column, kind in zip(values, kinds, strict=True)]
+    batch = pa.RecordBatch.from_arrays(arrays, names=list("abcd"))
+    read = pa.ipc.read_record_batch(pa.py_buffer(batch.serialize().to_pybytes()), batch.schema)
+    assert list(zip(*read.to_pydict().values(), strict=True)) == list(zip(*values, strict=True))
+
+
+def test_a_row_is_written_without_a_look_for_pandas() -> None:
+    """In a worker of a training: pandas is among the tests' packages, so that it would be found and loaded."""
+    code = (
+        "import sys, tempfile, pathlib\n"
+        "from assay.record.tables import arrow_schema\n"
+        "from assay.record.writer import StreamWriter\n"
+        "folder = pathlib.Path(tempfile.mkdtemp()) / 'launch=0'; folder.mkdir()\n"
+        "writer = StreamWriter(folder, 'rank=0')\n"
+        "for _ in range(100): writer.append('events', (0, 1, None, 'host', 0, 1.0 and 0, 'mark', None, 2.5, '{}'))\n"
+        "writer.append('samples', (0, 0, 0, 0, 0, [1, 2]))\n"
+        "writer.close()\n"
+        "print(writer.dropped, writer.error, sorted(path.name for path in folder.iterdir()), 'pandas' in sys.modules)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("0 None ['events.rank=0.arrows', 'samples.rank=0.arrows'] False\n", "")
