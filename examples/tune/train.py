@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import argparse
 from contextlib import nullcontext
+from pathlib import Path
 
+import numpy as np
 import torch
 import torch.distributed as dist
-from sklearn.datasets import load_digits
 from torch import nn
 from torch.nn.functional import cross_entropy
 from torch.nn.parallel import DistributedDataParallel
@@ -22,6 +23,7 @@ from torch.utils.data.distributed import DistributedSampler
 
 from assay import probe
 
+DIGITS = Path(__file__).resolve().parents[1] / "digits" / "digits.csv.gz"
 TRAIN, GLOBAL_BATCH, WIDTH = 1280, 256, 512
 
 
@@ -47,9 +49,9 @@ def main() -> None:
     torch.manual_seed(args.seed)
     model = DistributedDataParallel(network(), bucket_cap_mb=args.bucket_mb)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
-    digits = load_digits()
-    images = torch.tensor(digits.data / 16, dtype=torch.float32)
-    data = TensorDataset(images, torch.tensor(digits.target), torch.arange(len(images)))
+    digits = torch.tensor(np.loadtxt(DIGITS, delimiter=",", dtype=np.int64))  # 64 pixels from 0 to 16, then the digit
+    images = digits[:, :64] / 16
+    data = TensorDataset(images, digits[:, 64], torch.arange(len(images)))
     rows = torch.randperm(len(images), generator=torch.Generator().manual_seed(0)).tolist()
     train = Subset(data, rows[:TRAIN])
     sampler = DistributedSampler(train, workers, rank, seed=args.seed)

@@ -21,10 +21,6 @@ pytestmark = pytest.mark.torch
 EPOCHS = 4  # of five steps: enough for one checkpoint, which holds the final weights
 
 
-def train(repository: Path) -> Path:
-    return repository / "examples" / "digits" / "train.py"
-
-
 def weights(scratch: Path) -> dict[str, bytes]:
     import torch
 
@@ -33,36 +29,31 @@ def weights(scratch: Path) -> dict[str, bytes]:
 
 
 @pytest.fixture(scope="module")
-def two_workers(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Launched, Path]:
-    """A recorded launch with two workers, and its scratch folder."""
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder that `digits_bare_and_recorded.py` filled."""
 
-    def recorded(folder: Path) -> None:
-        options = ("--epochs", str(EPOCHS), "--seed", "5", "--scratch", folder / "scratch")
-        done = Launched(folder / "launch=0000").run(train(repository), *options, workers=2)
+    def train_all(folder: Path) -> None:
+        options = ("--epochs", str(EPOCHS), "--seed", "5")
+        done = run("-m", "tests.examples.digits_bare_and_recorded", folder, *options, workers=2)
         assert done.returncode == 0, done.stderr
 
-    folder = once(tmp_path_factory, "digits", recorded)
-    return Launched(folder / "launch=0000"), folder / "scratch"
+    return once(tmp_path_factory, "digits", train_all)
 
 
-@pytest.mark.timeout(1200)  # four starts of torch's launcher
-def test_final_weights_are_bit_identical_with_and_without_assay(
-    repository: Path, two_workers: tuple[Launched, Path], tmp_path: Path
-) -> None:
-    options = ("--epochs", str(EPOCHS), "--seed", "5", "--scratch")
-    assert run(train(repository), *options, tmp_path / "bare-2", workers=2).returncode == 0
-    assert weights(tmp_path / "bare-2") == weights(two_workers[1])
-    assert run(train(repository), *options, tmp_path / "bare-1", workers=1).returncode == 0
-    launch = Launched(tmp_path / "launch=0000")
-    assert launch.run(train(repository), *options, tmp_path / "recorded-1", workers=1).returncode == 0
-    assert launch.table("steps").height == EPOCHS * 5
-    assert weights(tmp_path / "bare-1") == weights(tmp_path / "recorded-1")
+@pytest.fixture(scope="module")
+def launch(trained: Path) -> Launched:
+    """The recorded launch with two workers."""
+    return Launched(trained / "launch=0002")
 
 
-def test_every_training_image_is_used_once_per_epoch_and_every_other_one_scored_once(
-    two_workers: tuple[Launched, Path],
-) -> None:
-    launch, _ = two_workers
+@pytest.mark.parametrize("workers", [1, 2])
+def test_final_weights_are_bit_identical_with_and_without_assay(workers: int, trained: Path) -> None:
+    assert weights(trained / f"bare-{workers}") == weights(trained / f"recorded-{workers}")
+    recorded = Launched(trained / f"launch={workers:04}")
+    assert recorded.table("steps").height == workers * EPOCHS * 5
+
+
+def test_every_training_image_is_used_once_per_epoch_and_every_other_one_scored_once(launch: Launched) -> None:
     trained: set[int] = set()
     for epoch in range(EPOCHS):
         uses = Counter(
@@ -76,8 +67,7 @@ def test_every_training_image_is_used_once_per_epoch_and_every_other_one_scored_
     assert trained.isdisjoint(scored)
 
 
-def test_replicas_are_equal_from_step_zero_and_every_phase_was_seen(two_workers: tuple[Launched, Path]) -> None:
-    launch, _ = two_workers
+def test_replicas_are_equal_from_step_zero_and_every_phase_was_seen(launch: Launched) -> None:
     prints = launch.table("fingerprints")
     hashes = [row for row in prints.iter_rows(named=True) if row["what"] == "parameter_hash"]
     assert sorted({row["step"] for row in hashes}) == [0, 1, 2, 4, 8, 16, 20]
@@ -101,7 +91,8 @@ def test_a_killed_worker_costs_steps_and_not_the_result(repository: Path, tmp_pa
     launch = Launched(tmp_path / "launch=0000")
     launch.folder.mkdir()
     own = {"ASSAY_LAUNCH_DIR": str(launch.folder), "ASSAY_FLUSH_S": "0.05"}
-    command = (train(repository), "--epochs", "12", "--scratch", tmp_path / "scratch")
+    script = repository / "examples" / "digits" / "train.py"
+    command = (script, "--epochs", "12", "--scratch", tmp_path / "scratch")
     with started(*command, workers=2, options=("--max-restarts", "2"), **own) as job:
         os.kill(_pid_after_steps(launch, 25), signal.SIGKILL)
         _, errors = job.communicate(timeout=PROCESS_S)

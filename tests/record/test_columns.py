@@ -69,6 +69,17 @@ def test_a_column_may_be_empty_or_hold_nothing(kind: pa.DataType) -> None:
     assert to_array((None, None), kind).equals(pa.array([None, None], kind))
 
 
+@pytest.mark.parametrize("kind", ["int64", "float64", "int32", ">i8"])
+@pytest.mark.parametrize("step", [1, 2, -1])
+def test_numpys_arrays_are_lists(kind: str, step: int) -> None:
+    """As the ledger of samples hands them over; of another kind, or every other of a larger array's values, too."""
+    values = [None, np.arange(7, dtype=kind)[::step], np.empty(0, kind), np.arange(3, dtype=kind)[::step]]
+    for listed in (pa.list_(pa.int64()), pa.list_(pa.float64())):
+        assert outcome(to_array, values, listed) == outcome(pa.array, values, listed)
+        assert outcome(to_array, values[2:3], listed) == outcome(pa.array, values[2:3], listed)
+    assert outcome(to_array, [np.ones((2, 2), kind)], listed) == outcome(pa.array, [np.ones((2, 2), kind)], listed)
+
+
 def test_a_column_survives_a_stream() -> None:
     kinds = [pa.int64(), pa.float64(), pa.string(), pa.list_(pa.int64())]
     values = [(1, None, 3), (0.5, float("inf"), None), ("a", None, "ü"), ([1, 2], None, [])]

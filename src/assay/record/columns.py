@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from itertools import accumulate, chain
 from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
 
 EXACT: Final = 2**53  # whole numbers up to here are floats too
@@ -72,9 +73,15 @@ def _texts(values: Sequence[Any], found: set[type], _kind: pa.DataType) -> Layou
 
 
 def _lists(values: Sequence[Any], found: set[type], kind: pa.DataType) -> Layout | None:
-    if not found <= {list, tuple}:
+    if found <= {list, tuple}:
+        return [_offsets(values)], [to_array(list(chain.from_iterable(values)), kind.value_type)]
+    if found != {np.ndarray} or any(
+        type(v) is np.ndarray and (v.ndim, v.dtype) != (1, kind.value_type) for v in values
+    ):
         return None
-    return [_offsets(values)], [to_array(list(chain.from_iterable(values)), kind.value_type)]
+    joined = np.concatenate([value for value in values if len(value)] or [values[0]])
+    child = pa.Array.from_buffers(kind.value_type, len(joined), [None, pa.py_buffer(joined)])
+    return [_offsets(values)], [child]
 
 
 def _offsets(parts: Sequence[Any]) -> pa.Buffer:
