@@ -98,6 +98,10 @@ def fold(tables: Mapping[str, pl.DataFrame], steps: pl.DataFrame, steady: pl.Dat
     return Communicated(calls=calls, ways=pl.concat(ways), kernels=kernels)
 
 
+_CALLS: Final = {
+    "launch": pl.Int32, "rank": pl.Int32, "step": pl.Int64, "total_ns": pl.Int64, "transfer_ns": pl.Int64, "sum_ns": pl.Int64,
+    "bytes": pl.Int64, "calls": pl.UInt32, "unseen": pl.UInt32, "wait_ns": pl.Int64,
+}  # fmt: skip
 _OF_CALLS: Final = (*_RANK_STEP, "incarnation", "group", "call", "op", "size", "bytes", "phase", "begin_ns", "end_ns")
 
 
@@ -110,6 +114,8 @@ def _of_steps(
     """`Communicated.calls` of the wanted steps (launch, step): every rank of them that was seen to communicate at all."""
     table = tables["collectives"].select(_OF_CALLS).filter(pl.col("step").is_not_null())
     table = table.filter(pl.col("phase") == KERNEL if kernels else ~pl.col("phase").is_in(APART))
+    if not table.height:  # most records: nothing of them needs to be looked at
+        return pl.DataFrame(schema=_CALLS)
     # a step without a collective of a rank that has others communicated for 0 s; a rank that has none is not looked at
     seen = table.select("launch", "rank").unique()
     own = steps.select(*_RANK_STEP, "incarnation").join(seen, on=["launch", "rank"], how="semi")
@@ -160,6 +166,8 @@ def waiting(calls: pl.DataFrame) -> pl.DataFrame:
     some = calls.select(_OF_CALLS).filter(
         pl.col("step").is_not_null() & pl.col("end_ns").is_not_null() & ~pl.col("phase").is_in(APART)
     )
+    if not some.height:
+        return pl.DataFrame(schema={name: _CALLS[name] for name in (*_RANK_STEP, "wait_ns")})
     own = _with_transfer(some).with_columns(_least=pl.coalesce("_least", "_own"))
     total = _union(own, pl.col("begin_ns"), "total_ns")
     both = total.join(_union(own, pl.col("end_ns") - pl.col("_least"), "transfer_ns"), on=_RANK_STEP)

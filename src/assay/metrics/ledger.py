@@ -58,9 +58,10 @@ def _epochs(measured: Measured, role: str) -> tuple[Epoch, ...]:
     launches = measured.table("launches").filter(pl.col("status") == "ok")
     if samples.height == 0 or launches.height == 0:
         return ()
-    uses = pl.concat(_uses(own) for own in by_launch(samples)).join(
-        launches.select("launch", "configuration", "workers", "role"), on="launch"
+    every = measured.once(
+        "uses of samples", lambda one: pl.concat(_uses(own) for own in by_launch(one.table("samples")))
     )
+    uses = every.join(launches.select("launch", "configuration", "workers", "role"), on="launch")
     if uses.height == 0:
         return ()
     uses = uses.sort("launch", "epoch")

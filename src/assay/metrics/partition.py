@@ -76,6 +76,8 @@ def _partition(measured: Measured, launches: pl.DataFrame) -> pl.DataFrame:
     spans = measured.table("launches").select("launch", "begin_ns", "end_ns")
     rank = pl.int_ranges(0, pl.col("workers"), dtype=pl.Int32).alias("rank")
     ranks = launches.select("launch", "status", rank).join(spans, on="launch").explode("rank")
+    if not ranks.height:  # as of most records the launches with faults
+        return _filled(ranks, pl.DataFrame(schema={"launch": pl.Int32, "rank": pl.Int32}))
     # of the others all is unknown
     mine = launches.select("launch").filter(~pl.col("launch").is_in(list(clock.troubles)))
     names = ("steps", "events", "collectives", "communication")
@@ -107,6 +109,12 @@ def _filled(ranks: pl.DataFrame, parts: pl.DataFrame) -> pl.DataFrame:
 # ---- a rank's lives ----------------------------------------------------------------------------------------------------
 
 
+_FAILURES: Final = {
+    "launch": pl.Int32, "incarnation": pl.Int32, "failed": pl.Int64, "noticed": pl.Int64, "victim": pl.Int32, "since": pl.Int64,
+    "until": pl.Int64, "network": pl.Boolean, "hung": pl.Boolean,
+}  # fmt: skip
+
+
 def _failures(events: pl.DataFrame, struck: pl.DataFrame) -> pl.DataFrame:
     """(launch, incarnation, failed, noticed, victim, since, until, network, lasts): of each incarnation, when its trouble began and when
     the first peer was gone; and the time of a fault that lasted.
@@ -114,6 +122,8 @@ def _failures(events: pl.DataFrame, struck: pl.DataFrame) -> pl.DataFrame:
     A fault that was put in is the begin, unless it passed; otherwise the first process that vanished is.
     """
     gone = events.filter(pl.col("kind") == "worker_gone").sort("ns")
+    if not gone.height and not struck.height:
+        return pl.DataFrame(schema=_FAILURES)
     own = gone.group_by(_JOB).agg(pl.col("ns").first().alias("gone"), pl.col("rank").first().alias("first_rank"))
     both = own.join(_struck(events, struck), on=_JOB, how="full", coalesce=True)
     passed = pl.col("lasts") & ~pl.col("at_end") & (pl.col("gone").is_null() | (pl.col("until") < pl.col("gone")))

@@ -6,6 +6,7 @@ configurations: Student t on the log ratios inside each block, so that a drift o
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 import polars as pl
@@ -31,32 +32,33 @@ def from_frame(
     `missing` completes the sentence of an absent value; `aggregate` says how a launch's value was made.
     """
     joined = measured.timed.join(values, on="launch", how="left").sort("block")
+    by_configuration = joined.rows_by_key("configuration", named=True)
     found: dict[str, Value] = {}
     for configuration in measured.configurations:
-        rows = joined.filter(pl.col("configuration") == configuration)
-        present = rows.filter(pl.col("value").is_not_null() & pl.col("value").is_finite())
-        if rows.height == 0:
+        rows = by_configuration.get(configuration, [])
+        present = [row for row in rows if row["value"] is not None and math.isfinite(row["value"])]
+        numbers = [row["value"] for row in present]
+        if not rows:
             found[configuration] = no_launch(configuration)
-        elif present.height == 0:
+        elif not present:
             found[configuration] = Absent(reason="not_measured", detail=missing)
-        elif (refused := _no_logarithm(present["value"], name)) is not None:
+        elif (refused := _no_logarithm(numbers, name)) is not None:
             found[configuration] = refused
         else:
-            numbers = present["value"].to_list()
-            n_trials = int(present[trials].sum()) if trials in present.columns else len(numbers)
+            n_trials = int(sum(row[trials] or 0 for row in present)) if trials in values.columns else len(numbers)
             found[configuration] = positive(
                 numbers, measured.confidence, unit=unit, aggregate=aggregate, name=name, n_trials=n_trials
             )
     return found
 
 
-def _no_logarithm(values: pl.Series, name: str) -> Absent | None:
+def _no_logarithm(values: Sequence[float], name: str) -> Absent | None:
     """Times, rates and costs are above 0, or all 0 (a price of nothing): anything else is a damaged measurement."""
-    bad = values.filter(values <= 0.0)
-    if len(bad) == 0 or bool((values == 0.0).all()):
+    bad = sum(value <= 0.0 for value in values)
+    if bad == 0 or not any(values):
         return None
     what = name.partition("|")[0]
-    detail = f"{len(bad)} of {len(values)} launches give 0 or less for {what}, which cannot be; look at their rows"
+    detail = f"{bad} of {len(values)} launches give 0 or less for {what}, which cannot be; look at their rows"
     return Absent(reason="refused", detail=detail)
 
 

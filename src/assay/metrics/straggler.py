@@ -18,9 +18,9 @@ where only durations are known, whether a rank was late in its backward pass or 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Final
 
 import numpy as np
@@ -92,16 +92,11 @@ def _own_times(measured: Measured) -> Iterator[Own]:
 def _own(launch: int, configuration: str, steady: pl.Series, tables: Mapping[str, pl.DataFrame]) -> Own:
     steps = effective_steps(tables["steps"]).filter(pl.col("step").is_in(steady.implode())).sort(KEY)
     counted = steps.select(*KEY, "incarnation")
-    mine = {
-        name: tables[name].join(counted, on=[*KEY, "incarnation"], how="semi") for name in ("waits", "communication")
-    }
-    calls = tables["collectives"].filter(pl.col("end_ns").is_not_null() & pl.col("step").is_not_null())
-    for method, seen in (
-        ("thread", _of_thread(mine["waits"])),
-        *((name, _of_logging(mine["communication"], name)) for name in LOGGED),
-        ("durations", _of_durations(calls.join(counted, on=[*KEY, "incarnation"], how="semi"))),
-    ):
-        whole = _complete(steps.join(seen, on=KEY, how="inner"), steps["rank"].n_unique())
+    for method, (name, taken) in _METHODS.items():
+        rows = tables[name].join(counted, on=[*KEY, "incarnation"], how="semi") if tables[name].height else tables[name]
+        if not rows.height:
+            continue
+        whole = _complete(steps.join(taken(rows), on=KEY, how="inner"), steps["rank"].n_unique())
         if 2 * whole["step"].n_unique() >= (min(len(steady), 2 * SAMPLED) if method in LOGGED else len(steady)):
             return _arrays(launch, configuration, whole, method)
     return _arrays(launch, configuration, steps, "none")
@@ -132,7 +127,7 @@ def _of_logging(communication: pl.DataFrame, method: str) -> pl.DataFrame:
 def _of_durations(calls: pl.DataFrame) -> pl.DataFrame:
     """What a rank waited in the collective that ended last, or of kernels in each of them."""
     call = ["incarnation", "group", "call"]
-    length = calls.with_columns(_length=pl.col("end_ns") - pl.col("begin_ns"))
+    length = calls.filter(pl.col("end_ns").is_not_null()).with_columns(_length=pl.col("end_ns") - pl.col("begin_ns"))
     whole = length.filter(pl.len().over(call) == pl.col("size"))  # else the rank that waited least may be missing
     waited = whole.with_columns(_waited=pl.col("_length") - pl.col("_length").min().over(call))
     last = pl.col("_waited").get(pl.col("end_ns").arg_max())
@@ -140,6 +135,14 @@ def _of_durations(calls: pl.DataFrame) -> pl.DataFrame:
     return waited.group_by(KEY).agg(
         pl.when(kernels).then(pl.col("_waited").sum()).otherwise(last).alias("taken_backward")
     )
+
+
+# method -> the table that tells of it, and what is taken off by it; the first that saw enough steps is used
+_METHODS: Final[Mapping[str, tuple[str, Callable[[pl.DataFrame], pl.DataFrame]]]] = {
+    "thread": ("waits", _of_thread),
+    **{name: ("communication", partial(_of_logging, method=name)) for name in LOGGED},
+    "durations": ("collectives", _of_durations),
+}
 
 
 # ---- arrays ------------------------------------------------------------------------------------------------------------
