@@ -10,6 +10,7 @@ import gc
 import os
 import shutil
 import signal
+import sys
 import tempfile
 from collections.abc import Iterator
 from importlib.util import find_spec
@@ -27,6 +28,9 @@ CI = os.environ.get("CI") == "true"
 # Ten thousand tests are collected and stay until the end: looking through them for garbage took a third of the collection's time,
 # and would be done again and again while the tests run.
 gc.disable()
+
+# The next run finds the tests with their assertions rewritten already, also where PYTHONDONTWRITEBYTECODE is set: 10 s of each worker.
+sys.dont_write_bytecode = False
 
 # What `assay doctor` found on this machine is no business of a test; nothing is written there.
 os.environ["XDG_STATE_HOME"] = os.path.join(tempfile.gettempdir(), f"assay-tests-without-state-{os.getpid()}")
