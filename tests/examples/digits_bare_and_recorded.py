@@ -11,7 +11,7 @@ import runpy
 import sys
 from pathlib import Path
 
-import torch._dynamo  # noqa: F401: an optimizer's first step would load it in every process
+import torch._dynamo  # noqa: F401 (an optimizer's first step would load it in every process)
 
 from tests.instruments.corpus import meet
 
