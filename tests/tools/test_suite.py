@@ -41,7 +41,10 @@ def suite(folder: Path, source: str, *words: str) -> tuple[int, list[str]]:
     (folder / "test_one.py").write_text(source)
     (folder / "pytest.ini").write_text("[pytest]\n")
     own = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
-    own |= {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_PLUGINS": "xdist.plugin"}  # others take a second of each process
+    own |= {
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+        "PYTEST_PLUGINS": "xdist.plugin",
+    }  # others take a second of each process
     command = [sys.executable, str(SUITE), *words]
     done = subprocess.run(command, cwd=folder, env=own, capture_output=True, text=True, timeout=PROCESS_S, check=False)
     return done.returncode, done.stdout.splitlines()
