@@ -32,6 +32,10 @@ gc.disable()
 # The next run finds the tests with their assertions rewritten already, also where PYTHONDONTWRITEBYTECODE is set: 10 s of each worker.
 sys.dont_write_bytecode = False
 
+# A shell lets what it starts with `&` ignore Ctrl-C; tests send it, and assay then ignores it as well.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
 # What `assay doctor` found on this machine is no business of a test; nothing is written there.
 os.environ["XDG_STATE_HOME"] = os.path.join(tempfile.gettempdir(), f"assay-tests-without-state-{os.getpid()}")
 
