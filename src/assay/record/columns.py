@@ -1,9 +1,8 @@
-"""How does a column of Python values become an Arrow array in a process that is somebody else's?
+"""How does a column of Python values become an Arrow array without importing pandas into a user's process?
 
-`pyarrow.array` first looks for pandas and loads it if it is installed: 0.2 s and 55 MB in each worker of a training,
-for nothing.  So what rows are made of (whole numbers, floats, texts, lists of them, None) is laid out here as the format wants it,
-and handed over as buffers.  Everything else (numpy's scalars, subclasses, numbers that are too large) goes to `pyarrow.array`:
-it knows what may be converted, and says why something may not.
+`pyarrow.array` imports pandas if it is installed: 0.2 s and 55 MB in each worker of a training, for nothing.  So the values of rows
+(whole numbers, floats, texts, lists of numbers, None) are laid out here and handed over as buffers.  Everything else (numpy scalars,
+subclasses, integers out of range) goes to `pyarrow.array`, which knows what can be converted and says why something cannot.
 Source: https://arrow.apache.org/docs/format/Columnar.html#physical-memory-layout
 """
 
