@@ -92,13 +92,13 @@ def test_a_column_survives_a_stream() -> None:
 def test_a_row_is_written_without_a_look_for_pandas() -> None:
     """In a worker of a training: pandas is among the tests' packages, so that it would be found and loaded."""
     code = (
-        "import sys, tempfile, pathlib\n"
+        "import numpy, sys, tempfile, pathlib\n"
         "from assay.record.tables import arrow_schema\n"
         "from assay.record.writer import StreamWriter\n"
         "folder = pathlib.Path(tempfile.mkdtemp()) / 'launch=0'; folder.mkdir()\n"
         "writer = StreamWriter(folder, 'rank=0')\n"
         "for _ in range(100): writer.append('events', (0, 1, None, 'host', 0, 1.0 and 0, 'mark', None, 2.5, '{}'))\n"
-        "writer.append('samples', (0, 0, 0, 0, 0, [1, 2]))\n"
+        "for ids in ([1, 2], numpy.arange(3)): writer.append('samples', (0, 0, 0, 0, 0, ids)); writer.flush()\n"
         "writer.close()\n"
         "print(writer.dropped, writer.error, sorted(path.name for path in folder.iterdir()), 'pandas' in sys.modules)\n"
     )

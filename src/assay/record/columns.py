@@ -73,12 +73,12 @@ def _texts(values: Sequence[Any], found: set[type], _kind: pa.DataType) -> Layou
 
 def _lists(values: Sequence[Any], found: set[type], kind: pa.DataType) -> Layout | None:
     if found <= {list, tuple}:
-        return [_offsets(values)], [to_array(list(chain.from_iterable(values)), kind.value_type)]
-    if found != {np.ndarray} or any(
-        type(v) is np.ndarray and (v.ndim, v.dtype) != (1, kind.value_type) for v in values
-    ):
+        parts = list(map(tuple, values))  # a list may grow meanwhile
+        return [_offsets(parts)], [to_array(list(chain.from_iterable(parts)), kind.value_type)]
+    exact = np.dtype(kind.value_type.to_pandas_dtype())  # numpy's, in spite of its name
+    if found != {np.ndarray} or any(type(v) is np.ndarray and (v.ndim, v.dtype) != (1, exact) for v in values):
         return None
-    joined = np.concatenate([value for value in values if len(value)] or [values[0]])
+    joined = np.concatenate([value for value in values if len(value)] or [np.empty(0, exact)])
     child = pa.Array.from_buffers(kind.value_type, len(joined), [None, pa.py_buffer(joined)])
     return [_offsets(values)], [child]
 
