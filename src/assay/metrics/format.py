@@ -181,7 +181,7 @@ def _caution(value: Estimate) -> str:
     """What the interval cannot say: its launches fall apart (`assay.stats.launch_groups`)."""
     if len(value.launch_values) < LEAST or (seen := groups(value.launch_values, smallest_effect=APART)) is None:
         return ""
-    return "" if seen.p >= CLEARLY else ", two groups" if seen.outlying is None else ", one far out"
+    return "" if seen.p >= CLEARLY else " (two groups)" if seen.outlying is None else " (one far out)"
 
 
 def number(value: float, decimals: int, way: Way = "nearest") -> str:
