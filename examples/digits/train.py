@@ -145,6 +145,7 @@ def main() -> None:
         training.evaluate(rows[TRAIN:])
         p.useful_work(args.epochs * TRAIN)
     dist.barrier()
+    del training  # before its group: a reducer that is left over may wait for ever when it is taken apart (torch 2.13)
     dist.destroy_process_group()
     shutil.rmtree(own, ignore_errors=True)
 

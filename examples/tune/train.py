@@ -75,9 +75,10 @@ def main() -> None:
                 p.samples(ids)
         held_out = torch.tensor(rows[TRAIN:])[rank::workers]
         with p.evaluation(), torch.no_grad():
-            predicted, target = model.module(images[held_out]).argmax(dim=1), torch.tensor(digits.target)[held_out]
+            predicted, target = model.module(images[held_out]).argmax(dim=1), digits[held_out, 64]
             p.examples(held_out, predicted == target, predictions=predicted, targets=target)
         p.useful_work(args.epochs * TRAIN)
+    del model  # before its group, as in ../digits/train.py
     dist.destroy_process_group()
 
 

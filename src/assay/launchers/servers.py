@@ -26,6 +26,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, count
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -299,8 +300,8 @@ class Replicas:
     def _new_log(self, server: _Server) -> Path:
         """A file of its own for each start, so that each keeps its begin and its end."""
         stem = f"server-{self.target.name}-{'router' if server.replica is None else server.replica}"
-        paths = [self._logs / f"{stem}.log", *(self._logs / f"{stem}.{start}.log" for start in range(1, 100_000))]
-        return next(path for path in paths if not path.exists())
+        names = chain([f"{stem}.log"], (f"{stem}.{start}.log" for start in count(1)))
+        return next(path for name in names if not (path := self._logs / name).exists())
 
     # ---- the watching thread
 
