@@ -51,10 +51,3 @@ def test_the_interval_carries_a_mark_wherever_it_is_written(times: list[float], 
     value = judged(of(times)).results["step_time"]["workers=1"]
     assert isinstance(value, Estimate)
     assert show(value).interval.endswith(f"] ({words})" if words else "]")
-
-
-def test_a_sentence_goes_on_behind_the_mark() -> None:
-    """As in "240 ms [140, 410] (two groups) a call"."""
-    value = judged(of([1.00, 1.40, 1.01, 1.41, 0.99])).results["step_time"]["workers=1"]
-    assert isinstance(value, Estimate)
-    assert show(value).full.endswith("] (two groups)")

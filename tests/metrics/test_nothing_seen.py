@@ -1,0 +1,38 @@
+"""A record without collectives or faults leaves out their folds: its empty frames must look as if they had been made."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from assay.metrics import communicated, partition
+from assay.metrics.communicated import waiting
+from assay.metrics.recovery import strikes
+from tests.handmade import Handmade
+from tests.metrics.test_partition import call, one
+
+
+def with_calls() -> Handmade:
+    made = one(workers=2)
+    for rank in (0, 1):
+        made.steps(0, seconds=[1.0] * 3, start_s=1.0, rank=rank)
+        call(made, rank, 0, 0, 1.2, 0.3)
+    return made
+
+
+def test_no_collectives_have_the_columns_of_some() -> None:
+    some = with_calls().measured()
+    assert some.table("collectives").height
+    assert waiting(some.table("collectives")).schema == waiting(some.table("collectives").clear()).schema
+    steps = some.table("steps")
+    made = communicated._of_steps(some.tables, steps, steps.select("launch", "step").unique())
+    assert made.height
+    assert made.schema == pl.Schema(communicated._CALLS)
+
+
+def test_no_failures_have_the_columns_of_some() -> None:
+    made = one(workers=2)
+    made.event(0, "worker_gone", 3.0, rank=1, incarnation=0)
+    some = made.measured()
+    found = partition._failures(some.table("events"), strikes(some))
+    assert found.height == 1
+    assert found.schema == pl.Schema(partition._FAILURES)
