@@ -36,6 +36,9 @@ sys.dont_write_bytecode = False
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+# Three workers share few processors, and records here are small: Polars' threads would wait for each other, a sixth of the work.
+os.environ.setdefault("POLARS_MAX_THREADS", "1")
+
 # What `assay doctor` found on this machine is no business of a test; nothing is written there.
 os.environ["XDG_STATE_HOME"] = os.path.join(tempfile.gettempdir(), f"assay-tests-without-state-{os.getpid()}")
 
