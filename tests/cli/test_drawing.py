@@ -19,13 +19,19 @@ BAR: dict[str, Any] = {
 }
 
 
+@pytest.fixture(autouse=True)
+def _two_processors(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which are enough, other than `tests/conftest.py` says."""
+    monkeypatch.setattr(second, "ENOUGH_PROCESSORS", 2)
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+
+
 def drawers() -> list[psutil.Process]:
     """The second processes of this one."""
     return [child for child in psutil.Process().children() if "assay.cli.drawing" in " ".join(child.cmdline())]
 
 
-def test_a_picture_is_the_same_from_either_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+def test_a_picture_is_the_same_from_either_process() -> None:
     expected = drawing.here(BAR)()
     with second.ahead(True):
         assert len(drawers()) == 1
@@ -38,8 +44,7 @@ def test_a_picture_is_the_same_from_either_process(monkeypatch: pytest.MonkeyPat
     assert drawers() == []
 
 
-def test_if_the_second_process_dies_the_pictures_are_drawn_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+def test_if_the_second_process_dies_the_pictures_are_drawn_here() -> None:
     with second.ahead(True):
         [process] = drawers()
         process.send_signal(signal.SIGKILL)
@@ -47,9 +52,8 @@ def test_if_the_second_process_dies_the_pictures_are_drawn_here(monkeypatch: pyt
     assert drawers() == []
 
 
-def test_it_may_die_at_any_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_may_die_at_any_time() -> None:
     """With questions that have no answer yet, and before further ones."""
-    monkeypatch.setattr(os, "cpu_count", lambda: 2)
     expected = drawing.here(BAR)()
     with second.ahead(True):
         [process] = drawers()
@@ -62,8 +66,7 @@ def test_it_may_die_at_any_time(monkeypatch: pytest.MonkeyPatch) -> None:
     assert drawers() == []
 
 
-def test_a_specification_that_it_cannot_draw_is_an_error_here_as_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+def test_a_specification_that_it_cannot_draw_is_an_error_here_as_ever() -> None:
     with second.ahead(True), pytest.raises(ValueError, match="Vega"):
         drawing.CONVERT.get()({"mark": 7})()
 

@@ -78,6 +78,8 @@ class Communicated:
 
     def best(self, configuration: str) -> str | None:
         """By which way a configuration's exposed communication is told: the best that all its launches of that way know."""
+        if not self.ways.height:  # most records
+            return None
         own = self.ways.filter((pl.col("configuration") == configuration) & pl.col("unsure_s").is_null())
         known = own.group_by("method").agg(pl.col("exposed_s").is_not_null().all())
         sure = set(known.filter("exposed_s")["method"])

@@ -217,7 +217,7 @@ def ratios(
 
 def calibrated(measured: Measured, part: pl.Expr, name: str, words: str, *, of: Sequence[str]) -> Mapping[str, Value]:
     """A part of communication in each launch that calibrates it, from what that launch itself says (`of`: keys of `_LACKING`); not below 0."""
-    launches = _calibrating(measured).with_columns(part.alias("value"))
+    launches = measured.once("calibrating communication", _calibrating).with_columns(part.alias("value"))
     return {
         one.name: ONE if one.workers == 1 else _calibrated(measured, launches, one.name, name, words, of)
         for one in measured.varied

@@ -13,7 +13,8 @@ The data set is 0 .. size-1 in number, declared by probe.dataset(size); else the
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import chain, pairwise
+from itertools import chain, groupby, pairwise
+from operator import itemgetter
 from typing import Final
 
 import polars as pl
@@ -122,9 +123,10 @@ def _uses(samples: pl.DataFrame) -> pl.DataFrame:
     counted = effective_steps(samples)
     batch = counted.group_by("step").agg(pl.col("ids").list.len().sum())["ids"].max()
     part = counted["ids"].list.len().max()
-    ids = counted.select("launch", "epoch", "ids").explode("ids").drop_nulls("ids")
+    ids = counted.lazy().select("launch", "epoch", "ids").explode("ids").drop_nulls("ids")
     found = ids.group_by("launch", "epoch").agg(pl.len().alias("uses"), pl.col("ids").n_unique().alias("used"))
-    return found.with_columns(pl.lit(batch, dtype=pl.Int64).alias("batch"), pl.lit(part, dtype=pl.Int64).alias("part"))
+    sizes = (pl.lit(batch, dtype=pl.Int64).alias("batch"), pl.lit(part, dtype=pl.Int64).alias("part"))
+    return found.with_columns(*sizes).collect()
 
 
 def _expected(measured: Measured, uses: pl.DataFrame) -> int:
@@ -139,8 +141,8 @@ def _expected(measured: Measured, uses: pl.DataFrame) -> int:
 def _stopped_early(uses: pl.DataFrame, size: int) -> dict[int, int]:
     """launch -> its last epoch, of the launches whose last epoch used less than a whole one."""
     found: dict[int, int] = {}
-    for own in uses.partition_by("launch", maintain_order=True):
-        *earlier, last = own.select("launch", "epoch", "uses").iter_rows()
+    for _, own in groupby(uses.select("launch", "epoch", "uses").iter_rows(), itemgetter(0)):
+        *earlier, last = own
         if last[2] < min((row[2] for row in earlier), default=size):
             found[int(last[0])] = int(last[1])
     return found

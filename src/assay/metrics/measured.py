@@ -152,6 +152,12 @@ class Measured:
         return launches.filter((pl.col("role") == "timed") & (pl.col("status") == "ok")).sort("launch")
 
     @cached_property
+    def timed_by_block(self) -> Mapping[str, tuple[tuple[int, int], ...]]:
+        """configuration -> (launch, block) of its timed launches, in the order of the blocks."""
+        ordered = self.timed.select("configuration", "launch", "block").sort("block")
+        return {name: tuple(pairs) for name, pairs in ordered.rows_by_key("configuration").items()}
+
+    @cached_property
     def global_steps(self) -> pl.DataFrame:
         """One row per (launch, step) of every launch: slowest rank's time, phases of that slowest rank, items of all ranks.
 

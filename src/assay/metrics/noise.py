@@ -121,12 +121,11 @@ def _shares(rows: pl.DataFrame) -> pl.DataFrame:
     names = {"/".join(pair): name for pair, name in _TOTALS.items()}
     known = rows.with_columns(key.replace_strict(names, default=None, return_dtype=pl.String).alias("what"))
     known = known.filter(pl.col("what").is_not_null())
-    window = known.group_by("launch").agg(((pl.col("ns").max() - pl.col("ns").min()) / 1e9).alias("window"))
-    spans = known.group_by("launch", "what").agg((pl.col("value").max() - pl.col("value").min()).alias("span"))
-    wide = window
-    for name in names.values():
-        own = spans.filter(pl.col("what") == name).select("launch", pl.col("span").alias(name))
-        wide = wide.join(own, on="launch", how="left")
+    totals = {name: pl.col("value").filter(pl.col("what") == name) for name in names.values()}
+    wide = known.group_by("launch").agg(
+        ((pl.col("ns").max() - pl.col("ns").min()) / 1e9).alias("window"),
+        *((total.max() - total.min()).alias(name) for name, total in totals.items()),
+    )
     total = pl.col("busy") + pl.col("idle") + pl.col("stolen").fill_null(0.0)
     foreign = (pl.col("busy") - pl.col("own") - pl.col("assay").fill_null(0.0)).clip(lower_bound=0.0)
     seconds = {"throttled": "stopped", "psi_cpu": "cpu_s", "psi_io": "io_s", "psi_memory": "memory_s", "switches_per_s": "switches"}  # fmt: skip

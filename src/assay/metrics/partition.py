@@ -95,15 +95,15 @@ def _filled(ranks: pl.DataFrame, parts: pl.DataFrame) -> pl.DataFrame:
     named = [name for name in CATEGORIES if name != "unknown"]
     every = [*named, HELD_UP]
     missing = [pl.lit(0, pl.Int64).alias(name) for name in every if name not in parts.columns]
-    sums = parts.with_columns(missing).group_by(_KEY).agg(pl.col(name).fill_null(0).sum() for name in every)
+    sums = parts.lazy().with_columns(missing).group_by(_KEY).agg(pl.col(name).fill_null(0).sum() for name in every)
     wall = (pl.col("end_ns") - pl.col("begin_ns")).alias("wall_ns")
-    whole = ranks.select(*_KEY, wall).join(sums, on=_KEY, how="left").with_columns(pl.col(every).fill_null(0))
+    whole = ranks.lazy().select(*_KEY, wall).join(sums, on=_KEY, how="left").with_columns(pl.col(every).fill_null(0))
     # Clocks of hosts are known to within a bound only: what lives overlap by is taken off the steps, so that nothing counts twice.
     over = (pl.sum_horizontal(named) - pl.col("wall_ns")).clip(lower_bound=0)
     cut = whole.with_columns(productive=pl.col("productive") - pl.min_horizontal(over, "productive"))
     sound = pl.sum_horizontal(named) <= pl.col("wall_ns")
     sane = cut.with_columns(pl.when(sound).then(pl.col(name)).otherwise(0).alias(name) for name in every)
-    return sane.with_columns(unknown=pl.col("wall_ns") - pl.sum_horizontal(named)).sort(_KEY)
+    return sane.with_columns(unknown=pl.col("wall_ns") - pl.sum_horizontal(named)).sort(_KEY).collect()
 
 
 # ---- a rank's lives ----------------------------------------------------------------------------------------------------
@@ -170,23 +170,26 @@ def _lives(steps: pl.DataFrame, events: pl.DataFrame, ranks: pl.DataFrame, failu
     trained: whether it made steps; first, last: from its first step to the end of its last, of one without any the moment it was gone;
     start, over: when it said that it began and ended; and what is known of its failure.
     """
-    known = steps.group_by(_LIFE).agg(pl.col("begin_ns").min().alias("first"), pl.col("end_ns").max().alias("last"))
+    known = (
+        steps.lazy().group_by(_LIFE).agg(pl.col("begin_ns").min().alias("first"), pl.col("end_ns").max().alias("last"))
+    )
     for kind, name, ns in (
         ("worker_start", "start", process_began()),
         ("worker_end", "over", _NS),
         ("worker_gone", "gone", _NS),
     ):
-        told = events.filter(pl.col("kind") == kind).group_by(_LIFE).agg(ns.max().alias(name))
+        told = events.lazy().filter(pl.col("kind") == kind).group_by(_LIFE).agg(ns.max().alias(name))
         known = known.join(told, on=_LIFE, how="full", coalesce=True)
     latest = known.group_by(_KEY).agg(pl.col("incarnation").max().alias("_latest"))
     silent = (
-        failures.filter(pl.col("failed").is_not_null())
+        failures.lazy()
+        .filter(pl.col("failed").is_not_null())
         .select(_JOB)
         .join(latest, on="launch")
         .filter(pl.col("incarnation") < pl.col("_latest"))
     )  # an engine starts all ranks again: one that later trained had a process then, even if it was gone before it could say so
     known = known.join(silent.select(_LIFE), on=_LIFE, how="full", coalesce=True)
-    mine = known.join(ranks, on=_KEY).join(failures, on=_JOB, how="left").sort(_LIFE)
+    mine = known.join(ranks.lazy(), on=_KEY).join(failures.lazy(), on=_JOB, how="left").sort(_LIFE)
     mine = mine.filter(pl.col("incarnation").is_not_null() & pl.col("first").is_not_null().any().over(_KEY))
     dead = pl.max_horizontal(pl.coalesce("failed", "gone", "over", "start"), "start")
     placed = mine.with_columns(
@@ -201,7 +204,8 @@ def _lives(steps: pl.DataFrame, events: pl.DataFrame, ranks: pl.DataFrame, failu
     ended = pl.when(pl.col("hung") & (pl.col("status") != "ok")).then(stuck).otherwise(
         pl.max_horizontal(pl.coalesce("over", "failed", "end_ns"), "last")
     )  # fmt: skip
-    return ordered.with_columns(is_last=is_last).with_columns(until=pl.when("is_last").then(ended).otherwise("last"))
+    last_of_rank = ordered.with_columns(is_last=is_last)
+    return last_of_rank.with_columns(until=pl.when("is_last").then(ended).otherwise("last")).collect()
 
 
 def _gaps(lives: pl.DataFrame) -> tuple[pl.DataFrame, ...]:

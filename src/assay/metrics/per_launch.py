@@ -31,14 +31,14 @@ def from_frame(
 
     `missing` completes the sentence of an absent value; `aggregate` says how a launch's value was made.
     """
-    joined = measured.timed.join(values, on="launch", how="left").sort("block")
-    by_configuration = joined.rows_by_key("configuration", named=True)
+    known = {row["launch"]: row for row in values.iter_rows(named=True)}
     found: dict[str, Value] = {}
     for configuration in measured.configurations:
-        rows = by_configuration.get(configuration, [])
+        launches = measured.timed_by_block.get(configuration, ())
+        rows = [known[launch] for launch, _ in launches if launch in known]
         present = [row for row in rows if row["value"] is not None and math.isfinite(row["value"])]
         numbers = [row["value"] for row in present]
-        if not rows:
+        if not launches:
             found[configuration] = no_launch(configuration)
         elif not present:
             found[configuration] = Absent(reason="not_measured", detail=missing)
@@ -131,6 +131,6 @@ def transform(source: Estimate, function: Callable[[float], float], *, unit: str
 
 def in_blocks(measured: Measured, values: pl.DataFrame, configuration: str) -> dict[int, float]:
     """block -> value of the configuration's launch in that block, from a frame (launch, value)."""
-    rows = measured.timed.filter(pl.col("configuration") == configuration).join(values, on="launch")
-    rows = rows.filter(pl.col("value").is_not_null())
-    return dict(zip(rows["block"].to_list(), rows["value"].to_list(), strict=True))
+    known = dict(zip(values["launch"], values["value"], strict=True))
+    launches = measured.timed_by_block.get(configuration, ())
+    return {block: known[launch] for launch, block in launches if known.get(launch) is not None}

@@ -50,8 +50,12 @@ def scores(measured: Measured) -> pl.DataFrame:
 
 def scores_of(measured: Measured, configuration: str) -> pl.DataFrame:
     """The same of one configuration's timed launches."""
-    own = measured.timed.filter(pl.col("configuration") == configuration).select("launch", "block")
-    return own.join(scores(measured), on="launch").sort("block", "example")
+
+    def fold(one: Measured) -> pl.DataFrame:
+        own = one.timed.filter(pl.col("configuration") == configuration).select("launch", "block")
+        return own.join(scores(one), on="launch").sort("block", "example")
+
+    return measured.once(f"scores of {configuration}", fold)
 
 
 def missing_scores(measured: Measured) -> Absent:

@@ -103,7 +103,7 @@ def _strikes(rows: pl.DataFrame) -> pl.DataFrame:
 
 def unstruck(measured: Measured, configuration: str) -> Absent:
     """Why a configuration has no recovery."""
-    return OUTLIVED if configuration in struck_launches(measured)["configuration"] else NO_FAULT
+    return OUTLIVED if configuration in struck_launches(measured)["configuration"].to_list() else NO_FAULT
 
 
 def _one(launch: dict[str, object], fault: dict[str, object], events: pl.DataFrame, steps: pl.DataFrame) -> Recovery:

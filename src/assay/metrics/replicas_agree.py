@@ -57,7 +57,9 @@ def _hashes(measured: Measured, role: str, what: str) -> pl.DataFrame:
     rows = effective_steps(measured.table("fingerprints").filter(pl.col("what") == what))
     launches = measured.table("launches").filter((pl.col("role") == role) & (pl.col("status") == "ok"))
     # A rank that watches several models has several hashes at a step: their set is compared.
-    of_rank = rows.group_by("launch", "step", "rank").agg(pl.col("incarnation").max(), pl.col("text").unique().sort())
+    of_rank = (
+        rows.lazy().group_by("launch", "step", "rank").agg(pl.col("incarnation").max(), pl.col("text").unique().sort())
+    )
     return (
         of_rank.with_columns(pl.col("text").list.join(" "))
         .group_by("launch", "step")
@@ -68,9 +70,10 @@ def _hashes(measured: Measured, role: str, what: str) -> pl.DataFrame:
             pl.col("text").n_unique().alias("different"),
             pl.col("text").sort_by("rank").first(),
         )
-        .join(launches.select("launch", "configuration", "workers"), on="launch")
+        .join(launches.lazy().select("launch", "configuration", "workers"), on="launch")
         .filter(pl.col("ranks") == pl.col("workers"))
         .sort("launch", "step")
+        .collect()
     )
 
 

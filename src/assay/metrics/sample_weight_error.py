@@ -42,6 +42,10 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
 
 def weights(measured: Measured) -> pl.DataFrame:
     """(launch, configuration, workers, step, rank, total, denominator, off) where a denominator was told."""
+    return measured.once("sample weights", _weights)
+
+
+def _weights(measured: Measured) -> pl.DataFrame:
     told = measured.table("fingerprints").filter(pl.col("what") == "denominator")
     rows = effective_steps(told).select("launch", "rank", "step", pl.col("value").alias("denominator"))
     totals = (
@@ -66,18 +70,20 @@ def shares(measured: Measured, launches: pl.DataFrame | None = None) -> pl.DataF
     `launches`: a frame (launch) of those that are wanted; default: the timed ones."""
     wanted = measured.timed.select("launch") if launches is None else launches
     own = {name: measured.table(name).join(wanted, on="launch", how="semi") for name in ("steps", "samples")}
-    steps = effective_steps(own["steps"]).select("launch", "step", "rank", "items")
-    ids = effective_steps(own["samples"]).select(
-        "launch", "step", "rank", pl.col("ids").list.len().cast(pl.Float64).alias("ids")
+    steps = effective_steps(own["steps"]).lazy().select("launch", "step", "rank", "items")
+    ids = (
+        effective_steps(own["samples"])
+        .lazy()
+        .select("launch", "step", "rank", pl.col("ids").list.len().cast(pl.Float64).alias("ids"))
     )
     counted = ids.group_by("launch", "step", "rank").agg(pl.col("ids").sum())
     both = steps.unique(["launch", "step", "rank"]).join(
         counted, on=["launch", "step", "rank"], how="full", coalesce=True
     )
     known = both.with_columns(pl.coalesce("items", "ids").alias("items")).filter(pl.col("items").is_not_null())
-    timed = known.join(measured.timed.select("launch", "workers"), on="launch")
+    timed = known.join(measured.timed.lazy().select("launch", "workers"), on="launch")
     whole = timed.filter(pl.len().over("launch", "step") == pl.col("workers"))
-    return whole.select("launch", "step", "rank", "items").sort("launch", "step", "rank")
+    return whole.select("launch", "step", "rank", "items").sort("launch", "step", "rank").collect()
 
 
 METRIC = Metric(

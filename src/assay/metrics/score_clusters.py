@@ -17,6 +17,8 @@ from assay.stats.noninferiority import Labels
 
 def clusters_of(scores: pl.DataFrame, examples: Sequence[str]) -> list[str | None] | Absent:
     """The cluster of each of the examples, None for one on its own, from a frame (example, cluster, ...)."""
+    if scores["cluster"].null_count() == scores.height:
+        return [None] * len(examples)
     known = scores.filter(pl.col("cluster").is_not_null()).select("example", "cluster").unique()
     twice = known.filter(pl.col("example").is_duplicated()).sort("example", "cluster")
     if twice.height:

@@ -42,6 +42,10 @@ def time_basis(measured: Measured) -> str:
 
 def seconds_per_work(measured: Measured) -> pl.DataFrame:
     """(launch, value): median steady step time / items per step; where not every launch counts items, / `declared_work`."""
+    return measured.once("seconds per work", _seconds_per_work)
+
+
+def _seconds_per_work(measured: Measured) -> pl.DataFrame:
     steps = measured.steady_steps.join(measured.timed.select("launch", "workers"), on="launch")
     per_item = steps["items"].null_count() == 0 if steps.height else False
     work = pl.col("items").median() if per_item else declared_work(measured).first()

@@ -85,7 +85,8 @@ def _own_times(measured: Measured) -> Iterator[Own]:
     for launch, configuration, workers in measured.timed.select("launch", "configuration", "workers").iter_rows():
         mine = steady.filter((pl.col("launch") == launch) & (pl.col("ranks") == workers))
         if workers > 1 and mine.height:
-            of_launch = {name: table.filter(pl.col("launch") == launch) for name, table in tables.items()}
+            own = pl.col("launch") == launch
+            of_launch = {name: table.filter(own) if table.height else table for name, table in tables.items()}
             yield _own(launch, configuration, mine["step"], of_launch)
 
 
@@ -151,12 +152,13 @@ _METHODS: Final[Mapping[str, tuple[str, Callable[[pl.DataFrame], pl.DataFrame]]]
 def _arrays(launch: int, configuration: str, steps: pl.DataFrame, method: str) -> Own:
     ranks = tuple(steps["rank"].unique().sort().to_list())
     shape = (-1, len(ranks))
+    known = steps.fill_null(0)
 
     def column(name: str) -> Array:
         """Seconds, shape [steps, ranks]; 0 where nothing of the kind was there."""
-        if name not in steps.columns:
+        if name not in known.columns:
             return np.zeros((steps.height // len(ranks), len(ranks)))
-        return np.asarray(steps[name].fill_null(0).to_numpy().reshape(shape) / NS_PER_S, dtype=np.float64)
+        return np.asarray(known[name].to_numpy().reshape(shape) / NS_PER_S, dtype=np.float64)
 
     length = _difference(steps).reshape(shape) - column("checkpoint_ns")
     seen = [phase for phase in PHASES if steps[f"{phase}_ns"].null_count() == 0]
