@@ -12,6 +12,7 @@ import sys
 import tomllib
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import tomli_w
 
@@ -23,9 +24,6 @@ from tests.docs.blocks import Block
 from tests.limits import PROCESS_S
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-READING = frozenset(
-    {"audit", "check", "compare", "import", "list", "report", "rubric", "simulate", "verify"}
-)  # they start no workload
 STEERS = frozenset("|<>;&$*`")  # characters that mean something to a shell
 SMALLEST: dict[str, Any] = {"name": "page", "workload": {"script": "train.py"}, "factor": {"levels": [1, 2]}}
 
@@ -54,7 +52,7 @@ def run_command(command: str, expected: frozenset[int], folder: Path) -> None:
         assert re.search(rf"^{words[1]}:", (REPOSITORY / "Makefile").read_text(), re.MULTILINE), command
     elif words[:2] == ["pip", "install"]:
         assert_installable(words)
-    elif words[0] == "assay" and words[1] in READING and not STEERS & set(command):
+    elif words[0] == "assay" and not STEERS & set(command):
         run_here(words[1:], expected, folder)
     else:
         run(["bash", "-euo", "pipefail", "-c", command], expected, folder, command)
@@ -63,19 +61,26 @@ def run_command(command: str, expected: frozenset[int], folder: Path) -> None:
 def run_here(words: list[str], expected: frozenset[int], folder: Path) -> None:
     """In this process, which has loaded already what takes each of them a second."""
     said = io.StringIO()
-    with contextlib.chdir(folder), contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+    with (
+        contextlib.chdir(folder), patch.dict(os.environ, surroundings()),
+        contextlib.redirect_stdout(said), contextlib.redirect_stderr(said),
+    ):  # fmt: skip
         code = main(words)
     assert code in expected, f"assay {shlex.join(words)}: exit {code}, not {sorted(expected)}\n{said.getvalue()}"
 
 
 def run(command: list[str], expected: frozenset[int], folder: Path, what: str) -> None:
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     result = subprocess.run(
-        command, cwd=folder, env=os.environ | {"PATH": path, "OMP_NUM_THREADS": "1"}, stdin=subprocess.DEVNULL,
+        command, cwd=folder, env=os.environ | surroundings(), stdin=subprocess.DEVNULL,
         capture_output=True, text=True, timeout=PROCESS_S, check=False,
     )  # fmt: skip
     seen = f"{what}: exit {result.returncode}, not {sorted(expected)}\n{result.stdout}\n{result.stderr}"
     assert result.returncode in expected, seen
+
+
+def surroundings() -> dict[str, str]:
+    """The commands of the environment that the tests run in come first, and one thread is enough for each process."""
+    return {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}", "OMP_NUM_THREADS": "1"}
 
 
 def assert_installable(words: list[str]) -> None:
