@@ -2,8 +2,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-# A third worker, since many tests wait; whoever is done takes over from the others.
-SUITE := $(BIN)/pytest -n 3 --dist worksteal
+# Two workers more than processors, since many tests wait; whoever is done takes over from the others.
+SUITE := $(BIN)/pytest -n 4 --dist worksteal
 
 .PHONY: demo demo-serving test test-busy prepare check bench docs
 
@@ -27,6 +27,8 @@ test-busy: prepare
 prepare: .venv/dev.stamp
 	@# The tests start hundreds of processes; each would compile assay again where PYTHONDONTWRITEBYTECODE is set.
 	@$(BIN)/python -m compileall -q src
+	@# And pytest compiles the tests with their assertions rewritten: once here, not by every worker of the first run at the same time.
+	@test -d tests/__pycache__ || ls -d tests/*/ | xargs -P 2 -n 12 $(BIN)/pytest --collect-only -qq >/dev/null
 
 check: .venv/dev.stamp
 	$(BIN)/ruff check .
