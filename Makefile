@@ -2,8 +2,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-# Two workers more than processors, since many tests wait; whoever is done takes over from the others.
-SUITE := $(BIN)/pytest -n 4 --dist worksteal
+# A third worker, since many tests wait; whoever is done takes over from the others.
+SUITE := $(BIN)/pytest -n 3 --dist worksteal
 
 .PHONY: demo demo-serving test test-busy prepare check bench docs
 

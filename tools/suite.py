@@ -1,4 +1,4 @@
-"""Which tests fail, and which of them only beside others?  Runs the suite on four workers, then what failed once more, alone.
+"""Which tests fail, and which of them only beside others?  Runs the suite on three workers, then what failed once more, alone.
 
     python tools/suite.py [what pytest takes]
 
@@ -18,10 +18,10 @@ from xml.etree import ElementTree
 
 BESIDE = (
     "-n",
-    "4",
+    "3",
     "--dist",
     "worksteal",
-)  # two more than processors, since many tests wait; whoever is done takes over from the others
+)  # a third worker, since many tests wait; whoever is done takes over from the others
 ALONE = (
     "-p",
     "no:xdist",
