@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import select
 import socket
 import struct
 import threading
@@ -18,6 +19,7 @@ from assay.traffic import sockets
 from assay.traffic.base import Wire
 from assay.traffic.http import Exchange, Payloads, Pool, address_of
 from assay.traffic.sockets import Link, Poller, connected, stamping
+from tests.limits import PROCESS_S
 
 pytestmark = pytest.mark.skipif(not stamping(), reason="the kernel's stamps are Linux's")
 
@@ -71,6 +73,7 @@ def linked(address: tuple[str, int], use: Callable[[Heard, Link], Awaitable[None
     async def all_of_it() -> Heard:
         loop = asyncio.get_running_loop()
         poller, heard = Poller(loop), Heard()
+        wait_until_stamped()
         try:
             assert await connected(loop, socket.AF_INET, address, heard, poller)
             assert heard.link is not None
@@ -83,6 +86,41 @@ def linked(address: tuple[str, int], use: Callable[[Heard, Link], Awaitable[None
         return heard
 
     return uvloop.run(all_of_it())
+
+
+def is_stamped() -> bool:
+    """Whether the kernel stamps packets as they come, for whoever asks later: this asks only once the packet is there."""
+    with socket.socket(type=socket.SOCK_DGRAM) as asking, socket.socket(type=socket.SOCK_DGRAM) as to:
+        asking.bind(("127.0.0.1", 0))
+        to.connect(asking.getsockname())
+        to.send(b"?")
+        assert select.select([asking], [], [], PROCESS_S)[0]
+        there_ns = time.time_ns()
+        time.sleep(0.01)
+        asking.setsockopt(socket.SOL_SOCKET, sockets.SO_TIMESTAMPNS, 1)
+        _, ancillary, _, _ = asking.recvmsg(8, socket.CMSG_SPACE(16))
+    stamps = [struct.unpack("qq", data) for _, kind, data in ancillary if kind == sockets.SO_TIMESTAMPNS]
+    return any(seconds * 1_000_000_000 + ns <= there_ns for seconds, ns in stamps)
+
+
+def wait_until_stamped() -> None:
+    deadline = time.monotonic() + PROCESS_S
+    while not is_stamped():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)  # until the kernel has stopped because of what was asked for here
+
+
+def test_the_kernel_stamps_before_the_first_connection_is_made() -> None:
+    """It begins some time after the first socket asks and ends with the last one: of connections in turn a fifth had no first stamp."""
+
+    async def kept() -> None:
+        poller = Poller(asyncio.get_running_loop())
+        try:
+            wait_until_stamped()
+        finally:
+            poller.close()
+
+    uvloop.run(kept())
 
 
 def test_a_time_is_that_of_the_arrival_even_where_the_process_looked_late() -> None:
