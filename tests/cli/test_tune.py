@@ -42,7 +42,7 @@ quality = { metric = "accuracy", margin = 0.02 }
 combine = "one"
 first_blocks = 1
 keep = 0.5
-final_blocks = 3
+final_blocks = 5
 [tune.knobs]
 batch = [2, 8]
 less = [0, 32]

@@ -18,6 +18,7 @@ import select
 import socket
 import struct
 import sys
+from contextlib import suppress
 from time import monotonic_ns, time_ns
 from typing import Any, Final, Protocol, cast
 
@@ -57,7 +58,11 @@ class Poller:
         self.loop = loop
         self._epoll = select.epoll()
         self._links: dict[int, Link] = {}
-        self._ahead_ns = time_ns() - monotonic_ns()  # the wall clock's, of the monotonic one
+        self._ahead_ns = _ahead() or time_ns() - monotonic_ns()
+        # The kernel begins to stamp some time after the first socket asks for it, and ends with the last: this one asks throughout.
+        self._asking = socket.socket(type=socket.SOCK_DGRAM)
+        with suppress(OSError):  # a kernel that does not stamp: `connected` says so
+            self._asking.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
         loop.add_reader(self._epoll.fileno(), self._look)
 
     def watch(self, link: Link) -> None:
@@ -79,6 +84,7 @@ class Poller:
         if not self._epoll.closed:
             self.loop.remove_reader(self._epoll.fileno())
             self._epoll.close()
+            self._asking.close()
 
     def _look(self) -> None:
         events = self._epoll.poll(0)
@@ -90,15 +96,20 @@ class Poller:
 
     def _known_ahead(self) -> int | None:
         """By how much the wall clock is ahead of the monotonic one; None if it was just set, or that cannot be told."""
-        for _ in range(LOOKS):
-            before, wall, now = monotonic_ns(), time_ns(), monotonic_ns()
-            if now - before < LOOK_NS:
-                ahead = wall - (before + now) // 2
-                if abs(ahead - self._ahead_ns) < MOVED_NS:
-                    return self._ahead_ns
-                self._ahead_ns = ahead
-                return None
+        ahead = _ahead()
+        if ahead is None or abs(ahead - self._ahead_ns) < MOVED_NS:
+            return None if ahead is None else self._ahead_ns
+        self._ahead_ns = ahead
         return None
+
+
+def _ahead() -> int | None:
+    """The wall clock's time less the monotonic one's, ns; None if the process was interrupted at every look."""
+    for _ in range(LOOKS):
+        before, wall, now = monotonic_ns(), time_ns(), monotonic_ns()
+        if now - before < LOOK_NS:
+            return wall - (before + now) // 2
+    return None
 
 
 class Link:
