@@ -28,7 +28,8 @@ prepare: .venv/dev.stamp
 	@# The tests start hundreds of processes; each would compile assay again where PYTHONDONTWRITEBYTECODE is set.
 	@$(BIN)/python -m compileall -q src
 	@# And pytest compiles the tests with their assertions rewritten: once here, not by every worker of the first run at the same time.
-	@test -d tests/__pycache__ || ls -d tests/*/ | xargs -P 2 -n 12 $(BIN)/pytest --collect-only -qq >/dev/null
+	@# What is wrong with a test the suite says; here it would only cost the suite.
+	@test -d tests/__pycache__ || ls -d tests/*/ | xargs -P 2 -n 12 $(BIN)/pytest --collect-only -qq >/dev/null || true
 
 check: .venv/dev.stamp
 	$(BIN)/ruff check .

@@ -37,7 +37,7 @@ sys.dont_write_bytecode = False
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# Three workers share few processors, and records here are small: Polars' threads would wait for each other, a sixth of the work.
+# Three workers share few processors, and records here are small: Polars' threads would mostly wake each other.
 os.environ.setdefault("POLARS_MAX_THREADS", "1")
 
 # This process has a drawing engine for all its tests; a second process would load one for every report.
