@@ -9,13 +9,12 @@ Whatever goes wrong here is said once on standard error and ends the measuring, 
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import sys
 from collections.abc import Callable, Sequence
 from importlib.machinery import ModuleSpec
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 if TYPE_CHECKING:
     from assay.instruments._attached import Attached
@@ -26,27 +25,33 @@ _current: Attached | None = None
 _marked: Recorder | None = None  # of a script that marks its own steps
 
 
-class _WaitsForTorch:
-    """A finder that finds nothing but torch, and that once."""
+class _Waits:
+    """A finder that finds one module, as the others would, and acts when that module has been executed.
 
-    def __init__(self, then: Callable[[Any], None], *, stays: bool = False) -> None:
-        self._then, self.stays = then, stays
+    It stays until then: libraries look for torch (`importlib.util.find_spec`) before anybody imports it.
+    """
+
+    def __init__(self, name: str, then: Callable[[Any], None], *, stays: bool = False) -> None:
+        self.name, self._then, self.stays = name, then, stays
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
-        """torch's own specification, whose loader installs the hooks when it has loaded torch."""
-        if name != "torch":
+        """The module's own specification, whose loader acts when it has executed the module."""
+        if name != self.name:
             return None
-        sys.meta_path.remove(self)
-        spec = importlib.util.find_spec(name)
+        others = [finder for finder in sys.meta_path if finder is not self]
+        found = (finder.find_spec(name, path, target) for finder in others if hasattr(finder, "find_spec"))
+        spec = next((one for one in found if one is not None), None)
         if spec is None or spec.loader is None:
             return spec
-        load = spec.loader.exec_module
+        execute = spec.loader.exec_module
 
-        def loaded(module: ModuleType) -> None:
-            load(module)
-            self._then(module)
+        def executed(module: ModuleType) -> None:
+            execute(module)
+            if self in sys.meta_path:
+                sys.meta_path.remove(self)
+                self._then(module)
 
-        spec.loader.exec_module = loaded  # type: ignore[method-assign]
+        spec.loader.exec_module = executed  # type: ignore[method-assign]
         return spec
 
 
@@ -58,21 +63,21 @@ def current() -> Attached | None:
 def arm() -> None:
     """Install the hooks as soon as torch is imported; at once if it is. Those that are in stay as they are."""
     marks = _marked is not None and _marked.active
-    if marks or _current is not None or any(_is_ours(finder) for finder in sys.meta_path):
+    if marks or _current is not None or any(_is_ours(finder) and finder.name == "torch" for finder in sys.meta_path):
         return
     when_there(_attach)
 
 
-def _is_ours(finder: object) -> bool:
-    return isinstance(finder, _WaitsForTorch) and not finder.stays
+def _is_ours(finder: object) -> TypeGuard[_Waits]:
+    return isinstance(finder, _Waits) and not finder.stays
 
 
-def when_there(then: Callable[[Any], None], *, stays: bool = False) -> None:
-    """Do it with torch: now, or as soon as it is imported; `stays`: also if the script turns out to mark its own steps."""
-    if "torch" in sys.modules:
-        then(sys.modules["torch"])
+def when_there(then: Callable[[Any], None], *, name: str = "torch", stays: bool = False) -> None:
+    """Do it with a module: now, or as soon as it is imported; `stays`: also if the script turns out to mark its own steps."""
+    if name in sys.modules:
+        then(sys.modules[name])
     else:
-        sys.meta_path.insert(0, _WaitsForTorch(then, stays=stays))
+        sys.meta_path.insert(0, _Waits(name, then, stays=stays))
 
 
 def mark(recorder: Recorder) -> None:
