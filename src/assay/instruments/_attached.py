@@ -23,6 +23,8 @@ told, for all of them would look like one.
 
 from __future__ import annotations
 
+import re
+import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -609,6 +611,12 @@ class Attached:
             exposed += max(0, told["backward_comm_time_end"] - told["backward_compute_time_end"])
         self._recorder.communicated("ddp_logging", ago=1, total=total, compute=compute, exposed=exposed)
 
+    def unseen(self) -> str:
+        """Why no step was seen, where none was."""
+        if self._stepped or self._recorder._marks_optimizer:
+            return "optimizers stepped, but no step ended"
+        return f"{_optimizers(len(self._known))}{_started()}"
+
     def close(self) -> None:
         """The process ends: the step under way is the last."""
         if self._stepped:
@@ -625,6 +633,19 @@ class Attached:
             self._recorder.costs(median(self._own), len(self._own))
         if self.reducers:
             self._recorder.logs_every(LOGGED_EVERY)
+
+
+def _optimizers(made: int) -> str:
+    if not made:
+        return "no optimizer of torch's was made in the process that was started"
+    return f"{made} of torch's optimizers {'was' if made == 1 else 'were'} made in the process that was started, and none stepped"
+
+
+def _started() -> str:
+    """Processes of the script's own, which a launcher of its own may train in."""
+    next_one = re.search(r"\d+", repr(getattr(sys.modules.get("multiprocessing.process"), "_process_counter", "")))
+    others = int(next_one.group()) - 1 if next_one else 0
+    return f"; {others} more processes were started by multiprocessing, which are not looked into" if others else ""
 
 
 def _inside(module: Any) -> set[int]:

@@ -618,9 +618,17 @@ class Recorder(Probe):
         self._cost("hash_total", self._hash_ns, "ns")
         self._tell_memory()
         self._tell_inventory()
+        if not self._first_step_seen:
+            self._tell_unseen()
         self._event("worker_end", self._now(), step=self._step, detail={"error": error} if error else {})
         self._last_look()
         self._stop()
+
+    def _tell_unseen(self) -> None:
+        """Why this worker has no steps, where torch was imported: a script without torch has none to be seen."""
+        hooks = sys.modules.get("assay.instruments.attach")
+        if hooks is not None and "torch" in sys.modules:
+            self._event("steps_unseen", self._now(), detail={"why": hooks.unseen()})
 
     def _tell_memory(self) -> None:
         """The most that this rank needed of the host and of its devices."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from collections.abc import Callable, Sequence
 from importlib.machinery import ModuleSpec
 from types import ModuleType
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 _undo: list[Callable[[], None]] = []
 _current: Attached | None = None
 _marked: Recorder | None = None  # of a script that marks its own steps
+_trouble = ""  # why the hooks are not in
 
 
 class _Waits:
@@ -33,14 +35,19 @@ class _Waits:
 
     def __init__(self, name: str, then: Callable[[Any], None], *, stays: bool = False) -> None:
         self.name, self._then, self.stays = name, then, stays
+        self._asking: set[int] = set()  # threads that are asking the other finders
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
         """The module's own specification, whose loader acts when it has executed the module."""
-        if name != self.name:
+        thread = threading.get_ident()
+        if name != self.name or thread in self._asking:  # by another of these
             return None
-        others = [finder for finder in sys.meta_path if finder is not self]
-        found = (finder.find_spec(name, path, target) for finder in others if hasattr(finder, "find_spec"))
-        spec = next((one for one in found if one is not None), None)
+        self._asking.add(thread)
+        try:
+            found = (one.find_spec(name, path, target) for one in [*sys.meta_path] if hasattr(one, "find_spec"))
+            spec = next((one for one in found if one is not None), None)
+        finally:
+            self._asking.discard(thread)
         if spec is None or spec.loader is None:
             return spec
         execute = spec.loader.exec_module
@@ -58,6 +65,15 @@ class _Waits:
 def current() -> Attached | None:
     """Who measures this process by hooks, if they are in."""
     return _current
+
+
+def unseen() -> str:
+    """Why no step was seen in this process, where none was."""
+    if _marked is not None:
+        return "the script opened the probe and marked no step"
+    if _current is None:
+        return _trouble or "no hooks were put into torch (workload.attach is off)"
+    return _current.unseen()
 
 
 def arm() -> None:
@@ -124,7 +140,7 @@ def detach() -> None:
 
 
 def _attach(torch: Any) -> None:
-    global _current
+    global _current, _trouble
     try:
         from assay.instruments import _differencing, _hooks, _process
         from assay.instruments._attached import Attached
@@ -139,4 +155,5 @@ def _attach(torch: Any) -> None:
             _differencing.install(torch, attached, recorder, _undo)
     except Exception as error:
         detach()
+        _trouble = f"the hooks could not be put into torch {torch.__version__}: {type(error).__name__}: {error}"
         print(f"assay: this worker's steps are not measured: {type(error).__name__}: {error}", file=sys.stderr)

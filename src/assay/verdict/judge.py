@@ -93,10 +93,11 @@ def audit(measured: Measured, results: Results) -> tuple[Finding, ...]:
     """The findings of all audits, the gravest first."""
     audits: Mapping[str, Audit] = catalog.load_all("verdict.audits")
     senseless = unexamined(measured, audits)
-    found = [finding for name, one in sorted(audits.items()) if measured.subject in one.about and name not in senseless
-             for finding in one.examine(measured, results)]  # fmt: skip
+    found = [(one, finding) for name, one in sorted(audits.items())
+             if measured.subject in one.about and name not in senseless for finding in one.examine(measured, results)]  # fmt: skip
     gravity = {"invalid": 0, "fail": 1, "warning": 2, "note": 3}
-    return tuple(sorted(found, key=lambda finding: gravity[finding.severity]))
+    ordered = sorted(found, key=lambda pair: (gravity[pair[1].severity], not pair[0].first))
+    return tuple(finding for _, finding in ordered)
 
 
 def check(measured: Measured, results: Results) -> tuple[GateResult, ...]:

@@ -33,6 +33,7 @@ class Audit:
     title: str = ""  # the pitfall as people call it: "weak baseline"; default: the name
     claim: Callable[[Claim], tuple[Finding, ...]] | None = None  # the same question about a claim
     about: tuple[Subject, ...] = LAUNCHED  # the records that it looks at
+    first: bool = False  # its findings stand before others of their gravity: without them the rest is misread
     blind: Callable[[Measured, Results], str | None] | None = None  # why a record cannot be examined; None: it can
 
     @property
