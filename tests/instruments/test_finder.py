@@ -75,4 +75,6 @@ def test_a_module_that_is_not_installed_is_told_to_be_missing(tmp_path: Path) ->
 def test_several_may_wait_for_the_same_module(tmp_path: Path, waiting: int) -> None:
     more = "".join(f"attach.when_there(lambda module: print('also', {n}), stays=True)\n" for n in range(1, waiting))
     script = "import importlib.util\nassert importlib.util.find_spec('torch')\nimport torch"
-    assert sorted(printed(tmp_path, more + script)) == sorted(["hooked torch 1", *(f"also {n}" for n in range(1, waiting))])
+    assert sorted(printed(tmp_path, more + script)) == sorted(
+        ["hooked torch 1", *(f"also {n}" for n in range(1, waiting))]
+    )

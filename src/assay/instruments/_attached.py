@@ -26,10 +26,12 @@ from __future__ import annotations
 import re
 import sys
 import time
+import weakref
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from statistics import median
+from types import MappingProxyType
 from typing import Any, Final
 
 from assay.instruments import _values
@@ -92,6 +94,7 @@ class Attached:
         self._stepped: dict[int, None] = {}  # optimizers, since the step began
         self._stepping: list[int] = []  # optimizers that are stepping now, one inside of the other
         self._known: set[int] = set()  # optimizers there are
+        self.optimizers: weakref.WeakSet[Any] = weakref.WeakSet()  # the same
         self._cycle: frozenset[int] | None = None
         self._passed = False  # forward with gradients, since an optimizer stepped
         self._losses: list[Any] = []  # of the step under way, or their sum so far where they are numbers
@@ -129,10 +132,10 @@ class Attached:
         self._paused += 1
         return self._recorder.pause(kind)
 
-    def resume(self, kind: str, begin: int, succeeded: bool) -> None:
+    def resume(self, kind: str, begin: int, succeeded: bool, detail: Mapping[str, Any] = MappingProxyType({})) -> None:
         """Training goes on."""
         self._paused -= 1
-        self._recorder.resume(kind, begin, succeeded)
+        self._recorder.resume(kind, begin, succeeded, detail)
         self._pauses.append((begin, self._now()))
 
     def saved(self, begin: int, end: int) -> None:
@@ -334,6 +337,8 @@ class Attached:
                 self._trains |= {id(module)} | _inside(module)
             self._tell_looks()
         self._looked_at()
+        if not self._watched and module is not None and any(True for _ in module.parameters()):
+            self._watch(module)
         for one in (*self._looked, *self._take(self._fresh[:])):
             self._feeds.add(one.iterator)
             if not one.counted and one.begin >= end:
@@ -342,11 +347,16 @@ class Attached:
             recorder.fed(one.items, epoch, one.ids)
         self._forget_looks()
         self._passed = True
-        if not self._watched and module is not None and any(True for _ in module.parameters()):
-            self._watched = True
-            self.outermost.look()  # what came before may have been an evaluation
-            self._meet()
-            recorder.watched(module)
+
+    def _watch(self, module: Any) -> None:
+        """The first module that is trained; after a restart its parameters say which step this is, before anything is told of it."""
+        self._watched = True
+        self.outermost.look()  # what came before may have been an evaluation
+        self._meet()
+        if self._recorder.states is not None:
+            self._recorder.states.optimizers = self.optimizers
+        self._recorder.watched(module)
+        self.calls.step = self._recorder._step
 
     def _tell_looks(self) -> None:
         """Those so far are in the step under way: an evaluation, by what is trained and in evaluation mode, or forward time.
@@ -493,6 +503,7 @@ class Attached:
         """There is one more optimizer."""
         self.outermost.look_again()
         self._known.add(id(optimizer))
+        self.optimizers.add(optimizer)
         self._cycle = frozenset(self._known) if len(self._known) == 1 else None
 
     def step(self, optimizer: Any) -> None:

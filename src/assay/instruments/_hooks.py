@@ -21,7 +21,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from assay.instruments import _groups
+from assay.instruments import _checkpoints, _groups
 from assay.instruments._attached import Attached
 
 Undo = Callable[[], None]
@@ -29,7 +29,7 @@ Undo = Callable[[], None]
 
 def install(torch: Any, attached: Attached, undo: list[Undo]) -> None:
     """Put the hooks in; what is added to `undo` takes them out, the last first."""
-    for part in (_loaders, _modules, _backward, _optimizers, _scalers, _collectives, _ending):
+    for part in (_loaders, _modules, _backward, _optimizers, _scalers, _collectives, _checkpoints.install, _ending):
         undo.extend(part(torch, attached))
 
 

@@ -37,6 +37,7 @@ from assay.instruments._inactive import Batch, PhaseName, Probe, RandomState
 from assay.instruments._marks import Pause, Steps
 from assay.instruments._phases import NAMES, OPTIMIZER, HostPhases, Times
 from assay.instruments._profiled import Profiled, asked_of
+from assay.instruments._restored import Restored, States
 from assay.instruments._self_cost import cost_per_step
 from assay.instruments._sink import Identity, LaunchSink, MemorySink, Sink, identity_from, process_start_ns
 from assay.instruments._work import WorkOfAStep
@@ -103,6 +104,8 @@ class Recorder(Probe):
         self._entered = 0
         self._flights = Flights(now, self.workers) if self.workers > 1 else None  # for torch's own list of collectives
         self._watch: _model.Watch | None = None
+        self.states: States | None = None  # how far it is, where workers may be started again
+        self.went_on: Restored | None = None  # from where this incarnation went on
         self._hash_ns = 0
         self._gradients: _first_gradients.FirstGradients | None = None
         self._starts: Mapping[str, int] = {}  # of the parameters, for launches of which no rank may hold them all
@@ -115,6 +118,7 @@ class Recorder(Probe):
         self._held: tuple[int, int, int] | None = None  # a step that a failure may have cut short: number, begin, end
         self._held_rows: list[tuple[Any, ...]] = []
         self._saved = False  # whether a checkpoint was saved since the last step ended
+        self._saved_after: int | None = None  # steps, at the last of them
         self._touched = False  # whether samples or log were called in the step under way
         self._marks_optimizer = False  # whether any step so far marked its optimizer
         self._begin = 0
@@ -138,6 +142,8 @@ class Recorder(Probe):
         self._loop += 1
         self._epoch = int(epoch)
         self._step = max(self._step, int(start))
+        if self._watch is not None and not self._step:
+            self._go_on(self._watch, told=True)
         if self._work is not None:
             self._named = self._work.begin(self._named, None if self._watch is None else self._watch.device)
         if self._profiled is not None:
@@ -240,14 +246,16 @@ class Recorder(Probe):
         """Communication is seen beside the marks from here on."""
         self._communication = communication
 
-    def set_aside(self, kind: str, begin: int, ns: int) -> None:
+    def set_aside(self, kind: str, begin: int, ns: int, detail: Mapping[str, Any] = MappingProxyType({})) -> None:
         """A part of the step under way was no training."""
         self._pause = (self._pause or 0) + ns
-        self._event(kind, begin, ns, step=self._step)
+        self._event(kind, begin, ns, step=self._step, detail=detail)
 
     def watched(self, model: Any) -> None:
         """Watch a model from inside the first step, before it has changed; hashing it is no training."""
         self.watch(model)
+        if self._watch is not None:
+            self._go_on(self._watch)
         if self._choose_phases() and self._work is not None:  # CUDA was started since the step began
             self._named = self._work.begin_again(self._named, None if self._watch is None else self._watch.device)
         if self._watch is not None and self._watch.due(self._step):
@@ -256,6 +264,24 @@ class Recorder(Probe):
             self._hash(self._watch)
             self._phases.resume()
             self._pause = (self._pause or 0) + self._hash_ns - before
+
+    def _go_on(self, watch: _model.Watch, *, told: bool = False) -> None:
+        """The first step begins: learn which one it is, after a restart; finding that out is no training.
+
+        `told`: the script says the number of its first step itself, by saying nothing the first.
+        """
+        if self.states is None or self.went_on is not None:
+            return
+        begin = self._now()
+        self.went_on = self.states.restored(watch.model) if self._identity.incarnation else Restored(step=0)
+        known = self.went_on.step is not None
+        if known:
+            self._step = max(self._step, self.went_on.step or 0)
+        if self._identity.incarnation and (known or not told):
+            detail = {"by": self.went_on.by, "why": self.went_on.why}
+            self._event("resumed", begin, step=self.went_on.step, detail=detail)
+        self.states.note(watch.model, self._step if known or told else None)
+        self._hash_ns += self._now() - begin
 
     def begin_outside(self) -> None:
         """The first step that somebody else sees begins."""
@@ -403,7 +429,7 @@ class Recorder(Probe):
             return 0
 
     @_shielded
-    def resume(self, kind: str, begin: int, succeeded: bool) -> None:
+    def resume(self, kind: str, begin: int, succeeded: bool, detail: Mapping[str, Any] = MappingProxyType({})) -> None:
         """A pause ends; it leaves an event only if it ended without an exception."""
         duration = self._now() - begin
         self._phases.resume()
@@ -413,19 +439,31 @@ class Recorder(Probe):
             self._pause = (self._pause or 0) + duration
         if succeeded:
             steps = self._finished()
-            self._event(kind, begin, duration, step=steps)
+            self._event(kind, begin, duration, step=steps, detail=detail)
             if kind == "checkpoint_save":
-                self._sink.checkpoint(steps)
-                self._saved = True
+                self._has_saved(steps)
 
     @_shielded
-    def saved(self, begin: int, ns: int) -> None:
-        """A checkpoint was saved in the step under way, as is told afterwards."""
+    def saved(
+        self, begin: int, ns: int, detail: Mapping[str, Any] = MappingProxyType({}), *, beside: bool = False
+    ) -> None:
+        """A checkpoint was saved in the step under way, as is told afterwards; `beside`: by another thread, while training went on."""
         steps = self._finished()
-        if self._in_step:
+        if self._in_step and not beside:
             self._pause = (self._pause or 0) + ns
-        self._event("checkpoint_save", begin, ns, step=steps)
-        self._sink.checkpoint(steps)
+        self._event("checkpoint_save", begin, ns, step=steps, detail=detail)
+        self._has_saved(steps, noted=not beside)
+
+    def _has_saved(self, steps: int, *, noted: bool = True) -> None:
+        """Several files after the same step are one checkpoint."""
+        if noted and self.states is not None and self._watch is not None:
+            begin = self._now()
+            known = self.went_on is None or self.went_on.step is not None
+            self.states.note(self._watch.model, steps if known else None, saved=True)
+            self._hash_ns += self._now() - begin
+        if steps != self._saved_after:
+            self._saved_after = steps
+            self._sink.checkpoint(steps)
         self._saved = True
 
     def _finished(self) -> int:
@@ -548,6 +586,8 @@ class Recorder(Probe):
             rate = watch.learning_rate()
             if rate is not None:
                 self._fingerprint("learning_rate", value=rate)
+            if self.states is not None and self.went_on is not None and self.went_on.step is not None:
+                self.states.note(watch.model, self._step)
         except Exception as error:
             self._watch = None
             _say(f"the model's parameters are not compared between replicas: {type(error).__name__}: {error}")
@@ -692,6 +732,8 @@ def open_recorder(folder: str, environ: Mapping[str, str], *, on_close: Callable
     cost, steps = cost_per_step(Recorder(identity, MemorySink()))
     sink = LaunchSink(Path(folder), identity, flush_s=float(environ.get("ASSAY_FLUSH_S") or 0.5))
     recorder = Recorder(identity, sink, on_close=on_close)
+    if environ.get("ASSAY_RESTARTS") == "1":
+        recorder.states = States(Path(folder), identity.rank, identity.incarnation)
     recorder.counts_work(environ)
     recorder.begin(cost, steps)
     recorder.looks_at_clocks(Path(folder), environ)

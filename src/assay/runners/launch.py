@@ -46,6 +46,8 @@ def request_for(context: RunContext, job: Job, environment: dict[str, str]) -> R
         "ASSAY_LAUNCH_DIR": str(folder), "ASSAY_LAUNCH": str(job.number), "ASSAY_SEED": str(planned.seed),
         "ASSAY_FLUSH_S": str(FLUSH_FAULT_S if planned.role == "fault" else FLUSH_S),
     }  # fmt: skip
+    if planned.role == "fault":
+        own["ASSAY_RESTARTS"] = "1"
     if planned.role == "communication":
         own["ASSAY_CALIBRATE_COMMUNICATION"] = "1"
     if experiment.flops.convention != "none" and not profiled.at_once(experiment, job):
