@@ -94,7 +94,7 @@ class Attached:
         self._stepped: dict[int, None] = {}  # optimizers, since the step began
         self._stepping: list[int] = []  # optimizers that are stepping now, one inside of the other
         self._known: set[int] = set()  # optimizers there are
-        self.optimizers: weakref.WeakSet[Any] = weakref.WeakSet()  # the same
+        self.optimizers: weakref.WeakSet[Any] = weakref.WeakSet()  # the same, as the hooks met them
         self._cycle: frozenset[int] | None = None
         self._passed = False  # forward with gradients, since an optimizer stepped
         self._losses: list[Any] = []  # of the step under way, or their sum so far where they are numbers
@@ -503,7 +503,6 @@ class Attached:
         """There is one more optimizer."""
         self.outermost.look_again()
         self._known.add(id(optimizer))
-        self.optimizers.add(optimizer)
         self._cycle = frozenset(self._known) if len(self._known) == 1 else None
 
     def step(self, optimizer: Any) -> None:

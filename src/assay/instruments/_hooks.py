@@ -170,6 +170,7 @@ def _optimizers(torch: Any, attached: Attached) -> list[Undo]:
         def __init__(self: Any, *arguments: Any, **words: Any) -> None:
             original(self, *arguments, **words)
             attached.shielded(attached.made, self)
+            attached.optimizers.add(self)
 
         return __init__
 
