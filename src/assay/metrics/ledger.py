@@ -7,6 +7,8 @@ used less than the earlier ones (less than the data set, if it is the only one) 
 Nor are samples lost that a loader leaves out because they fill no batch (drop_last): fewer than a batch, where one worker is the
 base, fills all its batches and leaves out as many in every whole epoch: that is the same training on any number of workers.
 They are counted as dropped.
+What a restart left out of the epoch that it interrupted, or used again in it, is told and not judged: a script that saves inside of an
+epoch may begin it again or go on with the next one, and the last rows of a killed worker may be missing.
 The data set is 0 .. size-1 in number, declared by probe.dataset(size); else the ids seen in the base's launches.
 """
 
@@ -21,6 +23,7 @@ import polars as pl
 
 from assay.metrics.estimate import Absent
 from assay.metrics.measured import Measured, by_launch, effective_steps
+from assay.metrics.progress_known import unknown_progress
 
 NO_LEDGER = Absent(
     reason="not_measured", detail="the script reported no sample ids; call probe.samples(ids) in every step"
@@ -46,6 +49,7 @@ class Epoch:
     used: int  # distinct ids
     expected: int
     cut_short: bool  # the run ended inside this epoch: what it did not use is not lost
+    interrupted: bool = False  # by a restart
     dropped: int = 0  # left out by one worker too, because they fill no batch: not lost either
 
 
@@ -56,7 +60,8 @@ def epochs(measured: Measured, *, role: str = "timed") -> tuple[Epoch, ...]:
 
 def _epochs(measured: Measured, role: str) -> tuple[Epoch, ...]:
     samples = measured.table("samples")
-    launches = measured.table("launches").filter(pl.col("status") == "ok")
+    untold = list(unknown_progress(measured))  # which of their steps counted is not known
+    launches = measured.table("launches").filter((pl.col("status") == "ok") & ~pl.col("launch").is_in(untold))
     if samples.height == 0 or launches.height == 0:
         return ()
     every = measured.once(
@@ -118,15 +123,30 @@ def _falls(batches: list[list[int]]) -> float:
 
 
 def _uses(samples: pl.DataFrame) -> pl.DataFrame:
-    """(launch, epoch, uses, used, batch, part) of one launch: how many ids were used, how many different ones, how many in a step at most,
-    and how many a rank told at once at most."""
+    """(launch, epoch, uses, used, batch, part, interrupted) of one launch: how many ids were used, how many different ones, how many in a step
+    at most, how many a rank told at once at most, and whether a restart fell into the epoch."""
     counted = effective_steps(samples)
     batch = counted.group_by("step").agg(pl.col("ids").list.len().sum())["ids"].max()
     part = counted["ids"].list.len().max()
     ids = counted.lazy().select("launch", "epoch", "ids").explode("ids").drop_nulls("ids")
     found = ids.group_by("launch", "epoch").agg(pl.len().alias("uses"), pl.col("ids").n_unique().alias("used"))
     sizes = (pl.lit(batch, dtype=pl.Int64).alias("batch"), pl.lit(part, dtype=pl.Int64).alias("part"))
-    return found.with_columns(*sizes).collect()
+    broken = pl.col("epoch").is_in(_interrupted(counted)).alias("interrupted")
+    return found.with_columns(*sizes, broken).collect()
+
+
+def _interrupted(counted: pl.DataFrame) -> list[int]:
+    """Epochs of which more than one incarnation has steps that count, or of which a rank lacks rows that died with it."""
+    if counted["incarnation"].max() == counted["incarnation"].min():
+        return []
+    ranks = pl.col("rank").n_unique()
+    of_steps = counted.group_by("epoch", "step").agg(ranks, pl.col("incarnation").max())
+    of_epochs = of_steps.group_by("epoch").agg(
+        pl.col("incarnation").n_unique().alias("lives"),
+        pl.col("rank").min().alias("least"),
+        pl.col("rank").max().alias("most"),
+    )
+    return of_epochs.filter((pl.col("lives") > 1) | (pl.col("least") < pl.col("most")))["epoch"].to_list()
 
 
 def _expected(measured: Measured, uses: pl.DataFrame) -> int:
@@ -151,9 +171,11 @@ def _stopped_early(uses: pl.DataFrame, size: int) -> dict[int, int]:
 def _epoch(row: dict[str, object], size: int, *, cut_short: bool, left_out: int) -> Epoch:
     used, uses = int(row["used"]), int(row["uses"])  # type: ignore[call-overload]
     missing = max(0, size - used)
+    interrupted = bool(row["interrupted"]) and (missing > 0 or uses > used)
+    cut_short = cut_short or interrupted
     dropped = missing if missing == left_out and not cut_short else 0
     return Epoch(
         launch=int(row["launch"]), configuration=str(row["configuration"]), workers=int(row["workers"]),  # type: ignore[call-overload]
         epoch=int(row["epoch"]), lost=missing - dropped, duplicated=uses - used, used=used, expected=size,  # type: ignore[call-overload]
-        cut_short=cut_short, dropped=dropped,
+        cut_short=cut_short, dropped=dropped, interrupted=interrupted,
     )  # fmt: skip

@@ -16,6 +16,7 @@ from assay.metrics.estimate import Absent, Value
 from assay.metrics.measured import Measured
 from assay.metrics.partition import HELD_UP, partition
 from assay.metrics.per_launch import average, exact, positive
+from assay.metrics.progress_known import unknown_progress
 from assay.metrics.recovery import NO_FAULT, NOT_RECOVERED, recoveries, strikes, struck_launches
 from assay.metrics.step_time import MARK_STEPS
 from assay.units import NS_PER_S
@@ -38,7 +39,8 @@ def _untold(measured: Measured) -> Mapping[int, Absent]:
     stepped = set(measured.table("steps")["launch"].unique().to_list())
     unmarked = {launch: NO_STEPS for launch in struck_launches(measured)["launch"].to_list() if launch not in stepped}
     troubles = on_one_clock(measured).troubles
-    return unmarked | {launch: Absent(reason="refused", detail=why) for launch, why in troubles.items()}
+    refused = {launch: Absent(reason="refused", detail=why) for launch, why in troubles.items()}
+    return {**unmarked, **unknown_progress(measured), **refused}
 
 
 def _unknown(measured: Measured, configuration: str) -> Absent:

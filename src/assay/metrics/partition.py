@@ -20,7 +20,8 @@ evaluation, and what is left is productive.  A step that was done again later co
   exposed communication only.
 
 Source: METRICS.md, `training_goodput`; the categories of ml-goodput-measurement, without its limits (house research 2.5).
-Of a launch whose hosts' clocks are not known against each other (`assay.metrics.clock_offsets`) everything is unknown.
+Of a launch whose hosts' clocks are not known against each other (`assay.metrics.clock_offsets`), or of which nobody knows at which step it
+went on after a restart (`assay.metrics.progress_known`), everything is unknown.
 Cannot tell: exposed communication that no instrument saw (it is productive then), the reason of a slow step without a fault.
 """
 
@@ -33,6 +34,7 @@ import polars as pl
 from assay.metrics.clock_offsets import on_one_clock
 from assay.metrics.communicated import waiting
 from assay.metrics.measured import Measured, effective_steps, portions
+from assay.metrics.progress_known import unknown_progress
 from assay.metrics.recovery import process_began, strikes
 
 # category -> what it is, in the order of reports
@@ -79,7 +81,8 @@ def _partition(measured: Measured, launches: pl.DataFrame) -> pl.DataFrame:
     if not ranks.height:  # as of most records the launches with faults
         return _filled(ranks, pl.DataFrame(schema={"launch": pl.Int32, "rank": pl.Int32}))
     # of the others all is unknown
-    mine = launches.select("launch").filter(~pl.col("launch").is_in(list(clock.troubles)))
+    blind = [*clock.troubles, *unknown_progress(measured)]
+    mine = launches.select("launch").filter(~pl.col("launch").is_in(blind))
     names = ("steps", "events", "collectives", "communication")
     tables = {name: measured.table(name).join(mine, on="launch", how="semi") for name in names}
     failures = _failures(tables["events"], strikes(measured).join(mine, on="launch", how="semi"))

@@ -12,6 +12,7 @@ from assay.metrics.measured import Measured
 from assay.metrics.partition import CATEGORIES
 from assay.metrics.partition import partition as of_ranks
 from assay.metrics.per_launch import no_launch, of_interval
+from assay.metrics.progress_known import unknown_progress
 from assay.metrics.recovery import NO_FAULT, struck_launches
 from assay.metrics.step_time import MARK_STEPS
 from assay.stats.means import quotient
@@ -51,10 +52,13 @@ def _one(measured: Measured, parts: pl.DataFrame, marked: set[int], role: str, n
     own = own.filter(pl.col("launch").is_in(list(marked)) & (pl.col("wall_s") > 0.0))  # a skipped launch took no time
     if own.height == 0:
         return Absent(reason="not_measured", detail=MARK_STEPS)
-    troubles = on_one_clock(measured).troubles  # all of such a launch is unknown, which is not a goodput of 0
+    refused = {launch: Absent(reason="refused", detail=why) for launch, why in on_one_clock(measured).troubles.items()}
+    troubles = (
+        dict(unknown_progress(measured)) | refused
+    )  # all of such a launch is unknown, which is not a goodput of 0
     own, apart = own.filter(~pl.col("launch").is_in(list(troubles))), own
     if own.height == 0:
-        return Absent(reason="refused", detail=troubles[apart["launch"][0]])
+        return troubles[apart["launch"][0]]
     whole = own["workers"] * own["wall_s"]
     shares = (own["productive"] / whole).to_list()
     return of_interval(

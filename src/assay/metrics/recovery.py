@@ -13,7 +13,7 @@ the time until it was reached at last is part of `recompute`.  A launch's number
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from statistics import fmean
 
@@ -23,6 +23,7 @@ from assay.metrics.clock_offsets import aligned
 from assay.metrics.estimate import Absent, Value
 from assay.metrics.measured import Measured
 from assay.metrics.per_launch import average, exact, positive
+from assay.metrics.progress_known import unknown_progress
 from assay.stats.clocks import too_short
 from assay.units import NS_PER_S, SECONDS
 
@@ -54,6 +55,7 @@ class Recovery:
     steps_lost: int | None
     bound_ns: float = 0.0  # by how much an interval may be wrong, since the clocks of hosts differ
     trouble: str = ""  # why its times cannot be compared at all
+    unknown: Absent | None = None  # why nobody knows what was lost
 
 
 def recoveries(measured: Measured) -> tuple[Recovery, ...]:
@@ -63,7 +65,7 @@ def recoveries(measured: Measured) -> tuple[Recovery, ...]:
 
 
 def _recoveries(measured: Measured) -> tuple[Recovery, ...]:
-    found = []
+    found, unknown = [], unknown_progress(measured)
     for row in struck_launches(measured).iter_rows(named=True):
         one = aligned(measured, row["launch"])  # the fault is the coordinator's event, the steps are the workers'
         own = one.events.sort("ns")
@@ -72,6 +74,8 @@ def _recoveries(measured: Measured) -> tuple[Recovery, ...]:
             if "fault_end" in later["kind"] and not (own["incarnation"] > (strike["incarnation"] or 0)).any():
                 continue
             recovery = _one(row, strike, own, one.steps)
+            if recovery.resumed_ns is not None and row["launch"] in unknown:
+                recovery = replace(recovery, regained_ns=None, steps_lost=None, unknown=unknown[row["launch"]])
             if one.trouble:  # what the workers say of themselves is on another clock than the fault
                 recovery = replace(recovery, restarted_ns=None, resumed_ns=None, regained_ns=None, trouble=one.trouble)
             found.append(replace(recovery, bound_ns=one.bound_ns))
@@ -179,9 +183,15 @@ def duration_metric(
             refused = next((why for one in own if (why := _refused(one, begin(one), end(one)))), "")
             told = [(one.launch, span) for one in own if (span := _span(begin(one), end(one))) is not None]
             found[configuration] = (
-                Absent(reason="refused", detail=refused) if refused else _seconds(measured, name, told, how)
-            )
+                Absent(reason="refused", detail=refused) if refused
+                else _seconds(measured, name, told, how) if told else unrecovered(own)
+            )  # fmt: skip
     return found
+
+
+def unrecovered(recoveries: Iterable[Recovery]) -> Absent:
+    """Why no strike of a configuration has an end: nobody knows where the job went on, or it did not."""
+    return next((one.unknown for one in recoveries if one.unknown is not None), NOT_RECOVERED)
 
 
 def _refused(recovery: Recovery, begin_ns: int | None, end_ns: int | None) -> str:
@@ -199,8 +209,6 @@ def _span(begin_ns: int | None, end_ns: int | None) -> float | None:
 
 def _seconds(measured: Measured, name: str, told: list[tuple[int, float]], how: str) -> Value:
     """Over launches; `told`: (launch, seconds) of every strike."""
-    if not told:
-        return NOT_RECOVERED
     of_launch: dict[int, list[float]] = {}
     for launch, span in told:  # the last worker may say that it started after the first one trained
         of_launch.setdefault(launch, []).append(max(0.0, span))

@@ -12,7 +12,7 @@ from assay.metrics.base import Metric, Results
 from assay.metrics.estimate import Value
 from assay.metrics.measured import Measured
 from assay.metrics.per_launch import exact
-from assay.metrics.recovery import NOT_RECOVERED, recoveries, unstruck
+from assay.metrics.recovery import recoveries, unrecovered, unstruck
 from assay.units import STEPS
 
 
@@ -29,7 +29,7 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
         if not own:
             found[name] = unstruck(measured, name)
         elif not lost:
-            found[name] = NOT_RECOVERED
+            found[name] = unrecovered(own)
         else:
             found[name] = exact(
                 float(max(lost.values())), unit=STEPS, name="steps_lost", n_launches=len(lost), n_trials=len(lost),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from assay.verdict.audits.samples import AUDIT
 from tests.handmade import Handmade
 from tests.verdict.making import EPOCH, STEPS, add_samples, change, good, judged, rules, wrong
 
@@ -237,3 +238,37 @@ def test_epochs_that_were_not_told_apart_are_suspected() -> None:
     made.rows["samples"] = [(*row[:3], 0, *row[4:]) for row in made.rows["samples"]]
     finding = next(f for f in judged(made).verdict.findings if f.rule == "samples_duplicated")
     assert "probe.steps(loader, epoch=epoch)" in finding.remedy
+
+
+def test_the_epoch_that_a_restart_interrupted_is_judged_neither_for_losses_nor_for_repetitions() -> None:
+    """Saved after step 1; the script begins the epoch again: 0 to 3 are used twice, and a note says so. The whole epoch after it is judged."""
+    made = Handmade(levels=(1,), blocks=1)
+    number = made.launch(workers=1, role="fault")
+    made.fingerprint(number, "dataset_size", 8)
+    for step in range(4):
+        made.samples(number, [2 * step, 2 * step + 1], step=step)
+    for step, first in enumerate((0, 2, 4), start=2):
+        made.samples(number, [first, first + 1], step=step, incarnation=1)
+    for step, first in enumerate((0, 2, 4), start=5):  # 6 and 7 are missing
+        made.samples(number, [first, first + 1], step=step, incarnation=1, epoch=1)
+    for step, first in enumerate((0, 2, 4, 6), start=8):
+        made.samples(number, [first, first + 1], step=step, incarnation=1, epoch=2)
+    found = {one.rule: one for one in AUDIT.examine(made.measured(), {})}
+    assert found["epoch_interrupted"].severity == "note"
+    assert "4 samples were used again and 2 by no rank" in found["epoch_interrupted"].evidence
+    assert "samples_duplicated" not in found
+    assert "2 of 8 samples used by no rank in epoch 1" in found["samples_lost"].evidence
+
+
+def test_rows_that_died_with_a_worker_are_no_loss() -> None:
+    """Rank 1's rows of step 1 never reached the disk; the checkpoint after it did."""
+    made = Handmade(levels=(2,), blocks=1)
+    number = made.launch(workers=2, role="fault")
+    made.fingerprint(number, "dataset_size", 8)
+    for epoch in range(2):
+        for step in range(2):
+            for rank in range(2):
+                if (epoch, step, rank) != (0, 1, 1):
+                    ids = [4 * step + 2 * rank, 4 * step + 2 * rank + 1]
+                    made.samples(number, ids, rank=rank, epoch=epoch, step=2 * epoch + step, incarnation=epoch)
+    assert [one.rule for one in AUDIT.examine(made.measured(), {}) if one.severity == "fail"] == []

@@ -31,13 +31,13 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
                 rule=named.fault, severity=named.severity, configuration=name, evidence=named.evidence, remedy=named.remedy,
             ))  # fmt: skip
             continue
-        own = [epoch for epoch in judged if epoch.configuration == name]
+        own = [epoch for epoch in judged if epoch.configuration == name and not epoch.interrupted]
         whole = [epoch for epoch in own if not epoch.cut_short]
         if (worst := max(whole, key=lambda epoch: epoch.lost, default=None)) is not None and worst.lost:
             found.append(_lost(name, worst, sum(1 for epoch in whole if epoch.lost), len(whole)))
         if (worst := max(own, key=lambda epoch: epoch.duplicated, default=None)) is not None and worst.duplicated:
             found.append(_duplicated(name, worst, sum(1 for epoch in own if epoch.duplicated), len(own)))
-    return (*found, *_cut_short(judged), *_dropped(judged), *_same_order(measured))
+    return (*found, *_cut_short(judged), *_interrupted(judged), *_dropped(judged), *_same_order(measured))
 
 
 def _dropped(judged: Sequence[Epoch]) -> list[Finding]:
@@ -72,13 +72,27 @@ def _same_order(measured: Measured) -> list[Finding]:
 
 def _cut_short(judged: Sequence[Epoch]) -> list[Finding]:
     """A note that the last epochs were not judged for losses."""
-    launches = {epoch.launch for epoch in judged if epoch.cut_short}
+    launches = {epoch.launch for epoch in judged if epoch.cut_short and not epoch.interrupted}
     if not launches:
         return []
     return [Finding(
         rule="epoch_cut_short", severity="note", configuration=None,
         evidence=f"{count(len(launches), 'launches')} ended inside an epoch, as those of the base did; what that epoch did not use is not counted as lost",
         remedy="end the run with an epoch, if every sample must be accounted for",
+    )]  # fmt: skip
+
+
+def _interrupted(judged: Sequence[Epoch]) -> list[Finding]:
+    """A note on the epochs that restarts fell into, with what was used twice in them or not at all."""
+    broken = [epoch for epoch in judged if epoch.interrupted]
+    if not broken:
+        return []
+    worst = max(broken, key=lambda epoch: epoch.lost + epoch.duplicated)
+    return [Finding(
+        rule="epoch_interrupted", severity="note", configuration=worst.configuration,
+        evidence=f"a restart fell into epoch {worst.epoch} of launch {worst.launch}, in which {count(worst.duplicated, 'samples')} were used again and "
+        f"{worst.lost} by no rank that was recorded; epochs that a restart interrupts are not judged ({count(len(broken), 'epochs')})",
+        remedy="to go on exactly, save the loader's place with the checkpoint (StatefulDataLoader), or save at the end of an epoch",
     )]  # fmt: skip
 
 
