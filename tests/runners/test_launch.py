@@ -302,7 +302,7 @@ def test_a_job_that_ends_before_its_fault_says_so(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("asked", "words"), [
     ({"at_step": 100}, "it was to strike after step 100. Train longer, or lower faults.at_step."),
-    ({"during": "checkpoint"}, "it was to strike while checkpoint 2 is saved. Mark the saving"),
+    ({"during": "checkpoint"}, "it was to strike while checkpoint 2 is saved. Checkpoints are seen where"),
 ])  # fmt: skip
 def test_what_a_fault_waited_for_is_said_as_it_was_asked(tmp_path: Path, asked: dict[str, Any], words: str) -> None:
     made = context(tmp_path, experiment(faults=[asked]), FakeClock())
@@ -339,6 +339,40 @@ def test_a_fault_strikes_each_incarnation_once_and_says_if_it_came_too_few_times
     assert row["reason"] == (
         "" if times == 2 else "the fault struck 2 of 3 times: the job ended before it was due again"
     )
+
+
+@pytest.mark.parametrize(
+    ("asked", "saved", "struck"),
+    [({}, 0, [10]), ({"after_checkpoints": 1}, 0, []), ({"during": "checkpoint"}, 0, []), ({}, 1, []), ({"at_step": 4}, 0, [4])],
+)  # fmt: skip
+def test_by_default_a_fault_strikes_in_the_middle_where_no_launch_before_saved_a_checkpoint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: dict[str, Any], saved: int, struck: list[int]
+) -> None:
+    """The launch before made 20 steps, and `saved` checkpoints; this one saves none."""
+    made = context(tmp_path, experiment(faults=[{"rank": 1, **asked}]), FakeClock())
+    before, _ = launch(made, lambda _: OK)
+    own = worker(made.record.launch_folder(0), 1, pid=os.getpid())
+    own.step(20, 0)
+    for _ in range(saved):
+        own.checkpoint(10)
+    go(before)
+    [drawn] = [one.fault for one in plan(made.experiment) if one.fault is not None]
+    progress = worker(made.record.launch_folder(1), 1, pid=os.getpid())
+
+    def script(handle: FakeHandle) -> Ending | None:
+        progress.step(handle.polls, 0)
+        return OK if handle.polls == 20 else None
+
+    job = Job(planned=planned(role="fault", fault=drawn), number=1, attempt=0)
+    run = LaunchRun(made, job, request_for(made, job, {}), fake_launcher(FakeHandle(script)))
+    monkeypatch.setattr(launch_module.guard, "is_marked", lambda pid, mark: True)
+    run.fault = Fault(name="kill", strike=lambda victim, fault: None)
+    row = go(run)
+    found = events(made, "fault")
+    assert [one["step"] for one in found] == struck
+    assert bool(row["reason"]) == (not struck)
+    moved = [json.loads(one["detail"]).get("instead_of") for one in found]
+    assert moved == ([drawn.when] if not asked and struck else [None] * len(struck))
 
 
 def test_a_process_that_is_not_of_this_launch_is_never_hit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

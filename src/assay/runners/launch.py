@@ -20,6 +20,7 @@ from assay.record import files
 from assay.record.redact import redact, secret_values
 from assay.runners import explain, profiled
 from assay.runners.base import Job, LaunchProgress, Made, RunContext, script_path
+from assay.runners.middle import middle
 from assay.runners.rows import check_written, launch_row, write_event
 from assay.runners.watch import Watch
 from assay.spec.plan import PlannedFault
@@ -29,6 +30,7 @@ POLL_S = 0.05  # seldom, for the coordinator shares the processors with the work
 POLL_FAULT_S = 0.005  # a fault strikes at a step, and its detection is timed
 POLL_SAVING_S = 0.0005  # or while a checkpoint is being saved, which may take a few milliseconds
 FLUSH_S = 0.25  # a flush takes a fifth of a millisecond; on a crowded machine its thread may wait for half a second
+SEEN = "Checkpoints are seen where they are saved by torch.save, safetensors, torch.distributed.checkpoint or in probe.checkpoint_save"
 FLUSH_FAULT_S = 0.05  # what the victim did last says how much work was lost; nothing is timed against other launches
 
 
@@ -94,6 +96,9 @@ class LaunchRun:
         if job.planned.fault is not None:
             self.fault = catalog.load("faults", job.planned.fault.kind)
         self.aimed_at: int | None = None
+        self.middle: int | None = None  # where it strikes if no checkpoint comes
+        if job.planned.fault is not None and job.planned.fault.may_strike_in_the_middle:
+            self.middle = middle(context.record, job.planned.configuration)
         self.strikes = 0
         self.last_struck = NEVER  # incarnation
         self.undo: Undo | None = None  # of a fault that lasts
@@ -173,7 +178,8 @@ class LaunchRun:
             return
         if self.aimed_at is None:
             self.aimed_at = aim(self.watch.ranks, planned, self.last_struck)
-        rank = victim_now(self.watch.ranks, planned, self.aimed_at, self.last_struck)
+        aimed_at = self.middle if self.aimed_at is None else self.aimed_at
+        rank = victim_now(self.watch.ranks, planned, aimed_at, self.last_struck)
         if rank is not None:
             self._strike(self.fault, planned, rank)
 
@@ -185,6 +191,8 @@ class LaunchRun:
         own = {name: getattr(asked, name) for name in fault.parameters} if asked is not None else {}
         told = {name: redact(value) if isinstance(value, str) else value for name, value in own.items()}
         signal = {"signal": planned.signal} if planned.kind == "kill" else {}
+        if self.aimed_at is None and self.middle is not None:
+            told = {**told, "instead_of": planned.when}
         now = self.context.clock.now_ns()
         self._event(
             "fault", {**signal, **told, "pid": seen.pid, "fault": planned.kind},
@@ -315,7 +323,7 @@ class LaunchRun:
 def _sooner(planned: PlannedFault) -> str:
     """What makes a fault strike that came too late."""
     if planned.during_checkpoint:
-        return "Mark the saving (probe.checkpoint_save), save more often, or lower faults.after_checkpoints."
+        return f"{SEEN}; save more often, or lower faults.after_checkpoints."
     if planned.after_checkpoints:
-        return "Train longer, save checkpoints earlier (probe.checkpoint_save), or lower faults.within_steps."
+        return f"{SEEN}; train longer, save earlier, lower faults.within_steps, or ask for a step (faults.at_step)."
     return "Train longer, or lower faults.at_step."

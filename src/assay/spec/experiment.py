@@ -338,9 +338,11 @@ class Fault(Model):
     levels: WorkerCounts = Field(
         (), description="Worker counts that get one fault launch each. Default: the largest level."
     )
-    after_checkpoints: int = Field(
-        1, ge=0, le=1_000_000, description="How many checkpoints must have been saved before the fault may strike."
-    )
+    after_checkpoints: int | None = Field(
+        None, ge=0, le=1_000_000,
+        description="How many checkpoints must have been saved before the fault may strike. Default: 1; a training whose launches before saved "
+        "none that was seen is struck in the middle of its steps.",
+    )  # fmt: skip
     within_steps: int = Field(
         10,
         ge=1,

@@ -43,6 +43,17 @@ class PlannedFault:
     times: int = 1  # in each of the first so many incarnations once
 
     @property
+    def may_strike_in_the_middle(self) -> bool:
+        """Whether it strikes in the middle of the steps where no checkpoint is saved: nobody asked for another moment."""
+        asked = self.training
+        return (
+            asked is not None
+            and asked.after_checkpoints is None
+            and asked.at_step is None
+            and not self.during_checkpoint
+        )
+
+    @property
     def when(self) -> str:
         """At which moment it strikes, in words."""
         if self.during_checkpoint:
@@ -273,7 +284,7 @@ def _drawn(numbers: random.Random, fault: Fault, workers: int, serving: bool) ->
     chosen = fault.replica if serving else fault.rank
     return PlannedFault(
         kind=fault.kind, rank=rank if chosen is None else chosen,
-        after_checkpoints=fault.after_checkpoints if fault.at_step is None else 0,
+        after_checkpoints=0 if fault.at_step is not None else 1 if fault.after_checkpoints is None else fault.after_checkpoints,
         delay_steps=1 + steps if fault.at_step is None else fault.at_step, signal=fault.signal,
         serving=fault if serving else None, training=None if serving else fault,
         during_checkpoint=not serving and fault.during == "checkpoint", times=1 if serving else fault.times,

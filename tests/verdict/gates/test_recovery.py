@@ -57,8 +57,21 @@ def test_a_fault_launch_that_hangs_until_its_time_is_over_did_not_survive() -> N
 
 def test_a_fault_that_never_struck_proves_nothing() -> None:
     judgement = judged(with_fault(hit=False))
-    assert gate(judgement, "recovery", 2).status == "NOT_MEASURED"
+    assert gate(judgement, "recovery", 2).status == "FAIL"
+    assert gate(judgement, "recovery", 2).sentence == "the fault never struck: the job ended before the planned step"
+    assert judgement.verdict.status == "FAIL"
+    assert judgement.verdict.dimensions["workers=2"]["reliability"].status == "FAIL"
     assert pick(judgement, "recommended") == "workers=1"
+
+
+def test_one_of_two_faults_that_never_struck_is_not_hidden_by_the_other() -> None:
+    made = with_fault()
+    made.launch(workers=2, block=5, role="fault", wall_s=20.0, reason="the fault could not act: no permission")
+    found = gate(judged(made), "recovery", 2)
+    assert (found.status, found.sentence) == (
+        "FAIL",
+        "1 of 2 faults never struck: the fault could not act: no permission",
+    )
 
 
 def test_a_job_that_ended_well_without_training_on_is_undecided() -> None:
@@ -75,7 +88,7 @@ def test_a_fault_launch_that_failed_before_the_fault_says_why() -> None:
     made = Handmade(levels=(2,), blocks=1)
     made.launch(workers=2, role="fault", status="failed", reason="the script exited with code 3")
     (result,) = GATE.check(made.measured(), {})
-    assert result.status == "NOT_MEASURED"
+    assert result.status == "FAIL"
     assert "the script exited with code 3" in result.sentence
 
 

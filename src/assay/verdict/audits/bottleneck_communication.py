@@ -16,6 +16,7 @@ from assay.metrics.base import Results
 from assay.metrics.estimate import Estimate
 from assay.metrics.format import bracketed, percent, reading
 from assay.metrics.measured import Measured
+from assay.metrics.saving_waits import saving_waits
 from assay.units import FRACTION, SECONDS
 from assay.verdict.audits.base import Audit
 from assay.verdict.audits.stragglers import slow_ranks
@@ -54,6 +55,9 @@ def _findings(measured: Measured, results: Results, name: str) -> Iterator[Findi
         it = "the rest" if some else "it"
         yield _note(name, AUDIT.name, f"{told}{parted}; {gain_words(rest, it)}", KNOB)
     late = waiting / exposed.value * whole[0]
+    saving = saving_waits(measured).get(name)
+    if saving is not None and saving.share >= late / 2:  # `saving_alone` names it
+        return
     if late >= LEAST_SHARE and not slow_ranks(measured, name):
         evidence = (
             f"ranks wait {reading(waiting, SECONDS)} of every step for whichever of them is late, {percent(late)} of it, and none is slow throughout; "

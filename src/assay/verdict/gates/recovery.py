@@ -1,4 +1,6 @@
-"""Did the job survive its faults?  Every fault launch must end well and train on after the fault.
+"""Did the job survive its faults?  Every fault launch must be struck, end well and train on after the fault.
+
+A fault that was asked for and never struck fails: whoever reads of reliability must not take a fault that never came for one survived.
 
 Of a load: its requests must meet their objectives as before the fault, or be answered where none are asked for, before the load ends
 (`assay.metrics.outages`).  Requests may be lost: how many, and what was met meanwhile, is said.
@@ -91,11 +93,18 @@ def _meanwhile(results: Results, configuration: str) -> str:
 
 
 def _one(launches: pl.DataFrame, struck: set[int], results: Results, configuration: str) -> GateResult:
-    hit = launches.filter(pl.col("launch").is_in(list(struck)))
-    if hit.height == 0:
-        failed = [reason for status, reason in launches.select("status", "reason").iter_rows() if status != "ok"]
-        why = f"the launch failed before: {failed[0]}" if failed else "the job ended before the planned step"
-        return _result(configuration, "NOT_MEASURED", f"no fault struck: {why}")
+    hit, spared = (
+        launches.filter(pl.col("launch").is_in(list(struck))),
+        launches.filter(~pl.col("launch").is_in(list(struck))),
+    )
+    if spared.height:
+        status, reason = spared.select("status", "reason").row(0)
+        why = (
+            reason or "the job ended before the planned step"
+            if status == "ok"
+            else f"the launch failed before: {reason}"
+        )
+        return _result(configuration, "FAIL", f"{_which(spared.height, launches.height)} never struck: {why}")
     lost = hit.filter(pl.col("status") != "ok")
     if lost.height:
         reason = lost["reason"][0]
@@ -107,6 +116,10 @@ def _one(launches: pl.DataFrame, struck: set[int], results: Results, configurati
         detail = time.detail if isinstance(time, Absent) else "the lost steps could not be counted"
         return _result(configuration, "INCONCLUSIVE", f"the job ended well after the fault; {detail}")
     return _result(configuration, "PASS", _sentence(time, steps))
+
+
+def _which(spared: int, faults: int) -> str:
+    return "the fault" if faults == 1 else f"{spared} of {count(faults, 'faults')}"
 
 
 def _sentence(time: Estimate, steps: Estimate) -> str:
