@@ -43,7 +43,7 @@ ALONE = {
     "closure": Truth(steps=6),
     "two_optimizers": Truth(steps=8, data=8, items=128, ids=128, epochs=2),
     "own_iterator": Truth(steps=10),
-    "one_batch": Truth(steps=12, data=1, items=16, ids=16),
+    "one_batch": Truth(steps=12, data=1, items=12 * 16, ids=16),
     "teacher": Truth(steps=16, data=16, items=128, ids=128, epochs=2),
     "compiled": Truth(steps=8, data=8, items=128, ids=128, epochs=2),
     "checkpointed": Truth(steps=6, data=6, items=48, ids=48),

@@ -194,7 +194,7 @@ def test_a_batch_of_the_scripts_own_shape_is_as_much_work_as_it_has_samples() ->
     from assay.instruments._sources import Source
 
     class Iterator:
-        _assay_source = Source(key=(0, 3), epoch=0, tells=True, left=2, ids=deque([[2, 0], [1]]))
+        _assay_source = Source(key=(0, 3), tells=True, left=2, ids=deque([[2, 0], [1]]))
 
     script = Script()
     for rows in (["a", "b"], ["c"]):

@@ -32,7 +32,7 @@ class Hooked:
         self.attached = Attached(torch, self.recorder)
         self.met: list[str] = []
         seen = self.attached.forward
-        self.attached.forward = lambda module: (self.met.append(type(module).__name__), seen(module))[1]  # type: ignore[method-assign, func-returns-value]
+        self.attached.forward = lambda module, inputs: (self.met.append(type(module).__name__), seen(module, inputs))[1]  # type: ignore[method-assign, func-returns-value]
         _hooks.install(torch, self.attached, self.undo)
 
     def close(self) -> None:
@@ -191,4 +191,4 @@ def test_a_training_without_modules_is_measured_and_keeps_no_batches(hooked: Hoo
     rows = hooked.steps()
     assert [row["items"] for row in rows] == [4.0] * 30
     assert all(row["forward_ns"] is None and row["backward_ns"] for row in rows)
-    assert not any(hooked.attached._waiting.values())
+    assert not list(hooked.attached.batches.waiting())

@@ -29,12 +29,12 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from statistics import median
 from types import MappingProxyType
 from typing import Any, Final
 
 from assay.instruments import _values
+from assay.instruments._batches import Batches, Fetched, Pass
 from assay.instruments._groups import Calls, covered
 from assay.instruments._outermost import Outermost
 from assay.instruments._phases import FORWARD, NAMES, HostPhases
@@ -50,19 +50,6 @@ NEVER: Final = 1 << 30
 _NONE: Final = object()  # no argument
 
 
-@dataclass(slots=True)
-class Fetched:
-    """A batch that nobody has worked on yet."""
-
-    begin: int
-    ns: int
-    items: float | None
-    ids: list[int] | None
-    source: Source | None
-    counted: bool  # whether the wait is part of the step's data time
-    iterator: int
-
-
 class Attached:
     """Turns what hooks see into the steps of a recorder."""
 
@@ -76,9 +63,10 @@ class Attached:
         self._begun = False
         self._paused = 0
         self._pauses: list[tuple[int, int]] = []  # in the step under way, that somebody told
-        self._waiting: dict[int, deque[Fetched]] = {}  # by iterator
-        self._fresh: list[int] = []  # iterators that were asked since the last forward pass
-        self._feeds: set[int] = set()  # iterators whose batches were trained on
+        self.batches = Batches(torch)
+        self._doubted = ""
+        self._derived = False  # gradients were asked for in the step under way
+        self._settled = 0  # since when batches that were fetched are no evaluation's, of the step under way
         self._looked: list[Fetched] = []  # worked on without gradients since the last was asked for
         self._looked_ns = 0
         # the modules that did, without gradients and in evaluation mode; 0 for any other
@@ -195,29 +183,20 @@ class Attached:
         items = _values.batch_items(batch)
         if items is None and ids is not None:  # whatever a script's own collate function makes of them
             items = float(len(ids))
-        key = id(iterator)
-        one = Fetched(begin, ns, items, ids, source, self._evaluating is None, key)
+        one = Fetched(begin, ns, items, ids, source, self._evaluating is None, iterator if source is None else source)
         if one.counted:
             self._recorder.waited(ns)
-        waiting = self._waiting.get(key)
-        if waiting is None:
-            waiting = self._waiting[key] = deque()
-        waiting.append(one)
-        self._refresh(key)
+        self.batches.add(one, batch)
 
     def ran_out(self, iterator: Any) -> None:
         """There is none: an epoch has ended. A batch that was asked for ahead may still be worked on."""
         if self._asked is not None and self._evaluating is None:
             self._recorder.waited(self._now() - self._asked)
         self._asked = None
-        self._feeds.discard(id(iterator))  # which may be another's soon
         source = getattr(iterator, "_assay_source", None)
         if source is not None:
             self.sources.ended(source, self._recorder)
-        if self._waiting.get(id(iterator)):
-            self._refresh(id(iterator))
-        else:
-            self._waiting.pop(id(iterator), None)
+        self.batches.ran_out(iterator if source is None else source)
 
     def _evaluated(self, now: int) -> None:
         """What was looked at was not trained on: it was an evaluation, from when its batch was asked for."""
@@ -225,8 +204,7 @@ class Attached:
             self._recorder.set_aside("evaluation", now - self._looked_ns, self._looked_ns)
         elif self._evaluating is None:
             since = self._evaluating = self._looked[0].begin
-            ahead = (one for waiting in self._waiting.values() for one in waiting)
-            for one in (*self._looked, *ahead):
+            for one in (*self._looked, *self.batches.waiting()):
                 if one.counted and one.begin >= max(since, self._recorder._begin):
                     one.counted = False
                     self._recorder.waited(-one.ns)
@@ -236,7 +214,7 @@ class Attached:
     def _evaluated_before_the_update(self) -> None:
         """Between the last gradient and the optimizer's step: told now, for after it the next step begins."""
         since = self._looked[0].begin if self._evaluating is None else self._evaluating
-        for one in (*self._looked, *(one for waiting in self._waiting.values() for one in waiting)):
+        for one in (*self._looked, *self.batches.waiting()):
             if one.counted and one.begin >= max(since, self._recorder._begin):
                 self._recorder.waited(-one.ns)
         self._set_aside(since, self._look_end if self._looked else self._asked_since_look or since)
@@ -247,52 +225,27 @@ class Attached:
         self._looked, self._looked_ns, self._looker = [], 0, None
         self._lookers.clear()
 
-    def _refresh(self, iterator: int) -> None:
-        if iterator not in self._fresh:
-            self._fresh.append(iterator)
-
-    def _looked_into(self) -> list[int]:
-        """The iterators whose batches a look is at, of several that were asked.
-
-        An evaluation in the body of a loop comes after that loop's own batch was asked for, which is trained on afterwards: not an
-        iterator that feeds the training, where there is another; before the first step, the one that was asked last.
-        """
-        fresh = self._fresh
-        if len(fresh) < 2:
-            return fresh[:]
-        if not self._feeds:
-            return fresh[-1:]
-        return [one for one in fresh if one not in self._feeds] or fresh[:]
-
-    def _take(self, iterators: list[int]) -> list[Fetched]:
-        """The oldest batch of each of these that were asked since the last time: one may be asked for ahead."""
-        taken = []
-        for iterator in iterators:
-            waiting = self._waiting.get(iterator)
-            if waiting:
-                taken.append(waiting.popleft())
-            self._fresh.remove(iterator)
-        return taken
-
     # ------------------------------------------------------------------ phases
 
-    def forward(self, module: Any) -> None:
+    def forward(self, module: Any, inputs: Any = ()) -> None:
         """The outermost module is called."""
         self.inside = True
         self.outermost.met(type(module))
         gradients = self._torch.is_grad_enabled()
         if gradients and (module.training or not isinstance(self._recorder._phases, HostPhases)):
             self._settle(module)
+            self.batches.passes(inputs)
             self._recorder._named["forward"].__enter__()
             return
         if self._stepping:  # a closure's (LBFGS): its time is not the optimizer's too
             if gradients:
                 self._settle(module)
+                self.batches.passes(inputs)
             self._recorder._named["forward"].__enter__()
             return
         self._looker = module if gradients else None
         if self._asks:
-            self._looked.extend(self._take(self._looked_into()))
+            self._looked.extend(self.batches.looks(inputs))
         else:
             self._looks(module, gradients)
         self._looking = self._now()
@@ -312,6 +265,7 @@ class Attached:
         self.inside = False
         if self._looking is None:
             self._recorder._named["forward"].__exit__(None, None, None)
+            self.batches.passed()
         else:
             begin, end = self._looking, self._now()
             self._looking = None
@@ -322,7 +276,6 @@ class Attached:
 
     def _settle(self, module: Any = None) -> None:
         """Training goes on: what was asked for is worked on, what was evaluated is set aside."""
-        recorder = self._recorder
         if self._cycled():
             self._tell_looks()  # in the step that ends
             self._turn()
@@ -337,16 +290,12 @@ class Attached:
                 self._trains |= {id(module)} | _inside(module)
             self._tell_looks()
         self._looked_at()
-        if not self._watched and module is not None and any(True for _ in module.parameters()):
-            self._watch(module)
-        for one in (*self._looked, *self._take(self._fresh[:])):
-            self._feeds.add(one.iterator)
-            if not one.counted and one.begin >= end:
-                recorder.waited(one.ns)
-            epoch = None if one.source is None or one.ids is None else self.sources.used(one.source)
-            recorder.fed(one.items, epoch, one.ids)
+        self._settled = max(self._settled, end)
+        self.batches.looked(self._looked)
         self._forget_looks()
         self._passed = True
+        if not self._watched and module is not None and any(True for _ in module.parameters()):
+            self._watch(module)
 
     def _watch(self, module: Any) -> None:
         """The first module that is trained; after a restart its parameters say which step this is, before anything is told of it."""
@@ -354,9 +303,12 @@ class Attached:
         self.outermost.look()  # what came before may have been an evaluation
         self._meet()
         if self._recorder.states is not None:
-            self._recorder.states.optimizers = self.optimizers
+            self._recorder.states.optimizers, self._recorder.states.epoch = self.optimizers, self.sources.place
         self._recorder.watched(module)
         self.calls.step = self._recorder._step
+        restored = self._recorder.went_on.state if self._recorder.went_on is not None else None
+        if restored is not None:
+            self.sources.goes_on(restored.epoch + restored.whole)
 
     def _tell_looks(self) -> None:
         """Those so far are in the step under way: an evaluation, by what is trained and in evaluation mode, or forward time.
@@ -400,13 +352,37 @@ class Attached:
         if not self._begun:
             self._open(0)
         if not was and (
-            self._fresh or self._looked_ns or not self._passed
+            self.batches.fresh or self._looked_ns or not self._passed
         ):  # of functions, of modules that are not known yet, or of what was only looked at before
             self.outermost.look()
             self._settle(self._looker)
+        self._derived = True
+        for one in self.batches.derived(roots):
+            self._feed(one)
         self._recorder._named["backward"].__enter__()
         self._computed, hook = None, self._watch_engine(roots[0]) if accumulates and self._together() else None
         self._passes.append((was, roots if accumulates else None, hook))
+
+    def _feed(self, one: Pass) -> None:
+        """A batch, or some rows of it, is trained on in the step under way."""
+        batch, recorder = one.fetched, self._recorder
+        if not batch.counted and batch.begin >= max(self._settled, recorder._begin):
+            batch.counted = True
+            recorder.waited(batch.ns)
+        items, ids = batch.worked_on(one.rows, recorder._step)
+        if items == 0.0:
+            return
+        epoch = None if batch.source is None or ids is None else self.sources.used(batch.source)
+        recorder.fed(items, epoch, ids)
+        if batch.source is not None and batch.source.ended:
+            self.sources.ended(batch.source, recorder)
+        if self.batches.doubt:
+            self._tell_doubt()
+
+    def _tell_doubt(self) -> None:
+        if self.batches.doubt and not self._doubted:
+            self._doubted = self.batches.doubt
+            self._recorder.unknown_samples(self._doubted)
 
     def backwarded(self) -> None:
         """They are there."""
@@ -516,7 +492,7 @@ class Attached:
         if not self._begun:
             self._open(0)
         if self._asks:
-            ahead = any(one.iterator in self._feeds for one in self._looked)  # and trained on later
+            ahead = any(one.key in self.batches.feeds for one in self._looked)  # and trained on later
             if self._passed and (self._looked or self._evaluating is not None) and not ahead:
                 self._evaluated_before_the_update()
         elif self._looked_ns:
@@ -536,6 +512,9 @@ class Attached:
         if self._stepping:
             return
         self._recorder._named["optimizer"].__exit__(None, None, None)
+        if not self._derived and self.batches.passing:  # gradients that torch's engine did not make
+            for one in self.batches.derived(()):
+                self._feed(one)
         self._stepped[id(optimizer)] = None
         self._passed = False
 
@@ -556,7 +535,8 @@ class Attached:
         self._tell_loss()
         if self._others or self.reducers or self.calls.seen:
             self._tell_communication()
-        self._stepped, self._pauses = {}, []
+        self._stepped, self._pauses, self._settled, self._derived = {}, [], 0, False
+        self.batches.turn()
         self._recorder.turn()
         self._own.append(self._own_ns + self.calls.own_ns)
         self._own_ns = self.calls.own_ns = 0
@@ -629,6 +609,8 @@ class Attached:
 
     def close(self) -> None:
         """The process ends: the step under way is the last."""
+        self.batches.close()
+        self._tell_doubt()
         if self._stepped:
             if self._looked_ns and not self._asks:
                 self._tell_looks()

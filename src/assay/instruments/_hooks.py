@@ -39,6 +39,10 @@ def install_communication(torch: Any, attached: Attached, undo: list[Undo]) -> N
         undo.extend(part(torch, attached))
 
 
+def _nothing() -> None:
+    """It is gone."""
+
+
 def _replace(owner: Any, name: str, make: Callable[[Any], Any]) -> Undo:
     original = getattr(owner, name)
     replaced = functools.wraps(original)(make(original))
@@ -63,7 +67,10 @@ def _epochs(attached: Attached, iterators: Any) -> list[Undo]:
     """What an iterator reads: which epoch of which data, and whether its indices are samples."""
 
     def opened(iterator: Any, loader: Any) -> None:
-        iterator._assay_source = attached.sources.opened(loader)
+        before = getattr(iterator, "_assay_source", None)
+        if before is not None:  # it begins again, and gives none of those batches any more
+            before.iterator = _nothing
+        iterator._assay_source = attached.sources.opened(loader, iterator)
 
     def init(original: Any) -> Any:
         def __init__(self: Any, loader: Any, *arguments: Any, **words: Any) -> None:

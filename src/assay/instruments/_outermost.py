@@ -119,7 +119,7 @@ def called(self: Any, *arguments: Any, **words: Any) -> Any:
         return (_base or _module()).__call__(self, *arguments, **words)
     if state.attached.inside or (attached := _measuring(state)) is None:
         return _base.__call__(self, *arguments, **words)
-    begun = attached.shielded(attached.forward, self)
+    begun = attached.shielded(attached.forward, self, arguments or words)
     try:
         return _base.__call__(self, *arguments, **words)
     finally:
@@ -135,7 +135,7 @@ def _calling(original: Any) -> Any:
             return original(self, *arguments, **words)
         if (attached := _measuring(state)) is None:
             return original(self, *arguments, **words)
-        begun = attached.shielded(attached.forward, self)
+        begun = attached.shielded(attached.forward, self, arguments or words)
         try:
             return original(self, *arguments, **words)
         finally:

@@ -215,6 +215,11 @@ class Recorder(Probe):
             self._epoch = epoch
             self._append("samples", (*self._key, epoch, self._step, ids))
 
+    @_shielded
+    def unknown_samples(self, reason: str) -> None:
+        """Which samples were trained on cannot be told, of this launch."""
+        self._event("samples_unknown", self._now(), step=self._step, detail={"reason": reason})
+
     def lost(self, loss: Any) -> None:
         """The loss of the step under way."""
         if type(loss) is float and self.active:

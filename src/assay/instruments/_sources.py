@@ -1,17 +1,19 @@
 """Which samples does a batch of an unmodified script hold, and of which epoch of which data?
 
 A loader's indices name samples where its sampler gives each of them once: torch's own sequential, random and distributed samplers
-over the whole data set, batched in order.  An epoch is one iteration over a data set, by whichever loader; so two loaders over the
-same data, or a loader made anew for each epoch, use no sample twice.
+over the whole data set, batched in order.  An epoch is one iteration over a data set that was trained on, by whichever loader; so two
+loaders over the same data, or a loader made anew for each epoch, use no sample twice, and an iterator that was only peeked into is none.
 The ledger is about one data set: the first that is trained on.  Another one of the same size takes its place once it was read to
 its end (data made anew for each epoch); batches of any other are no part of the ledger, for its numbers name other samples.
-The size of the data set is told when an epoch was read to its end: a script that always leaves its loop early never wanted it all.
+The size of the data set is told when an epoch that was trained on was read to its end: a script that always leaves its loop early never
+wanted it all.
 """
 
 from __future__ import annotations
 
+import weakref
 from collections import deque
-from collections.abc import Sized
+from collections.abc import Callable, Sized
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -21,15 +23,24 @@ if TYPE_CHECKING:
 Key = tuple[int, int | None]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Source:
     """What an iterator reads: a data set, in one of its epochs."""
 
     key: Key
-    epoch: int
     tells: bool  # whether its indices name samples
     left: int  # batches until its end: a script that knows their number does not ask whether there is another
     ids: deque[Any] = field(default_factory=deque)  # asked for by helpers ahead of the batches, in their order
+    loader: int = 0
+    iterator: Callable[[], Any] | None = None  # None once it is gone
+    epoch: int | None = None  # once it was trained on
+    opened: int = 0  # of all events here, by number
+    ended: int = 0  # read to its end
+
+    @property
+    def alive(self) -> bool:
+        """Whether its iterator may still be asked."""
+        return self.iterator is None or self.iterator() is not None
 
     @property
     def size(self) -> int | None:
@@ -45,37 +56,53 @@ class Sources:
         self._epochs: dict[Key, int] = {}
         self._key: Key | None = None  # of the ledger
         self._shift = self._last = 0  # epochs of data sets that it was about before; the last epoch told
-        self._read = False  # to its end, and not begun again
+        self._events = self._first = 0
+        self._read = 0  # when it was read to its end and not begun again
         self._told = False
 
-    def opened(self, loader: Any) -> Source:
+    def place(self) -> tuple[int, bool]:
+        """The last epoch of the ledger, and whether it was read to its end."""
+        return self._last, self._read > 0
+
+    def goes_on(self, epoch: int) -> None:
+        """After a restart the first epoch that is trained on has this number."""
+        self._first = epoch
+
+    def opened(self, loader: Any, iterator: Any = None) -> Source:
         """Somebody iterates over a loader."""
         key = (id(loader.dataset), _size(loader.dataset))
-        epoch = self._epochs[key] = self._epochs.get(key, -1) + 1
         tells = key[1] is not None and tells_ids(self._torch, loader)
-        return Source(key, epoch, tells, len(loader) if tells else 0)
+        there = None if iterator is None else weakref.ref(iterator)
+        return Source(key, tells, len(loader) if tells else 0, loader=id(loader), iterator=there, opened=self._next())
+
+    def _next(self) -> int:
+        self._events += 1
+        return self._events
 
     def used(self, source: Source) -> int | None:
         """The epoch of the ledger that a batch of this source belongs to; None where it is no part of it."""
         if not source.tells:
             return None
+        if source.epoch is None:
+            source.epoch = self._epochs[source.key] = self._epochs.get(source.key, -1) + 1
         if self._key is None:
-            self._key = source.key
+            self._key, self._shift = source.key, self._first - source.epoch
         elif source.key != self._key:
-            if not self._read or source.size != self._key[1]:
+            if not 0 < self._read < source.opened or source.size != self._key[1]:
                 return None
             self._key, self._shift = source.key, self._last + 1 - source.epoch
-        self._read = False
+        self._read = 0
         epoch = source.epoch + self._shift
         if epoch > self._last:
             self._last = epoch
         return epoch
 
     def ended(self, source: Source, recorder: Recorder) -> None:
-        """It was read to its end."""
-        if source.key != self._key:
+        """It was read to its end, and trained on: that is known after either."""
+        source.ended = source.ended or self._next()
+        if source.key != self._key or source.epoch is None:
             return
-        self._read = True
+        self._read = source.ended
         if not self._told and source.size is not None:
             self._told = True
             recorder.dataset(source.size)
