@@ -102,6 +102,14 @@ def test_the_script_gets_its_own_values_for_workers_seed_and_launch_and_nothing_
     assert "RANK" not in asked.environment
 
 
+def test_the_same_placeholders_are_replaced_in_the_values_of_the_environment(tmp_path: Path) -> None:
+    asked = {"RUN_DIR": "runs/{launch}/of-{workers}", "SEED": "{seed}", "{launch}": "as it is", "OTHER": "{other} {}"}
+    made = context(tmp_path, experiment(workload={"environment": asked}), FakeClock())
+    found = request_for(made, Job(planned=planned(), number=12, attempt=0), {"OUTER": "{launch}"}).environment
+    assert [found[name] for name in asked] == ["runs/12/of-2", "7", "as it is", "{other} {}"]
+    assert found["OUTER"] == "{launch}"  # of whoever started assay: not the experiment's
+
+
 def test_only_fault_launches_may_be_restarted(tmp_path: Path) -> None:
     made = context(tmp_path, experiment(launcher={"max_restarts": 4}), FakeClock())
     timed, fault = planned(), planned(role="fault", fault=kill_fault())

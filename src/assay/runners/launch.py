@@ -51,7 +51,8 @@ def request_for(context: RunContext, job: Job, environment: dict[str, str]) -> R
     if experiment.flops.convention != "none" and not profiled.at_once(experiment, job):
         own |= {"ASSAY_FLOPS": "1", "ASSAY_PEAK": f"{experiment.flops.peak}:{experiment.flops.precision or ''}"}
     own |= profiled.environment(experiment, context.record.path, job)
-    inner = worker_environment(environment, experiment.launcher, {**experiment.workload.environment, **own})
+    asked = {name: _filled(value, values) for name, value in experiment.workload.environment.items()}
+    inner = worker_environment(environment, experiment.launcher, {**asked, **own})
     if experiment.workload.attach:
         inner = injected.into(inner)
     return Request(
@@ -62,7 +63,7 @@ def request_for(context: RunContext, job: Job, environment: dict[str, str]) -> R
         cwd=context.folder,
         log=context.record.log_path(job.number).resolve(),
         log_bytes=int(experiment.limits.log_mib * MIB),
-        secrets=secret_values({**environment, **experiment.workload.environment}),
+        secrets=secret_values({**environment, **asked}),
         mark=mark_of(context.record.path, job.number),
         max_restarts=experiment.launcher.max_restarts if planned.role == "fault" else 0,
         grace_s=experiment.limits.grace_s,
@@ -72,10 +73,10 @@ def request_for(context: RunContext, job: Job, environment: dict[str, str]) -> R
     )
 
 
-def _filled(argument: str, values: dict[str, str]) -> str:
+def _filled(text: str, values: dict[str, str]) -> str:
     for placeholder, value in values.items():
-        argument = argument.replace(placeholder, value)
-    return argument
+        text = text.replace(placeholder, value)
+    return text
 
 
 class LaunchRun:

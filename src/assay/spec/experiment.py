@@ -69,7 +69,8 @@ class Workload(Model):
     )
     environment: dict[str, str] = Field(
         default_factory=dict,
-        description="Variables set for the script. Values that look secret are redacted in the record.",
+        description="Variables set for the script. {workers}, {seed} and {launch} are replaced in their values, as in arguments. "
+        "Values that look secret are redacted in the record.",
     )
     attach: bool = Field(
         True,
