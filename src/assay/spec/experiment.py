@@ -72,6 +72,11 @@ class Workload(Model):
         description="Variables set for the script. {workers}, {seed} and {launch} are replaced in their values, as in arguments. "
         "Values that look secret are redacted in the record.",
     )
+    fresh_folder: bool = Field(
+        False,
+        description="Whether each launch runs in a fresh copy of the working folder, so that none finds what another one left. Restarts "
+        "inside of a launch share its copy.",
+    )
     attach: bool = Field(
         True,
         description="Whether the steps of a PyTorch script that marks none itself are seen by hooks in torch. A script that marks "
