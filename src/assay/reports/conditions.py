@@ -41,6 +41,7 @@ def conditions(experiment: Experiment, manifest: Mapping[str, Any], measured: Me
             f"${given(prices.usd_per_worker_hour)} per worker-hour ({prices.as_of.isoformat()}, {prices.source})"
         ),
         "Energy": experiment.energy.source,
+        **({"Folder": "a fresh copy of the working folder for each launch"} if experiment.workload.fresh_folder else {}),
         "Faults": "; ".join(_fault(fault, measured) for fault in experiment.faults) or "none",
         "Record": f"{manifest.get('id', 'unnamed')}, {measured.state}, {measured.seal_words}",
         "Made": f"{manifest.get('created_utc', 'unknown time')} by assay {manifest.get('assay_version', '?')}",

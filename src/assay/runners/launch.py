@@ -18,8 +18,8 @@ from assay.launchers import guard
 from assay.launchers.base import Ending, Handle, Launcher, Request, worker_environment
 from assay.record import files
 from assay.record.redact import redact, secret_values
-from assay.runners import explain, profiled
-from assay.runners.base import Job, LaunchProgress, Made, RunContext, script_path
+from assay.runners import explain, fresh_folder, profiled
+from assay.runners.base import Job, LaunchProgress, Made, RunContext
 from assay.runners.rows import check_written, launch_row, write_event
 from assay.runners.watch import Watch
 from assay.spec.plan import PlannedFault
@@ -37,11 +37,14 @@ def mark_of(record: Path, number: int) -> str:
     return f"{record.resolve().name}.{number:04d}."
 
 
-def request_for(context: RunContext, job: Job, environment: dict[str, str]) -> Request:
-    """What the launcher is asked to start."""
+def request_for(context: RunContext, job: Job, environment: dict[str, str], cwd: Path | None = None) -> Request:
+    """What the launcher is asked to start. `cwd`: the launch's own working folder; default: the experiment's."""
+    cwd = cwd or context.folder
     experiment, planned = context.experiment, job.planned
     values = {"{workers}": str(planned.workers), "{seed}": str(planned.seed), "{launch}": str(job.number)}
     folder = context.record.launch_folder(job.number).resolve()
+    if cwd != context.folder and "PWD" in environment:
+        environment = {**environment, "PWD": str(cwd)}
     own = {
         "ASSAY_LAUNCH_DIR": str(folder), "ASSAY_LAUNCH": str(job.number), "ASSAY_SEED": str(planned.seed),
         "ASSAY_FLUSH_S": str(FLUSH_FAULT_S if planned.role == "fault" else FLUSH_S),
@@ -56,11 +59,11 @@ def request_for(context: RunContext, job: Job, environment: dict[str, str]) -> R
     if experiment.workload.attach:
         inner = injected.into(inner)
     return Request(
-        script=script_path(experiment, context.folder),
+        script=fresh_folder.script_in(experiment, cwd, context.folder),
         arguments=tuple(_filled(argument, values) for argument in experiment.workload.arguments),
         workers=planned.workers,
         environment=inner,
-        cwd=context.folder,
+        cwd=cwd,
         log=context.record.log_path(job.number).resolve(),
         log_bytes=int(experiment.limits.log_mib * MIB),
         secrets=secret_values({**environment, **asked}),

@@ -74,8 +74,12 @@ class Workload(Model):
     )
     fresh_folder: bool = Field(
         False,
-        description="Whether each launch runs in a fresh copy of the working folder, so that none finds what another one left. Restarts "
-        "inside of a launch share its copy.",
+        description="Whether each launch runs in a fresh copy of the working folder (that of the experiment's file, or the current one), so "
+        "that none finds what another one left. Restarts within a launch share its copy. Links are kept; .git, virtual environments and "
+        "records are left out.",
+    )
+    keep_folders: bool = Field(
+        False, description="Whether the copies of fresh_folder are kept after their launches, beside the record."
     )
     attach: bool = Field(
         True,
@@ -478,6 +482,12 @@ class Limits(Model):
     )
     grace_s: float = Field(
         5.0, ge=0.0, le=3600.0, description="Seconds between asking a process to end and killing it."
+    )
+    fresh_folder_mib: float = Field(
+        1024.0,
+        gt=0.0,
+        le=1_048_576.0,
+        description="How much may be copied for each launch with workload.fresh_folder, MiB.",
     )
     log_mib: float = Field(
         16.0,

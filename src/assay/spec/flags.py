@@ -42,6 +42,11 @@ class Flag:
     help: str
     many: bool = False  # may be given more than once
 
+    @property
+    def switch(self) -> bool:
+        """Whether it takes no value: it stands for true."""
+        return not self.metavar
+
 
 def _flag(name: str, path: str, metavar: str, help: str, many: bool = False) -> Flag:
     return Flag(name=name, path=path, metavar=metavar, help=help, many=many)
@@ -64,6 +69,7 @@ FLAGS: tuple[Flag, ...] = (
     _flag("--runner", "workload.runner", "NAME", "which runner drives the script (training)"),
     _flag("--work", "workload.work", "UNIT", "what one unit of useful work is called (items)"),
     _flag("--env", "workload.environment", "NAME=TEXT", "a variable set for the script; may be repeated", many=True),
+    _flag("--fresh-folder", "workload.fresh_folder", "", "run each launch in a fresh copy of the working folder"),
     _flag(
         "--scaling",
         "scaling.mode",
@@ -112,10 +118,10 @@ def add_flags(parser: argparse.ArgumentParser, only: Iterable[str] | None = None
     for flag in FLAGS:
         if named is not None and flag.name not in named:
             continue
-        group.add_argument(
-            flag.name, dest=_attribute(flag), metavar=flag.metavar, help=f"{flag.help}  [{flag.path}]",
-            action="append" if flag.many else "store",
-        )  # fmt: skip
+        kind: dict[str, str] = {"action": "append" if flag.many else "store", "metavar": flag.metavar}
+        if flag.switch:
+            kind = {"action": "store_const", "const": "true"}
+        group.add_argument(flag.name, dest=_attribute(flag), help=f"{flag.help}  [{flag.path}]", **kind)  # type: ignore[arg-type]
 
 
 def split_at_dashes(words: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
@@ -262,6 +268,8 @@ def _read(flag: Flag, text: str) -> object:
             return _whole(text)
         if key.type == "number":
             return "none" if text == "none" and flag.path == "gates.efficiency" else float(text)
+        if key.type == "true or false":
+            return text == "true"
         if key.type.startswith("list"):
             return [_whole(part) for part in text.split(",")]
         return date.fromisoformat(text) if key.type == "date" else text

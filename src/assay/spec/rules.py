@@ -272,6 +272,28 @@ def _calibrating_needs_hooks(data: Data) -> Iterator[Problem]:
         )  # fmt: skip
 
 
+def _fresh_folder_on_one_node(data: Data) -> Iterator[Problem]:
+    """The copy is made by the coordinator of a training, beside its record."""
+    if _at(data, "workload", "fresh_folder") is not True:
+        if _at(data, "workload", "keep_folders") is True:
+            yield Problem(
+                where="workload.keep_folders", found="true", allowed="true only together with workload.fresh_folder",
+                mend="Add workload.fresh_folder = true, or leave this out.",
+            )  # fmt: skip
+        return
+    runner, nodes = _at(data, "workload", "runner"), _at(data, "launcher", "nodes")
+    if runner not in (None, "training"):
+        yield Problem(
+            where="workload.fresh_folder", found="true", allowed="false where no training script is launched",
+            mend='Leave it out: only workload.runner = "training" copies its folder.',
+        )  # fmt: skip
+    elif (type(nodes) is int and nodes > 1) or _at(data, "launcher", "hosts"):
+        yield Problem(
+            where="workload.fresh_folder", found="true", allowed="false where the workers are on several machines",
+            mend="Name the folder by {launch} in workload.arguments or workload.environment instead.",
+        )  # fmt: skip
+
+
 _ENDPOINT = re.compile(r"(?:\[[0-9A-Fa-f:.%]+\]|[^\s:/\[\]]+):(\d{1,5})")
 
 
@@ -332,6 +354,7 @@ RULES: tuple[Rule, ...] = (
     _budget_needs_prices,
     _modelled_energy_needs_watts,
     _calibrating_needs_hooks,
+    _fresh_folder_on_one_node,
     _nodes_meet,
     _endpoint_is_host_and_port,
     _words_can_be_passed,

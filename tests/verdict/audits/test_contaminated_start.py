@@ -33,7 +33,9 @@ def found(made: Handmade) -> list[Finding]:
     return list(examine(made.measured(), {}))
 
 
-def loaded(made: Handmade, number: int, *files: str, at_s: float = 0.5, detail: Mapping[str, object] | None = None) -> None:
+def loaded(
+    made: Handmade, number: int, *files: str, at_s: float = 0.5, detail: Mapping[str, object] | None = None
+) -> None:
     made.event(number, "checkpoint_load", at_s, rank=0, incarnation=0, detail=detail or {"files": list(files)})
 
 
@@ -157,7 +159,7 @@ def test_events_without_files_or_with_anything_else_in_their_place_name_none() -
         made = record(["a", "b", "c"], steps=[32, 8, 32])
         loaded(made, 1, detail=detail or {"other": 1})
         [one] = found(made)
-        assert "snapshot" not in one.evidence and "None" not in one.evidence
+        assert not any(word in one.evidence for word in ("loaded", "snapshot", "None"))
 
 
 def test_a_launch_that_did_not_report_its_end_is_not_counted() -> None:

@@ -86,10 +86,10 @@ def _finding(rule: str, severity: Severity, name: str | None, evidence: str, *, 
 
 def _resumed(own: Sequence[Launch], every: Sequence[Launch]) -> Told | None:
     """Launches whose first parameters are another's later ones."""
-    pairs = [(launch, source) for launch in own if (source := _source(launch, every)) is not None]
+    pairs = [(launch, *seen) for launch in own if (seen := _source(launch, every)) is not None]
     if not pairs:
         return None
-    launch, (source, steps) = pairs[0]
+    launch, source, steps = pairs[0]
     fewer = f"; it made {count(launch.steps, 'steps')}, where launch {source.number} made {source.steps}"
     evidence = (
         f"launch {launch.number} began with the parameters that launch {source.number} had after {count(steps, 'steps')}"
