@@ -78,10 +78,15 @@ def test_copies_are_kept_on_request_and_the_record_says_where(tmp_path: Path) ->
 
 def test_the_copy_goes_whatever_happened_in_it(tmp_path: Path) -> None:
     here = made(tmp_path)
-    with pytest.raises(ZeroDivisionError), fresh_folder.working_folder(here, job()) as folder:
-        (folder / "locked").mkdir(mode=0o500)
-        raise ZeroDivisionError
-    assert not folder.exists()
+
+    def fails() -> None:
+        with fresh_folder.working_folder(here, job()) as folder:
+            (folder / "locked").mkdir(mode=0o500)
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fails()
+    assert not fresh_folder.folders_of(here.record.path).exists()
 
 
 def test_links_inside_lead_to_the_copy_and_links_outside_to_where_they_led(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from assay import catalog
 from assay.errors import RecordError
 from assay.faults.base import NEVER, Fault, Undo, Victim, aim, victim_now
-from assay.instruments import injected
+from assay.instruments import _step_limit, injected
 from assay.instruments.meter import Meter
 from assay.launchers import guard
 from assay.launchers.base import Ending, Handle, Launcher, Request, worker_environment
@@ -22,7 +22,8 @@ from assay.runners import explain, fresh_folder, profiled
 from assay.runners.base import Job, LaunchProgress, Made, RunContext
 from assay.runners.rows import check_written, launch_row, write_event
 from assay.runners.watch import Watch
-from assay.spec.plan import PlannedFault
+from assay.spec.experiment import Experiment
+from assay.spec.plan import PlannedFault, PlannedLaunch
 from assay.units import MIB, NS_PER_S
 
 POLL_S = 0.05  # seldom, for the coordinator shares the processors with the workers
@@ -53,6 +54,8 @@ def request_for(context: RunContext, job: Job, environment: dict[str, str], cwd:
         own["ASSAY_CALIBRATE_COMMUNICATION"] = "1"
     if experiment.flops.convention != "none" and not profiled.at_once(experiment, job):
         own |= {"ASSAY_FLOPS": "1", "ASSAY_PEAK": f"{experiment.flops.peak}:{experiment.flops.precision or ''}"}
+    if (steps := steps_asked(experiment, planned)) is not None:
+        own[_step_limit.VARIABLE] = str(steps)
     own |= profiled.environment(experiment, context.record.path, job)
     asked = {name: _filled(value, values) for name, value in experiment.workload.environment.items()}
     inner = worker_environment(environment, experiment.launcher, {**asked, **own})
@@ -74,6 +77,14 @@ def request_for(context: RunContext, job: Job, environment: dict[str, str], cwd:
         most_workers=max(experiment.factor.levels),
         prefix=profiled.prefix(experiment, context.record.path, job),
     )
+
+
+def steps_asked(experiment: Experiment, planned: PlannedLaunch) -> int | None:
+    """Steps after which the launch is to end; a profiled one makes those that are profiled."""
+    steps = experiment.workload.every_step
+    if steps is None or planned.role == "sweep":
+        return None
+    return max(steps, experiment.profile.steps if planned.role == "profile" and experiment.profile is not None else 0)
 
 
 def _filled(text: str, values: dict[str, str]) -> str:
@@ -280,10 +291,10 @@ class LaunchRun:
         if (broken := self._write_error()) is not None:
             self.broken = broken
             return "aborted", str(broken)
-        if ending.exit_code != 0:
+        if ending.exit_code != 0 and not self._ended_as_asked():
             why = explain.why_failed(ending, output, f"logs/{self.request.log.name}")
             return "failed", f"it did not recover from the fault: {why}" if self.strikes else why
-        return "ok", self._missed_fault()
+        return "ok", self._missed_fault() or self._ended_early()
 
     def _timeout_reason(self, output: str) -> str:
         limit = self.context.experiment.limits.launch_timeout_s
@@ -294,6 +305,20 @@ class LaunchRun:
             f"still running after limits.launch_timeout_s = {limit:g} s, {steps}, and was ended; {said}. "
             "Raise the limit, or make the script shorter."
         )
+
+    def _ended_as_asked(self) -> bool:
+        """Whether every rank made its steps and closed its recording: how its process ended says nothing then."""
+        if steps_asked(self.context.experiment, self.planned) is None:
+            return False
+        folder = self.context.record.launch_folder(self.job.number)
+        return _step_limit.all_ended(folder, self.watch.incarnation, self.planned.workers)
+
+    def _ended_early(self) -> str:
+        """The script itself ended before its steps were made; nothing is said where none was seen."""
+        asked = steps_asked(self.context.experiment, self.planned)
+        if asked is None or not self.watch.steps or self._ended_as_asked():
+            return ""
+        return f"the script ended by itself after {self.watch.steps} steps, before the {asked} that were asked for"
 
     def _missed_fault(self) -> str:
         planned = self.planned.fault

@@ -86,12 +86,26 @@ class Workload(Model):
         description="Whether the steps of a PyTorch script that marks none itself are seen by hooks in torch. A script that marks "
         "its own steps is hooked for the communication of its ranks alone.",
     )
+    steps: int | None = Field(
+        None, ge=1, le=1_000_000_000,
+        description="Training: end each launch after this many steps beyond warm_up_steps, as a complete launch, instead of running the job to its "
+        "end. What only a whole job shows (final quality, samples of the last epoch) is then not judged.",
+    )  # fmt: skip
+    warm_up_steps: int = Field(
+        20, ge=0, le=1_000_000_000,
+        description="With workload.steps: steps before those. They are recorded too; which of them are warm-up is recognised from their times.",
+    )  # fmt: skip
     calibrate_communication: int = Field(
         0, ge=0, le=100,
         description="Launches of each configuration of two or more workers, made after the timed ones and never timed, in which steps with "
         "and without synchronising take turns (DistributedDataParallel) and the collectives are made alone: what communication adds to a step. "
         "Three or more give it an interval.",
     )  # fmt: skip
+
+    @property
+    def every_step(self) -> int | None:
+        """Steps after which a launch is ended, warm-up included; None: it runs to its end."""
+        return None if self.steps is None else self.warm_up_steps + self.steps
 
 
 class Measure(Model):

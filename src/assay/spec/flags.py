@@ -69,6 +69,12 @@ FLAGS: tuple[Flag, ...] = (
     _flag("--runner", "workload.runner", "NAME", "which runner drives the script (training)"),
     _flag("--work", "workload.work", "UNIT", "what one unit of useful work is called (items)"),
     _flag("--env", "workload.environment", "NAME=TEXT", "a variable set for the script; may be repeated", many=True),
+    _flag(
+        "--steps",
+        "workload.steps",
+        "N",
+        "end each launch after N steps beyond the warm-up, of a job that runs for days",
+    ),
     _flag("--fresh-folder", "workload.fresh_folder", "", "run each launch in a fresh copy of the working folder"),
     _flag(
         "--scaling",

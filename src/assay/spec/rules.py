@@ -294,6 +294,24 @@ def _fresh_folder_on_one_node(data: Data) -> Iterator[Problem]:
         )  # fmt: skip
 
 
+def _steps_end_a_training(data: Data) -> Iterator[Problem]:
+    """A launch that is ended early has steps, and neither the wall time nor the cost of the whole job."""
+    steps = _at(data, "workload", "steps")
+    if type(steps) is not int:
+        return
+    if _at(data, "workload", "runner") not in (None, "training"):
+        yield Problem(
+            where="workload.steps", found=shown(steps), allowed="nothing where no training script is launched",
+            mend='Leave it out: only a training (workload.runner = "training") has steps.',
+        )  # fmt: skip
+    for name in ("deadline_s", "budget_usd"):
+        if (gate := _at(data, "gates", name)) is not None:
+            yield Problem(
+                where=f"gates.{name}", found=shown(gate), allowed="nothing together with workload.steps",
+                mend="Launches are ended before the job is done, so what a whole run takes is not measured: leave out one of the two.",
+            )  # fmt: skip
+
+
 _ENDPOINT = re.compile(r"(?:\[[0-9A-Fa-f:.%]+\]|[^\s:/\[\]]+):(\d{1,5})")
 
 
@@ -355,6 +373,7 @@ RULES: tuple[Rule, ...] = (
     _modelled_energy_needs_watts,
     _calibrating_needs_hooks,
     _fresh_folder_on_one_node,
+    _steps_end_a_training,
     _nodes_meet,
     _endpoint_is_host_and_port,
     _words_can_be_passed,
