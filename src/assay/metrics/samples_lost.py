@@ -37,7 +37,9 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
 def _nothing_whole(measured: Measured, name: str, every: list[Epoch]) -> Absent:
     if not every:
         return NO_LEDGER
-    return not_to_its_end(measured, name, "no epoch is whole, so nothing can be said about lost samples") or NO_WHOLE_EPOCH
+    return (
+        not_to_its_end(measured, name, "no epoch is whole, so nothing can be said about lost samples") or NO_WHOLE_EPOCH
+    )
 
 
 def _dropped(own: list[Epoch]) -> str:

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import polars as pl
 
+from assay.metrics.ended_launches import ended_words
 from assay.metrics.format import count, given, percent
 from assay.metrics.measured import Measured
 from assay.reports import foreign, load_words
@@ -29,9 +30,10 @@ def conditions(experiment: Experiment, manifest: Mapping[str, Any], measured: Me
     launches, quality, prices = experiment.launches, experiment.quality, experiment.prices
     facts = {
         "Workload": " ".join((experiment.workload.script, *experiment.workload.arguments)),
+        **({"Asked about": f"{experiment.verdict.words} only"} if experiment.verdict.words else {}),
         "Configurations": ", ".join(str(level) for level in measured.levels) + " workers",
         "Scaling": f"{measured.mode}{' by the recorded work' if experiment.scaling.mode == 'auto' else ''}; relative to {base}",
-        "Launches": f"{launch_words(measured)}, seed {launches.seed}",
+        "Launches": f"{launch_words(measured)}, seed {launches.seed}{f'; each {ended}' if (ended := ended_words(measured)) else ''}",
         "Intervals": f"{percent(launches.confidence, 4)} confidence; the launch is the unit of analysis",
         "Quality": "not asked for" if quality is None else (
             f"{quality.metric}, {quality.direction} is better; held if it loses less than {given(quality.margin)}"

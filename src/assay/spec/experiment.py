@@ -9,7 +9,7 @@ another in `assay.spec.rules`.
 from __future__ import annotations
 
 from datetime import date
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import (
     BeforeValidator,
@@ -327,6 +327,30 @@ class Gates(Model):
     )
 
 
+Dimension = Literal["correctness", "performance", "cost", "reliability"]
+EVERY_DIMENSION: tuple[Dimension, ...] = get_args(Dimension)
+
+
+class Verdict(Model):
+    """What is wanted to know. Findings that make numbers inadmissible, or a result wrong, count in any case."""
+
+    only: Annotated[tuple[Dimension, ...], BeforeValidator(listed)] = Field(
+        (),
+        description="Of a training: the dimensions that are asked about. What was not asked for is neither required for a recommendation nor listed as "
+        "not measured. Default: all four.",
+    )
+
+    @property
+    def wanted(self) -> tuple[Dimension, ...]:
+        """The dimensions that are asked about, in their usual order."""
+        return tuple(one for one in EVERY_DIMENSION if not self.only or one in self.only)
+
+    @property
+    def words(self) -> str:
+        """Those that are asked about, where that is not all: "performance and cost"; else ""."""
+        return " and ".join(self.wanted) if len(self.wanted) < len(EVERY_DIMENSION) else ""
+
+
 class Prices(Model):
     """What a worker costs. Prices are inputs, with a date and a source."""
 
@@ -549,6 +573,7 @@ class Experiment(Model):
         None, description="Leave out where the script scores no examples; quality is then shown as not measured."
     )
     gates: Gates = Gates()
+    verdict: Verdict = Verdict()
     prices: Prices | None = Field(None, description="Leave out and cost is shown as not measured.")
     energy: Energy = Energy()
     flops: Flops = Flops()

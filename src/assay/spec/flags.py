@@ -91,6 +91,12 @@ FLAGS: tuple[Flag, ...] = (
     _flag("--efficiency", "gates.efficiency", "E", 'smallest admissible efficiency (0.70), or "none"'),
     _flag("--deadline", "gates.deadline_s", "S", "longest admissible wall time, seconds"),
     _flag("--budget", "gates.budget_usd", "USD", "highest admissible cost of one run; needs --price"),
+    _flag(
+        "--only",
+        "verdict.only",
+        "WHAT",
+        "ask about these dimensions alone: correctness, performance, cost, reliability",
+    ),
     _flag("--required-workers", "gates.required_workers", "N", "this worker count must be admissible"),
     _flag("--price", "prices.usd_per_worker_hour", "USD", "price of one worker for one hour"),
     _flag("--price-date", "prices.date", "DATE", "date of the price (today)"),
@@ -277,7 +283,8 @@ def _read(flag: Flag, text: str) -> object:
         if key.type == "true or false":
             return text == "true"
         if key.type.startswith("list"):
-            return [_whole(part) for part in text.split(",")]
+            parts = text.split(",")
+            return [_whole(part) for part in parts] if "number" in key.type else [part.strip() for part in parts]
         return date.fromisoformat(text) if key.type == "date" else text
     except ValueError:
         return Problem(where=flag.name, found=text or "nothing", allowed=key.allowed, mend=_example(flag))

@@ -62,7 +62,8 @@ def _notes(experiment: Experiment, today: date) -> Iterator[str]:
     if experiment.launches.precision is None and experiment.launches.at_most != AT_MOST:
         yield "launches.at_most is not used, because there is no launches.precision: the number of launches is fixed."
     of_collectives = experiment.workload.runner == "collectives"
-    if experiment.quality is None and experiment.serving is None and not of_collectives:
+    asked = "correctness" in experiment.verdict.wanted
+    if experiment.quality is None and asked and experiment.serving is None and not of_collectives:
         yield (
             "no quality metric is named, so nothing can be recommended: whether the result was preserved is not compared. "
             "Add [quality] with metric and margin (--quality-metric), and probe.examples(ids, scores) to the script."
@@ -312,6 +313,15 @@ def _steps_end_a_training(data: Data) -> Iterator[Problem]:
             )  # fmt: skip
 
 
+def _only_of_a_training(data: Data) -> Iterator[Problem]:
+    only, runner = _at(data, "verdict", "only"), _at(data, "workload", "runner")
+    if only and (_serves(data) or runner not in (None, "training", "replay", "simulated")):
+        yield Problem(
+            where="verdict.only", found=shown(only), allowed="nothing where no training is judged",
+            mend="Leave it out: other records are judged in one dimension or in all of theirs.",
+        )  # fmt: skip
+
+
 _ENDPOINT = re.compile(r"(?:\[[0-9A-Fa-f:.%]+\]|[^\s:/\[\]]+):(\d{1,5})")
 
 
@@ -374,6 +384,7 @@ RULES: tuple[Rule, ...] = (
     _calibrating_needs_hooks,
     _fresh_folder_on_one_node,
     _steps_end_a_training,
+    _only_of_a_training,
     _nodes_meet,
     _endpoint_is_host_and_port,
     _words_can_be_passed,
