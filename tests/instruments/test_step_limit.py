@@ -128,6 +128,30 @@ def test_a_rank_that_never_comes_makes_the_launch_fail_and_is_told(
     assert "rank 0 has made its 3 steps and waited 0.05 s for the other ranks" in capsys.readouterr().err
 
 
+def test_ranks_of_another_machine_that_cannot_be_seen_are_waited_for_for_a_moment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_step_limit, "ELSEWHERE_S", 0.01)
+    worker = Worker(tmp_path, 3, rank=2, workers=4)
+    worker.p.limit = StepLimit(3, tmp_path, worker.p, 0, local=range(2, 4), exits=exits, patience_s=0.05)
+    assert trained(worker) == 1  # its neighbour is on this machine, and has not come
+    _step_limit.mark(tmp_path, 0, 3)
+    again = Worker(tmp_path, 3, rank=2, workers=4)
+    again.p.limit = StepLimit(3, tmp_path, again.p, 0, local=range(2, 4), exits=exits, patience_s=0.05)
+    assert trained(again) == 0
+
+
+def test_the_ranks_of_a_machine_are_those_that_its_engine_names(tmp_path: Path) -> None:
+    worker = Worker(tmp_path, 5, rank=5, workers=8)
+    environ = {"ASSAY_STEPS": "7", "LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "4"}
+    limit = _step_limit.limit_from(environ, tmp_path, worker.p, 0)
+    assert limit is not None
+    assert limit.local == range(4, 8)
+    alone = _step_limit.limit_from({"ASSAY_STEPS": "7"}, tmp_path, worker.p, 0)
+    assert alone is not None
+    assert alone.local == range(8)
+
+
 def test_a_folder_that_cannot_be_written_ends_the_worker_all_the_same(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

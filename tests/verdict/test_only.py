@@ -60,7 +60,7 @@ def test_an_efficiency_below_the_gate_is_a_reason_to_recommend_fewer_workers() -
 def test_reports_start_with_what_was_asked_about() -> None:
     view, _ = shown(asked("performance"))
     assert view.dimensions == ("performance",)
-    assert view.layers == ()
+    assert view.shown_layers == ()
     assert {row.dimension for row in view.primary} == {"performance"}
     for text in (terminal.render(view), markdown.render(view)):
         head = text[: text.lower().index("findings")]
@@ -131,6 +131,7 @@ def test_json_keeps_everything_and_says_what_was_asked_about() -> None:
     view, _ = shown(asked("performance", "cost", prices=1.0))
     document = json.loads(as_json.render(view))
     assert document["verdict"]["asked"] == ["performance", "cost"]
+    assert {row["configuration"] for row in document["layers"]} == {"workers=2"}
     assert {row["dimension"] for row in document["dimensions"]} == {"correctness", "performance", "cost", "reliability"}
 
 

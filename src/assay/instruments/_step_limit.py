@@ -6,8 +6,10 @@ sockets and its GPU's unfinished collectives with it, while another may still be
 
 The process ends by `os._exit`, between two steps.  An exception (SystemExit) would be caught by some loops, and would run what scripts do
 at their end: a final evaluation, or the saving of a half-trained model over a good one.  Helpers that load data are ended before.
-A rank that the others wait for longer than `PATIENCE_S` has hung: then the launch fails, and says so.
-Cannot tell: whether a thread of the script's own was writing a file.
+A rank that the others wait for longer than `PATIENCE_S` has hung: then the launch fails, and says so.  Ranks of other machines may write
+where this one does not look: they get a moment.
+Cannot help: a thread of the script's own that was writing a file; a recording that failed, or saw no step: then the job runs to its end, or to
+limits.launch_timeout_s.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 VARIABLE: Final = "ASSAY_STEPS"
 KIND: Final = "steps_reached"  # the event: value = steps made
 PATIENCE_S: Final = 600.0  # a rank may save or evaluate alone between two steps
+ELSEWHERE_S: Final = 2.0  # for ranks of other machines, which finish the same step
 POLL_S: Final = 0.02
 
 
@@ -35,10 +38,13 @@ class StepLimit:
 
     def __init__(
         self, steps: int, folder: Path, recorder: Recorder, incarnation: int,
-        *, exits: Callable[[int], object] = lambda status: os._exit(status), patience_s: float = PATIENCE_S,
+        *, local: range | None = None, exits: Callable[[int], object] = lambda status: os._exit(status), patience_s: float = PATIENCE_S,
     ) -> None:  # fmt: skip
+        """`local`: the ranks of this machine; default: all. Those of others may write into a folder that is not seen here."""
         self._steps, self._folder, self._recorder, self._incarnation = steps, folder, recorder, incarnation
         self._exits, self._patience_s = exits, patience_s
+        self._every = range(recorder.workers)
+        self.local = self._every if local is None else local
         self._first: int | None = 0 if incarnation else None  # a restarted job goes on with the numbers of the first
 
     def reached(self, finished: int) -> bool:
@@ -70,10 +76,16 @@ class StepLimit:
             torch.cuda.synchronize()
 
     def _wait(self) -> bool:
-        """Whether all ranks have come."""
+        """Whether all ranks of this machine have come; those of others are waited for for a moment more."""
         deadline = time.monotonic() + self._patience_s
-        while not all_ended(self._folder, self._incarnation, self._recorder.workers):
-            if time.monotonic() > deadline:
+        elsewhere = None
+        while not all_ended(self._folder, self._incarnation, self._every):
+            now = time.monotonic()
+            if all_ended(self._folder, self._incarnation, self.local):
+                elsewhere = elsewhere or min(deadline, now + ELSEWHERE_S)
+                if now >= elsewhere:
+                    return True
+            elif now > deadline:
                 self._say(
                     f"has made its {self._steps} steps and waited {self._patience_s:g} s for the other ranks, which have not: they hang, or "
                     "make other steps"
@@ -94,7 +106,11 @@ def limit_from(environ: Mapping[str, str], folder: Path, recorder: Recorder, inc
         ValueError: the variable is not a whole number.
     """
     asked = environ.get(VARIABLE)
-    return StepLimit(int(asked), folder, recorder, incarnation) if asked else None
+    if not asked:
+        return None
+    first = recorder.rank - int(environ.get("LOCAL_RANK") or recorder.rank)
+    local = range(first, first + int(environ.get("LOCAL_WORLD_SIZE") or recorder.workers))
+    return StepLimit(int(asked), folder, recorder, incarnation, local=local)
 
 
 def mark(folder: Path, incarnation: int, rank: int) -> None:
@@ -104,10 +120,10 @@ def mark(folder: Path, incarnation: int, rank: int) -> None:
     (place / f"incarnation={incarnation}.rank={rank}").touch()
 
 
-def all_ended(folder: Path, incarnation: int, workers: int) -> bool:
-    """Whether every rank of an incarnation has made its steps."""
+def all_ended(folder: Path, incarnation: int, ranks: Iterable[int]) -> bool:
+    """Whether these ranks of an incarnation have made their steps."""
     place = folder / "ended"
-    return all((place / f"incarnation={incarnation}.rank={rank}").exists() for rank in range(workers))
+    return all((place / f"incarnation={incarnation}.rank={rank}").exists() for rank in ranks)
 
 
 def _close(recorder: Recorder, finished: int, made: int) -> None:

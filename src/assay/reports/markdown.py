@@ -63,7 +63,7 @@ def _vector(view: View) -> str:
 
 def _layers(view: View) -> str:
     """The four layers of a training on several workers."""
-    rows = [(row.label, row.title, row.state, row.sentence) for row in view.layers]
+    rows = [(row.label, row.title, row.state, row.sentence) for row in view.shown_layers]
     return "## Correctness by layer\n\n" + table(("Configuration", "Layer", "State", "Evidence"), rows) if rows else ""
 
 

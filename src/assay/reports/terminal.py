@@ -72,7 +72,7 @@ def _sections(view: View, width: int) -> list[RenderableType]:
     if view.of_links:
         return _of_collectives(view, width)
     parts: list[RenderableType] = [*_headline(view), *_vector(view, width)]
-    if view.layers:
+    if view.shown_layers:
         parts += [title("Correctness by layer"), *_layers(view)]
     parts += [title("Numbers"), *_numbers(view, width)]
     if view.gates:
@@ -183,7 +183,7 @@ def _reasons(view: View) -> list[Text]:
 def _layers(view: View) -> list[RenderableType]:
     """One line for each layer; configurations that share one are named together."""
     shared: dict[tuple[str, str, str], list[str]] = {}
-    for row in view.layers:
+    for row in view.shown_layers:
         shared.setdefault((row.title, row.state, row.sentence), []).append(row.configuration)
     return [
         hanging(Text.assemble(f"{name}: ", (state, STYLES[state]), f", {grouping.places(view, keys)}: {sentence}"))

@@ -251,6 +251,11 @@ class View:
         return "Four dimensions" if self.dimensions == DIMENSIONS else "Asked about"
 
     @property
+    def shown_layers(self) -> tuple[LayerRow, ...]:
+        """The layers of correctness, where that is shown."""
+        return self.layers if "correctness" in self.dimensions else ()
+
+    @property
     def of_links(self) -> bool:
         """Whether it is about what lies between workers or hosts, and not about a workload."""
         return bool(self.collectives) or self.network is not None

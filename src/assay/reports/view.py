@@ -104,7 +104,7 @@ def build(measured: Measured, judgement: Judgement) -> View:
         metrics=metrics,
         gates=_gate_rows(verdict.gates, labels),
         findings=_findings(verdict.findings, labels),
-        layers=_layers(verdict.layers, labels) if "correctness" in wanted else (),
+        layers=_layers(verdict.layers, labels),
         wanted=wanted,
         recommendations=() if is_timing(measured) or measured.subject in ("collectives", "network") else _recommendation_rows(verdict.recommendations, labels),
         launches=launches(measured, labels, served),

@@ -311,7 +311,10 @@ class LaunchRun:
         if steps_asked(self.context.experiment, self.planned) is None:
             return False
         folder = self.context.record.launch_folder(self.job.number)
-        return _step_limit.all_ended(folder, self.watch.incarnation, self.planned.workers)
+        settings = self.context.experiment.launcher
+        here = self.planned.workers // settings.nodes
+        first = here * settings.node_rank if settings.nodes > 1 else 0
+        return _step_limit.all_ended(folder, self.watch.incarnation, range(first, first + here))
 
     def _ended_early(self) -> str:
         """The script itself ended before its steps were made; nothing is said where none was seen."""
