@@ -40,8 +40,8 @@ SURFACE = {
     "rubric": "TABLE --tolerance --efficiency --deadline --budget --work --scaling --use --where --predict --json",
     "run": (
         "EXPERIMENT --workers --launches --seed --confidence --precision --at-most --repeat --name "
-        "--runner --work --env --scaling --base --time "
-        "--quality-metric --quality-direction --margin --chance --efficiency --deadline --budget "
+        "--runner --work --env --steps --fresh-folder --scaling --base --time "
+        "--quality-metric --quality-direction --margin --chance --efficiency --deadline --budget --only "
         "--required-workers --price --price-date --price-source --energy --watts "
         "--fault --launcher --max-restarts --threads --pin --nodes --node-rank "
         "--rendezvous-endpoint --rendezvous-id --timeout --total-timeout --root --dry-run "

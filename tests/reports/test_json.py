@@ -28,6 +28,7 @@ def document(view: View) -> dict[str, Any]:
 TYPES: dict[str, tuple[type, ...]] = {
     "string": (str,), "integer": (int,), "number": (int, float), "boolean": (bool,), "null": (type(None),),
     "object": (dict,), "list of objects": (list,), "list of numbers": (list,),
+    "list of strings": (list,),
 }  # fmt: skip
 
 
@@ -76,7 +77,7 @@ GOLDEN = {
     "pairs[]": ["configuration", "hosts", "at_once", "classes", "refused", "sentences", "links"],
     "collectives[]": ["configuration", "group", "op", "place", "workers", "size", "bytes"],
     "record": ["id", "name", "created_utc", "assay_version", "state", "sealed", "seal"],
-    "verdict": ["status", "sentence", "recommended"],
+    "verdict": ["status", "sentence", "recommended", "asked"],
     "configurations[]": ["configuration", "workers", "base"],
     "dimensions[]": ["configuration", "dimension", "status", "sentence"],
     "metrics[]": [

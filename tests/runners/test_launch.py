@@ -15,6 +15,7 @@ import pytest
 from assay.clock import FakeClock
 from assay.errors import RecordError
 from assay.faults.base import Fault, Undo, Victim
+from assay.instruments._step_limit import mark
 from assay.launchers import guard
 from assay.launchers.base import Ending
 from assay.record.reader import open_record
@@ -100,6 +101,64 @@ def test_the_script_gets_its_own_values_for_workers_seed_and_launch_and_nothing_
     assert Path(asked.environment["ASSAY_LAUNCH_DIR"]).is_dir()
     assert asked.environment["MINE"] == "1"
     assert "RANK" not in asked.environment
+
+
+def test_the_same_placeholders_are_replaced_in_the_values_of_the_environment(tmp_path: Path) -> None:
+    asked = {"RUN_DIR": "runs/{launch}/of-{workers}", "SEED": "{seed}", "{launch}": "as it is", "OTHER": "{other} {}"}
+    made = context(tmp_path, experiment(workload={"environment": asked}), FakeClock())
+    found = request_for(made, Job(planned=planned(), number=12, attempt=0), {"OUTER": "{launch}"}).environment
+    assert [found[name] for name in asked] == ["runs/12/of-2", "7", "as it is", "{other} {}"]
+    assert found["OUTER"] == "{launch}"  # of whoever started assay: not the experiment's
+
+
+STEPS = {"workload": {"steps": 30, "warm_up_steps": 10}}
+
+
+def test_workers_are_told_after_how_many_steps_they_end_warm_up_included(tmp_path: Path) -> None:
+    made = context(tmp_path, experiment(**STEPS, profile={"wait": 60}), FakeClock())
+    told = [
+        request_for(made, Job(planned=planned(role=role), number=place, attempt=0), {}).environment.get("ASSAY_STEPS")
+        for place, role in enumerate(("timed", "fault", "profile", "sweep"))
+    ]
+    assert told == ["40", "40", "65", None]
+    whole = context(tmp_path, experiment(), FakeClock())
+    assert "ASSAY_STEPS" not in request_for(whole, Job(planned=planned(), number=0, attempt=0), {}).environment
+
+
+@pytest.mark.parametrize("exit_code", [0, 1])
+def test_a_launch_whose_ranks_all_made_their_steps_is_complete_however_they_ended(
+    tmp_path: Path, exit_code: int
+) -> None:
+    made = context(tmp_path, experiment(**STEPS), FakeClock())
+    run, _ = launch(made, lambda _: Ending(exit_code=exit_code, end_ns=9))
+    for rank in (0, 1):
+        worker(made.record.launch_folder(0), rank, pid=os.getpid()).step(40, 1)
+        mark(made.record.launch_folder(0), 0, rank)
+    row = go(run)
+    assert (row["status"], row["reason"], row["exit_code"]) == ("ok", "", exit_code)
+
+
+def test_ranks_that_did_not_all_make_their_steps_make_no_complete_launch_of_a_failure(tmp_path: Path) -> None:
+    made = context(tmp_path, experiment(**STEPS), FakeClock())
+    run, _ = launch(made, lambda _: Ending(exit_code=1, end_ns=9))
+    mark(made.record.launch_folder(0), 0, 0)
+    assert go(run)["status"] == "failed"
+
+
+def test_a_script_that_ends_before_its_steps_are_made_is_complete_and_the_row_says_so(tmp_path: Path) -> None:
+    made = context(tmp_path, experiment(**STEPS), FakeClock())
+    run, _ = launch(made, lambda _: OK)
+    for rank in (0, 1):
+        worker(made.record.launch_folder(0), rank, pid=os.getpid()).step(12, 1)
+    row = go(run)
+    assert row["status"] == "ok"
+    assert row["reason"] == "the script ended by itself after 12 steps, before the 40 that were asked for"
+
+
+def test_where_no_step_was_seen_nothing_is_said_about_their_number(tmp_path: Path) -> None:
+    made = context(tmp_path, experiment(**STEPS), FakeClock())
+    run, _ = launch(made, lambda _: OK)
+    assert go(run)["reason"] == ""
 
 
 def test_only_fault_launches_may_be_restarted(tmp_path: Path) -> None:

@@ -85,7 +85,7 @@ def test_every_section_is_in_the_table_of_sections() -> None:
         "[workload]", "[factor]", "[serving]", "[[serving.targets]]", "[serving.arrivals]",
         "[[serving.arrivals.stages]]", "[serving.prompts]", "[serving.objectives]", "[serving.client]",
         "[serving.correctness]", "[measure]", "[collectives]", "[tune]", "[scaling]", "[launches]", "[noise]", "[comparison]",
-        "[timing]", "[quality]", "[gates]", "[prices]", "[energy]", "[flops]", "[profile]",
+        "[timing]", "[quality]", "[gates]", "[verdict]", "[prices]", "[energy]", "[flops]", "[profile]",
         "[[faults]]", "[launcher]", "[[launcher.hosts]]", "[limits]",
     ]  # fmt: skip
 

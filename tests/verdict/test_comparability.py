@@ -75,6 +75,7 @@ IDENTITY: Mapping[str, Mutate] = {
     "workload.runner": asked("workload.runner", "command"),
     "workload.script_sha256": machine("script/sha256", "cd" * 32),
     "workload.arguments": asked("workload.arguments", ("--lr", "0.1")),
+    "workload.steps": asked("workload.steps", 200),
     "workload.work": asked("workload.work", "tokens"),
     "workload.environment.*": asked("workload.environment", {"NCCL_ALGO": "Tree"}),
     "conditions.*": asked("conditions", {"precision": "bf16"}),

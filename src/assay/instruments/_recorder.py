@@ -40,6 +40,8 @@ from assay.instruments._profiled import Profiled, asked_of
 from assay.instruments._restored import Restored, States
 from assay.instruments._self_cost import cost_per_step
 from assay.instruments._sink import Identity, LaunchSink, MemorySink, Sink, identity_from, process_start_ns
+from assay.instruments._step_limit import KIND as STEPS_REACHED
+from assay.instruments._step_limit import StepLimit, limit_from
 from assay.instruments._work import WorkOfAStep
 
 PATIENCE_S: Final = 2.0  # with the end of the recording, where a script ends the process at once
@@ -101,6 +103,7 @@ class Recorder(Probe):
         self._communication: Communication | None = None  # of a script that marks its own steps
         self._work: WorkOfAStep | None = None  # what counts the first step's operations
         self._profiled: Profiled | None = None  # in launches that are looked at closely and not timed
+        self.limit: StepLimit | None = None  # of a job that is not to be run to its end
         self._entered = 0
         self._flights = Flights(now, self.workers) if self.workers > 1 else None  # for torch's own list of collectives
         self._watch: _model.Watch | None = None
@@ -172,6 +175,8 @@ class Recorder(Probe):
                 self._hash(self._watch)
                 now = self._now()
             self._begin = now
+            if self.limit is not None and self.limit.reached(self._step):
+                self.limit.end(self._step)
         except Exception as error:
             self.fail(error)
 
@@ -600,6 +605,10 @@ class Recorder(Probe):
 
     # ------------------------------------------------------------------ begin and end
 
+    def reached(self, step: int, made: int) -> None:
+        """This rank ends now, after as many steps as were asked for."""
+        self._event(STEPS_REACHED, self._now(), step=step, value=float(made))
+
     def counts_work(self, environ: Mapping[str, str]) -> None:
         """Count the operations of the first step, and profile some later ones, where the launch asks for it."""
         asked = asked_of(environ)
@@ -740,6 +749,7 @@ def open_recorder(folder: str, environ: Mapping[str, str], *, on_close: Callable
     if environ.get("ASSAY_RESTARTS") == "1":
         recorder.states = States(Path(folder), identity.rank, identity.incarnation)
     recorder.counts_work(environ)
+    recorder.limit = limit_from(environ, Path(folder), recorder, identity.incarnation)
     recorder.begin(cost, steps)
     recorder.looks_at_clocks(Path(folder), environ)
     atexit.register(_end_at_exit, recorder)

@@ -12,9 +12,9 @@ from typing import Literal
 
 from assay.metrics.estimate import Value
 from assay.metrics.measured import Measured, Subject
+from assay.spec.experiment import Dimension as Dimension
 from assay.stats.means import Kind
 
-Dimension = Literal["correctness", "performance", "cost", "reliability"]
 Better = Literal["higher", "lower", "neither"]
 Results = Mapping[str, Mapping[str, Value]]  # metric name -> configuration (or ALL) -> value
 

@@ -3,7 +3,8 @@
 The ledger is every rank's sample ids per epoch, in the version of each step that finally counted (a step done again
 after a restart counts once).  Lost: ids of the data set that no rank used in an epoch.  Duplicated: uses beyond the
 first.  A run that stops inside an epoch has not lost the rest of it: the last epoch of a launch is *cut short* if it
-used less than the earlier ones (less than the data set, if it is the only one) and the base's launches end so too.
+used less than the earlier ones (less than the data set, if it is the only one) and the base's launches end so too, or if the launch
+was ended after a number of steps, as asked.
 Nor are samples lost that a loader leaves out because they fill no batch (drop_last): fewer than a batch, where one worker is the
 base, fills all its batches and leaves out as many in every whole epoch: that is the same training on any number of workers.
 They are counted as dropped.
@@ -21,6 +22,7 @@ from typing import Final
 
 import polars as pl
 
+from assay.metrics.ended_launches import ended
 from assay.metrics.estimate import Absent
 from assay.metrics.measured import Measured, by_launch, effective_steps
 from assay.metrics.progress_known import unknown_progress
@@ -75,9 +77,11 @@ def _epochs(measured: Measured, role: str) -> tuple[Epoch, ...]:
     stopped = _stopped_early(uses, size)
     base = uses.filter((pl.col("configuration") == measured.base) & (pl.col("role") == "timed"))
     usual = set(base["launch"].to_list()) <= stopped.keys()
-    left_out = _left_out(base, size, stopped)
+    asked = _ended_inside(measured, uses)
+    left_out = _left_out(base, size, stopped | asked)
+    cut = (stopped if usual else {}) | asked
     return tuple(
-        _epoch(row, size, cut_short=usual and stopped.get(row["launch"]) == row["epoch"], left_out=left_out)
+        _epoch(row, size, cut_short=cut.get(row["launch"]) == row["epoch"], left_out=left_out)
         for row in uses.filter(pl.col("role") == role).iter_rows(named=True)
     )
 
@@ -165,6 +169,19 @@ def _stopped_early(uses: pl.DataFrame, size: int) -> dict[int, int]:
         *earlier, last = own
         if last[2] < min((row[2] for row in earlier), default=size):
             found[int(last[0])] = int(last[1])
+    return found
+
+
+def _ended_inside(measured: Measured, uses: pl.DataFrame) -> dict[int, int]:
+    """launch -> its last epoch, of launches that were ended after their steps, unless that epoch is known to be whole."""
+    found: dict[int, int] = {}
+    declared = measured.table("fingerprints").filter(pl.col("what") == "dataset_size")["value"].max()
+    asked = uses.filter(pl.col("launch").is_in(sorted(ended(measured))))
+    for launch, own in groupby(asked.select("launch", "epoch", "uses", "used").iter_rows(), itemgetter(0)):
+        *earlier, last = own
+        whole = bool(earlier) and last[2] >= min(row[2] for row in earlier)
+        if not whole and (declared is None or last[3] < declared):
+            found[int(launch)] = int(last[1])
     return found
 
 

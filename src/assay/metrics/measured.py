@@ -20,6 +20,7 @@ import polars as pl
 from assay.metrics import worked
 from assay.metrics.answers import scored
 from assay.metrics.communicated import Communicated, fold
+from assay.metrics.ended_launches import ended
 from assay.metrics.peer_numbers import numbers
 from assay.metrics.requests import Served, serve
 from assay.record.reader import Record
@@ -210,8 +211,9 @@ class Measured:
         return self.scores_of(quality.metric if quality else "")
 
     def scores_of(self, metric: str) -> pl.DataFrame:
-        """The same of any reported metric."""
-        rows = self.tables["examples"].filter(pl.col("metric") == metric)
+        """The same of any reported metric, of launches that ran to their end."""
+        finished = ~pl.col("launch").is_in(sorted(ended(self)))  # of the others the model is not the final one
+        rows = self.tables["examples"].filter((pl.col("metric") == metric) & finished)
         ordered = rows.sort("incarnation", "rank", maintain_order=True)
         empty = (pl.col("prediction").str.strip_chars() == "").fill_null(value=False).alias("empty")
         kept = (pl.col("score").last(), pl.col("cluster").last(), empty.last())

@@ -16,6 +16,7 @@ import numpy as np
 import polars as pl
 
 from assay.metrics.base import WORKLOADS, Metric, Results
+from assay.metrics.ended_launches import ended_words
 from assay.metrics.estimate import Absent, Value
 from assay.metrics.measured import Measured
 from assay.metrics.per_launch import no_launch, of_interval
@@ -60,6 +61,8 @@ def scores_of(measured: Measured, configuration: str) -> pl.DataFrame:
 
 def missing_scores(measured: Measured) -> Absent:
     """Why there is no score: nothing reported, or reported under other names."""
+    if words := ended_words(measured):
+        return Absent(reason="not_measured", detail=f"launches were {words}: quality is that of a finished training")
     asked = measured.experiment.quality.metric if measured.experiment.quality else ""
     if measured.subject == "serving" and asked in SCORED:
         return NO_REFERENCE

@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from assay.metrics.base import Metric, Results
-from assay.metrics.estimate import Value
+from assay.metrics.ended_launches import not_to_its_end
+from assay.metrics.estimate import Absent, Value
 from assay.metrics.ledger import NO_LEDGER, NO_WHOLE_EPOCH, Epoch, epochs
 from assay.metrics.measured import Measured
 from assay.metrics.per_launch import exact
@@ -25,12 +26,20 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     for name in measured.configurations:
         every = [epoch for epoch in judged if epoch.configuration == name]
         own = [epoch for epoch in every if not epoch.cut_short]
-        found[name] = (NO_WHOLE_EPOCH if every else NO_LEDGER) if not own else exact(
+        found[name] = _nothing_whole(measured, name, every) if not own else exact(
             float(max(epoch.lost for epoch in own)), unit=COUNT, name="samples_lost",
             n_launches=len({epoch.launch for epoch in own}), n_trials=sum(epoch.used for epoch in own),
             how=f"exact count over {len(own)} complete epochs and all ranks{_dropped(own)}",
         )  # fmt: skip
     return found
+
+
+def _nothing_whole(measured: Measured, name: str, every: list[Epoch]) -> Absent:
+    if not every:
+        return NO_LEDGER
+    return (
+        not_to_its_end(measured, name, "no epoch is whole, so nothing can be said about lost samples") or NO_WHOLE_EPOCH
+    )
 
 
 def _dropped(own: list[Epoch]) -> str:

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import polars as pl
 
+from assay.metrics.ended_launches import ended_words
 from assay.metrics.format import count, given, percent
 from assay.metrics.measured import Measured
 from assay.reports import foreign, load_words
@@ -29,9 +30,10 @@ def conditions(experiment: Experiment, manifest: Mapping[str, Any], measured: Me
     launches, quality, prices = experiment.launches, experiment.quality, experiment.prices
     facts = {
         "Workload": " ".join((experiment.workload.script, *experiment.workload.arguments)),
+        **({"Asked about": f"{experiment.verdict.words} only"} if experiment.verdict.words else {}),
         "Configurations": ", ".join(str(level) for level in measured.levels) + " workers",
         "Scaling": f"{measured.mode}{' by the recorded work' if experiment.scaling.mode == 'auto' else ''}; relative to {base}",
-        "Launches": f"{launch_words(measured)}, seed {launches.seed}",
+        "Launches": f"{launch_words(measured)}, seed {launches.seed}{f'; each {ended}' if (ended := ended_words(measured)) else ''}",
         "Intervals": f"{percent(launches.confidence, 4)} confidence; the launch is the unit of analysis",
         "Quality": "not asked for" if quality is None else (
             f"{quality.metric}, {quality.direction} is better; held if it loses less than {given(quality.margin)}"
@@ -41,6 +43,7 @@ def conditions(experiment: Experiment, manifest: Mapping[str, Any], measured: Me
             f"${given(prices.usd_per_worker_hour)} per worker-hour ({prices.as_of.isoformat()}, {prices.source})"
         ),
         "Energy": experiment.energy.source,
+        **({"Folder": "a fresh copy of the working folder for each launch"} if experiment.workload.fresh_folder else {}),
         "Faults": "; ".join(_fault(fault, measured) for fault in experiment.faults) or "none",
         "Record": f"{manifest.get('id', 'unnamed')}, {measured.state}, {measured.seal_words}",
         "Made": f"{manifest.get('created_utc', 'unknown time')} by assay {manifest.get('assay_version', '?')}",

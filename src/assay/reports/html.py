@@ -45,12 +45,15 @@ def render(view: View) -> str:
 
     pictures = charts.begun(view) if not view.timing else tuple
     template = _template()
+    drawn = tuple(
+        one for one in pictures() if one.svg or view.dimensions == DIMENSIONS
+    )  # what was not asked for is not missed
     page = template.render(
-        view=view, signs=SIGNS, dimensions=DIMENSIONS, titles=DIMENSION_TITLES,
+        view=view, signs=SIGNS, dimensions=view.dimensions, titles=DIMENSION_TITLES,
         questions=view.questions, words=STATUS_WORDS, meanings=STATUS_MEANINGS, columns_of=columns_of, ALL=ALL,
         absent_everywhere=absent_everywhere, count=count, findings=grouping.findings, gates=grouping.gates,
         absences=grouping.absences, costs=grouping.costs, loads=_load_tables(view),
-        details=load_tables.details(view) if view.serving else (), capacity=load_tables.capacity(view), pictures=pictures(),
+        details=load_tables.details(view) if view.serving else (), capacity=load_tables.capacity(view), pictures=drawn,
         profile=[(one["configuration"], list(profiled.launch_lines(one))) for one in view.profiles],
     )  # fmt: skip
     return printable(page)

@@ -88,6 +88,7 @@ FIELDS: Final[Mapping[str, tuple[Row, ...]]] = {
         ("status", "string", "`PASS`, `FAIL`, `INCONCLUSIVE`, `INVALID` or `NOT_MEASURED`"),
         ("sentence", "string", "the sentence that may be quoted"),
         ("recommended", "string or null", "the recommended configuration; null where none qualifies"),
+        ("asked", "list of strings", "the dimensions that were asked about (`verdict.only`); the others are below all the same"),
     ),
     "configurations[]": (
         ("configuration", "string", "its key everywhere in this document, for example `workers=2`"),
@@ -180,7 +181,9 @@ def document(view: View) -> dict[str, Any]:
             "id": view.record, "name": view.name, "created_utc": view.created, "assay_version": view.assay_version,
             "state": view.state, "sealed": view.sealed, "seal": view.seal or None,
         },
-        "verdict": {"status": view.status, "sentence": view.sentence, "recommended": view.recommended},
+        "verdict": {
+            "status": view.status, "sentence": view.sentence, "recommended": view.recommended, "asked": list(view.wanted),
+        },
         "configurations": [
             {"configuration": column.key, "workers": column.workers, "base": column.key == view.base}
             for column in view.columns

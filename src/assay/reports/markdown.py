@@ -8,7 +8,6 @@ from assay.reports import grouping, profiled
 from assay.reports.base import Report
 from assay.reports.markup import plain, table
 from assay.reports.view import DIMENSION_QUESTIONS, DIMENSION_TITLES, MetricRow, View
-from assay.verdict.types import DIMENSIONS
 
 
 def render(view: View) -> str:
@@ -22,7 +21,7 @@ def render(view: View) -> str:
         return _of_collectives(view)
     sections = (
         _headline(view), _vector(view), _layers(view), _numbers(view), _gates(view), _profiles(view), _findings(view), _recommendations(view),
-        *(_dimension(view, dimension) for dimension in DIMENSIONS),
+        *(_dimension(view, dimension) for dimension in view.dimensions),
         _launches(view), _environment(view), _conditions(view),
     )  # fmt: skip
     return "\n\n".join(section for section in sections if section) + "\n"
@@ -54,17 +53,17 @@ def _headline(view: View) -> str:
 
 
 def _vector(view: View) -> str:
-    titles = [DIMENSION_TITLES[dimension] for dimension in DIMENSIONS]
+    titles = [DIMENSION_TITLES[dimension] for dimension in view.dimensions]
     rows = [
-        (row.column.label, *(f"{row.cells[d].word.upper()}: {row.cells[d].sentence}" for d in DIMENSIONS))
+        (row.column.label, *(f"{row.cells[d].word.upper()}: {row.cells[d].sentence}" for d in view.dimensions))
         for row in view.vector
     ]
-    return "## Four dimensions\n\n" + table(("Configuration", *titles), rows)
+    return f"## {view.dimensions_title}\n\n" + table(("Configuration", *titles), rows)
 
 
 def _layers(view: View) -> str:
     """The four layers of a training on several workers."""
-    rows = [(row.label, row.title, row.state, row.sentence) for row in view.layers]
+    rows = [(row.label, row.title, row.state, row.sentence) for row in view.shown_layers]
     return "## Correctness by layer\n\n" + table(("Configuration", "Layer", "State", "Evidence"), rows) if rows else ""
 
 

@@ -24,7 +24,6 @@ from assay.reports import grouping, load_terminal, profiled
 from assay.reports.base import Report
 from assay.reports.hanging import hanging
 from assay.reports.view import DIMENSION_TITLES, STATUS_WORDS, Cell, Column, Fact, MetricRow, View
-from assay.verdict.types import DIMENSIONS
 
 WIDTH: Final = 100
 LABEL_WIDTH: Final = 20
@@ -73,7 +72,7 @@ def _sections(view: View, width: int) -> list[RenderableType]:
     if view.of_links:
         return _of_collectives(view, width)
     parts: list[RenderableType] = [*_headline(view), *_vector(view, width)]
-    if view.layers:
+    if view.shown_layers:
         parts += [title("Correctness by layer"), *_layers(view)]
     parts += [title("Numbers"), *_numbers(view, width)]
     if view.gates:
@@ -131,16 +130,16 @@ def _headline(view: View) -> list[RenderableType]:
 def _vector(view: View, width: int) -> list[RenderableType]:
     """Status words as a table; the sentences behind all that did not pass below it."""
     tables = [_dimensions_across(view, width)] if width >= NARROW else _dimensions_down(view, width)
-    return [title("Four dimensions"), *tables, *(hanging(reason) for reason in _reasons(view))]
+    return [title(view.dimensions_title), *tables, *(hanging(reason) for reason in _reasons(view))]
 
 
 def _dimensions_across(view: View, width: int) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("", min_width=10)
-    for dimension in DIMENSIONS:
+    for dimension in view.dimensions:
         table.add_column(DIMENSION_TITLES[dimension], max_width=max(12, (width - 14) // 4), overflow="fold")
     for row in view.vector:
-        table.add_row(row.column.label, *(_status(row.cells[d].status, row.cells[d].word) for d in DIMENSIONS))
+        table.add_row(row.column.label, *(_status(row.cells[d].status, row.cells[d].word) for d in view.dimensions))
     return table
 
 
@@ -154,7 +153,7 @@ def _dimensions_down(view: View, width: int) -> list[Table]:
         table.add_column("", max_width=LABEL_WIDTH)
         for row in rows:
             table.add_column(row.column.label, overflow="fold")
-        for d in DIMENSIONS:
+        for d in view.dimensions:
             table.add_row(DIMENSION_TITLES[d], *(_status(row.cells[d].status, row.cells[d].word) for row in rows))
         tables.append(table)
     return tables
@@ -169,7 +168,7 @@ def _reasons(view: View) -> list[Text]:
         ]
     shared: dict[tuple[str, Cell], list[str]] = {}
     for row in view.vector:
-        for dimension in DIMENSIONS:
+        for dimension in view.dimensions:
             if (cell := row.cells[dimension]).status != "PASS":
                 shared.setdefault((dimension, cell), []).append(row.column.key)
     return [
@@ -184,7 +183,7 @@ def _reasons(view: View) -> list[Text]:
 def _layers(view: View) -> list[RenderableType]:
     """One line for each layer; configurations that share one are named together."""
     shared: dict[tuple[str, str, str], list[str]] = {}
-    for row in view.layers:
+    for row in view.shown_layers:
         shared.setdefault((row.title, row.state, row.sentence), []).append(row.configuration)
     return [
         hanging(Text.assemble(f"{name}: ", (state, STYLES[state]), f", {grouping.places(view, keys)}: {sentence}"))

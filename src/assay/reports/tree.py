@@ -19,7 +19,7 @@ from assay.reports.serving_series import ServingSeries
 from assay.reports.vocabulary import WHOLE, questions
 from assay.spec.collectives import Cell as CollectiveCell
 from assay.verdict.methods import ArtifactField, Rule
-from assay.verdict.types import LayerState, Status
+from assay.verdict.types import DIMENSIONS, LayerState, Status
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -236,7 +236,24 @@ class View:
     pairs: tuple[Pairs, ...] = ()  # of a record that times messages between pairs of ranks
     layers: tuple[LayerRow, ...] = ()  # of a training on several workers: does it compute what one worker computes?
     profiles: tuple[Mapping[str, Any], ...] = ()  # profiled launches: see `assay.reports.profiled`
+    wanted: tuple[str, ...] = DIMENSIONS  # the dimensions that were asked about
     timing: tuple[Fact, ...] = ()  # of a record that times a command or a function: what the time rests on
+
+    @cached_property
+    def dimensions(self) -> tuple[str, ...]:
+        """The dimensions that are shown: those asked about, and those in which something is wrong."""
+        wrong = {d for row in self.vector for d, cell in row.cells.items() if cell.status in ("FAIL", "INVALID")}
+        return tuple(d for d in DIMENSIONS if d in self.wanted or d in wrong)
+
+    @property
+    def dimensions_title(self) -> str:
+        """What their table is called."""
+        return "Four dimensions" if self.dimensions == DIMENSIONS else "Asked about"
+
+    @property
+    def shown_layers(self) -> tuple[LayerRow, ...]:
+        """The layers of correctness, where that is shown."""
+        return self.layers if "correctness" in self.dimensions else ()
 
     @property
     def of_links(self) -> bool:
@@ -257,8 +274,8 @@ class View:
 
     @property
     def primary(self) -> tuple[MetricRow, ...]:
-        """The metrics of the summary table."""
-        return tuple(row for row in self.metrics if row.primary)
+        """The metrics of the summary table, of the dimensions that are shown."""
+        return tuple(row for row in self.metrics if row.primary and row.dimension in self.dimensions)
 
     def of_dimension(self, dimension: str) -> tuple[MetricRow, ...]:
         """The metrics of one dimension, as we define them."""

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from assay.metrics.collective_calls import asked_cells
+from assay.metrics.ended_launches import ended_words
 from assay.metrics.format import count, percent
 from assay.metrics.hosts import network as network_of
 from assay.metrics.measured import Measured
@@ -68,6 +69,7 @@ __all__ = [
 ]  # fmt: skip
 
 QUALITY: Final = ("quality", "quality_difference")
+OF_A_RUN: Final = ("wall_time", "cost", *QUALITY)  # of a job that ran to its end
 
 
 def build(measured: Measured, judgement: Judgement) -> View:
@@ -79,6 +81,9 @@ def build(measured: Measured, judgement: Judgement) -> View:
     metrics = timing_metrics(judgement) if is_timing(measured) else metric_rows(judgement, experiment.workload.work)
     if experiment.serving is not None and experiment.quality is None:  # of a load, quality is asked for or it is not
         metrics = tuple(replace(row, primary=row.primary and row.name not in QUALITY) for row in metrics)
+    if ended_words(measured):
+        metrics = tuple(replace(row, primary=row.primary and row.name not in OF_A_RUN) for row in metrics)
+    wanted = experiment.verdict.wanted
     return View(
         name=experiment.name,
         record=str(manifest.get("id", "")),
@@ -100,6 +105,7 @@ def build(measured: Measured, judgement: Judgement) -> View:
         gates=_gate_rows(verdict.gates, labels),
         findings=_findings(verdict.findings, labels),
         layers=_layers(verdict.layers, labels),
+        wanted=wanted,
         recommendations=() if is_timing(measured) or measured.subject in ("collectives", "network") else _recommendation_rows(verdict.recommendations, labels),
         launches=launches(measured, labels, served),
         environment=environment(manifest.get("environment")),

@@ -12,18 +12,19 @@ from pathlib import Path
 from assay import catalog
 from assay.errors import RecordError
 from assay.faults.base import NEVER, Fault, Undo, Victim, aim, victim_now
-from assay.instruments import injected
+from assay.instruments import _step_limit, injected
 from assay.instruments.meter import Meter
 from assay.launchers import guard
 from assay.launchers.base import Ending, Handle, Launcher, Request, worker_environment
 from assay.record import files
 from assay.record.redact import redact, secret_values
-from assay.runners import explain, profiled
-from assay.runners.base import Job, LaunchProgress, Made, RunContext, script_path
+from assay.runners import explain, fresh_folder, profiled
+from assay.runners.base import Job, LaunchProgress, Made, RunContext
 from assay.runners.middle import middle
 from assay.runners.rows import check_written, launch_row, write_event
 from assay.runners.watch import Watch
-from assay.spec.plan import PlannedFault
+from assay.spec.experiment import Experiment
+from assay.spec.plan import PlannedFault, PlannedLaunch
 from assay.units import MIB, NS_PER_S
 
 POLL_S = 0.05  # seldom, for the coordinator shares the processors with the workers
@@ -39,11 +40,14 @@ def mark_of(record: Path, number: int) -> str:
     return f"{record.resolve().name}.{number:04d}."
 
 
-def request_for(context: RunContext, job: Job, environment: dict[str, str]) -> Request:
-    """What the launcher is asked to start."""
+def request_for(context: RunContext, job: Job, environment: dict[str, str], cwd: Path | None = None) -> Request:
+    """What the launcher is asked to start. `cwd`: the launch's own working folder; default: the experiment's."""
+    cwd = cwd or context.folder
     experiment, planned = context.experiment, job.planned
     values = {"{workers}": str(planned.workers), "{seed}": str(planned.seed), "{launch}": str(job.number)}
     folder = context.record.launch_folder(job.number).resolve()
+    if cwd != context.folder and "PWD" in environment:
+        environment = {**environment, "PWD": str(cwd)}
     own = {
         "ASSAY_LAUNCH_DIR": str(folder), "ASSAY_LAUNCH": str(job.number), "ASSAY_SEED": str(planned.seed),
         "ASSAY_FLUSH_S": str(FLUSH_FAULT_S if planned.role == "fault" else FLUSH_S),
@@ -54,19 +58,22 @@ def request_for(context: RunContext, job: Job, environment: dict[str, str]) -> R
         own["ASSAY_CALIBRATE_COMMUNICATION"] = "1"
     if experiment.flops.convention != "none" and not profiled.at_once(experiment, job):
         own |= {"ASSAY_FLOPS": "1", "ASSAY_PEAK": f"{experiment.flops.peak}:{experiment.flops.precision or ''}"}
+    if (steps := steps_asked(experiment, planned)) is not None:
+        own[_step_limit.VARIABLE] = str(steps)
     own |= profiled.environment(experiment, context.record.path, job)
-    inner = worker_environment(environment, experiment.launcher, {**experiment.workload.environment, **own})
+    asked = {name: _filled(value, values) for name, value in experiment.workload.environment.items()}
+    inner = worker_environment(environment, experiment.launcher, {**asked, **own})
     if experiment.workload.attach:
         inner = injected.into(inner)
     return Request(
-        script=script_path(experiment, context.folder),
+        script=fresh_folder.script_in(experiment, cwd, context.folder),
         arguments=tuple(_filled(argument, values) for argument in experiment.workload.arguments),
         workers=planned.workers,
         environment=inner,
-        cwd=context.folder,
+        cwd=cwd,
         log=context.record.log_path(job.number).resolve(),
         log_bytes=int(experiment.limits.log_mib * MIB),
-        secrets=secret_values({**environment, **experiment.workload.environment}),
+        secrets=secret_values({**environment, **asked}),
         mark=mark_of(context.record.path, job.number),
         max_restarts=experiment.launcher.max_restarts if planned.role == "fault" else 0,
         grace_s=experiment.limits.grace_s,
@@ -76,10 +83,18 @@ def request_for(context: RunContext, job: Job, environment: dict[str, str]) -> R
     )
 
 
-def _filled(argument: str, values: dict[str, str]) -> str:
+def steps_asked(experiment: Experiment, planned: PlannedLaunch) -> int | None:
+    """Steps after which the launch is to end; a profiled one makes those that are profiled."""
+    steps = experiment.workload.every_step
+    if steps is None or planned.role == "sweep":
+        return None
+    return max(steps, experiment.profile.steps if planned.role == "profile" and experiment.profile is not None else 0)
+
+
+def _filled(text: str, values: dict[str, str]) -> str:
     for placeholder, value in values.items():
-        argument = argument.replace(placeholder, value)
-    return argument
+        text = text.replace(placeholder, value)
+    return text
 
 
 class LaunchRun:
@@ -286,10 +301,10 @@ class LaunchRun:
         if (broken := self._write_error()) is not None:
             self.broken = broken
             return "aborted", str(broken)
-        if ending.exit_code != 0:
+        if ending.exit_code != 0 and not self._ended_as_asked():
             why = explain.why_failed(ending, output, f"logs/{self.request.log.name}")
             return "failed", f"it did not recover from the fault: {why}" if self.strikes else why
-        return "ok", self._missed_fault()
+        return "ok", self._missed_fault() or self._ended_early()
 
     def _timeout_reason(self, output: str) -> str:
         limit = self.context.experiment.limits.launch_timeout_s
@@ -300,6 +315,23 @@ class LaunchRun:
             f"still running after limits.launch_timeout_s = {limit:g} s, {steps}, and was ended; {said}. "
             "Raise the limit, or make the script shorter."
         )
+
+    def _ended_as_asked(self) -> bool:
+        """Whether every rank made its steps and closed its recording: how its process ended says nothing then."""
+        if steps_asked(self.context.experiment, self.planned) is None:
+            return False
+        folder = self.context.record.launch_folder(self.job.number)
+        settings = self.context.experiment.launcher
+        here = self.planned.workers // settings.nodes
+        first = here * settings.node_rank if settings.nodes > 1 else 0
+        return _step_limit.all_ended(folder, self.watch.incarnation, range(first, first + here))
+
+    def _ended_early(self) -> str:
+        """The script itself ended before its steps were made; nothing is said where none was seen."""
+        asked = steps_asked(self.context.experiment, self.planned)
+        if asked is None or not self.watch.steps or self._ended_as_asked():
+            return ""
+        return f"the script ended by itself after {self.watch.steps} steps, before the {asked} that were asked for"
 
     def _missed_fault(self) -> str:
         planned = self.planned.fault

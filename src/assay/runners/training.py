@@ -13,7 +13,7 @@ from assay.instruments.meter import Meter, Row
 from assay.launchers.base import Launcher, Request
 from assay.record.environment import absent
 from assay.record.writer import StreamWriter
-from assay.runners import course, profiled
+from assay.runners import course, fresh_folder, profiled
 from assay.runners.base import Job, Made, Outcome, RunContext, Runner, script_path
 from assay.runners.launch import LaunchRun, request_for
 from assay.runners.sweep import worker_request
@@ -43,6 +43,7 @@ def check(experiment: Experiment, folder: Path) -> None:
     launcher: Launcher = catalog.load("launchers", experiment.launcher.kind)
     launcher.check(experiment)
     profiled.check(experiment)
+    fresh_folder.check(experiment, folder)
     for place, asked in enumerate(experiment.faults):
         _check_fault(place, asked, min(asked.levels) if asked.levels else max(experiment.factor.levels))
 
@@ -68,23 +69,25 @@ class Training:
         self.context = context
         self.launcher: Launcher = catalog.load("launchers", context.experiment.launcher.kind)
         self.writers: dict[int, StreamWriter] = {}
+        fresh_folder.clear(context)
         self.meter = Meter(context.experiment.energy, self._emit, context.clock)
         _note_absences(context, self.meter)
 
     def make(self, job: Job) -> Made:
         """One launch of the script, from its start to its last process's end."""
-        launch = LaunchRun(self.context, job, self._request(job), self.launcher)
-        self.writers[job.number] = launch.writer
-        made = launch.run(self.meter)
+        with fresh_folder.working_folder(self.context, job) as folder:
+            launch = LaunchRun(self.context, job, self._request(job, folder), self.launcher)
+            self.writers[job.number] = launch.writer
+            made = launch.run(self.meter)
         if job.planned.role == "profile":
             profiled.finish(self.context, job)
         return made
 
-    def _request(self, job: Job) -> Request:
+    def _request(self, job: Job, folder: Path) -> Request:
         """The script; in a launch that sweeps collectives assay's own worker in its place."""
         if job.planned.role == "sweep":
             return worker_request(self.context, job, SWEEP, os.environ)
-        return request_for(self.context, job, dict(os.environ))
+        return request_for(self.context, job, dict(os.environ), folder)
 
     def absences(self) -> Mapping[str, str]:
         """What the meter cannot read."""

@@ -9,7 +9,7 @@ another in `assay.spec.rules`.
 from __future__ import annotations
 
 from datetime import date
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import (
     BeforeValidator,
@@ -69,19 +69,43 @@ class Workload(Model):
     )
     environment: dict[str, str] = Field(
         default_factory=dict,
-        description="Variables set for the script. Values that look secret are redacted in the record.",
+        description="Variables set for the script. {workers}, {seed} and {launch} are replaced in their values, as in arguments. "
+        "Values that look secret are redacted in the record.",
+    )
+    fresh_folder: bool = Field(
+        False,
+        description="Whether each launch runs in a fresh copy of the working folder (that of the experiment's file, or the current one), so "
+        "that none finds what another one left. Restarts within a launch share its copy. Links are kept; .git, virtual environments and "
+        "records are left out.",
+    )
+    keep_folders: bool = Field(
+        False, description="Whether the copies of fresh_folder are kept after their launches, beside the record."
     )
     attach: bool = Field(
         True,
         description="Whether the steps of a PyTorch script that marks none itself are seen by hooks in torch. A script that marks "
         "its own steps is hooked for the communication of its ranks alone.",
     )
+    steps: int | None = Field(
+        None, ge=1, le=1_000_000_000,
+        description="Training: end each launch after this many steps beyond warm_up_steps, as a complete launch, instead of running the job to its "
+        "end. What only a whole job shows (final quality, samples of the last epoch) is then not judged.",
+    )  # fmt: skip
+    warm_up_steps: int = Field(
+        20, ge=0, le=1_000_000_000,
+        description="With workload.steps: steps before those. They are recorded too; which of them are warm-up is recognised from their times.",
+    )  # fmt: skip
     calibrate_communication: int = Field(
         0, ge=0, le=100,
         description="Launches of each configuration of two or more workers, made after the timed ones and never timed, in which steps with "
         "and without synchronising take turns (DistributedDataParallel) and the collectives are made alone: what communication adds to a step. "
         "Three or more give it an interval.",
     )  # fmt: skip
+
+    @property
+    def every_step(self) -> int | None:
+        """Steps after which a launch is ended, warm-up included; None: it runs to its end."""
+        return None if self.steps is None else self.warm_up_steps + self.steps
 
 
 class Measure(Model):
@@ -303,6 +327,30 @@ class Gates(Model):
     )
 
 
+Dimension = Literal["correctness", "performance", "cost", "reliability"]
+EVERY_DIMENSION: tuple[Dimension, ...] = get_args(Dimension)
+
+
+class Verdict(Model):
+    """What is wanted to know. Findings that make numbers inadmissible, or a result wrong, count in any case."""
+
+    only: Annotated[tuple[Dimension, ...], BeforeValidator(listed)] = Field(
+        (),
+        description="Of a training: the dimensions that are asked about. What was not asked for is neither required for a recommendation nor listed as "
+        "not measured. Default: all four.",
+    )
+
+    @property
+    def wanted(self) -> tuple[Dimension, ...]:
+        """The dimensions that are asked about, in their usual order."""
+        return tuple(one for one in EVERY_DIMENSION if not self.only or one in self.only)
+
+    @property
+    def words(self) -> str:
+        """Those that are asked about, where that is not all: "performance and cost"; else ""."""
+        return " and ".join(self.wanted) if len(self.wanted) < len(EVERY_DIMENSION) else ""
+
+
 class Prices(Model):
     """What a worker costs. Prices are inputs, with a date and a source."""
 
@@ -475,6 +523,12 @@ class Limits(Model):
     grace_s: float = Field(
         5.0, ge=0.0, le=3600.0, description="Seconds between asking a process to end and killing it."
     )
+    fresh_folder_mib: float = Field(
+        1024.0,
+        gt=0.0,
+        le=1_048_576.0,
+        description="How much may be copied for each launch with workload.fresh_folder, MiB.",
+    )
     log_mib: float = Field(
         16.0,
         gt=0.0,
@@ -521,6 +575,7 @@ class Experiment(Model):
         None, description="Leave out where the script scores no examples; quality is then shown as not measured."
     )
     gates: Gates = Gates()
+    verdict: Verdict = Verdict()
     prices: Prices | None = Field(None, description="Leave out and cost is shown as not measured.")
     energy: Energy = Energy()
     flops: Flops = Flops()

@@ -42,6 +42,11 @@ class Flag:
     help: str
     many: bool = False  # may be given more than once
 
+    @property
+    def switch(self) -> bool:
+        """Whether it takes no value: it stands for true."""
+        return not self.metavar
+
 
 def _flag(name: str, path: str, metavar: str, help: str, many: bool = False) -> Flag:
     return Flag(name=name, path=path, metavar=metavar, help=help, many=many)
@@ -65,6 +70,13 @@ FLAGS: tuple[Flag, ...] = (
     _flag("--work", "workload.work", "UNIT", "what one unit of useful work is called (items)"),
     _flag("--env", "workload.environment", "NAME=TEXT", "a variable set for the script; may be repeated", many=True),
     _flag(
+        "--steps",
+        "workload.steps",
+        "N",
+        "end each launch after N steps beyond the warm-up, of a job that runs for days",
+    ),
+    _flag("--fresh-folder", "workload.fresh_folder", "", "run each launch in a fresh copy of the working folder"),
+    _flag(
         "--scaling",
         "scaling.mode",
         "MODE",
@@ -79,6 +91,12 @@ FLAGS: tuple[Flag, ...] = (
     _flag("--efficiency", "gates.efficiency", "E", 'smallest admissible efficiency (0.70), or "none"'),
     _flag("--deadline", "gates.deadline_s", "S", "longest admissible wall time, seconds"),
     _flag("--budget", "gates.budget_usd", "USD", "highest admissible cost of one run; needs --price"),
+    _flag(
+        "--only",
+        "verdict.only",
+        "WHAT",
+        "ask about these dimensions alone: correctness, performance, cost, reliability",
+    ),
     _flag("--required-workers", "gates.required_workers", "N", "this worker count must be admissible"),
     _flag("--price", "prices.usd_per_worker_hour", "USD", "price of one worker for one hour"),
     _flag("--price-date", "prices.date", "DATE", "date of the price (today)"),
@@ -112,10 +130,10 @@ def add_flags(parser: argparse.ArgumentParser, only: Iterable[str] | None = None
     for flag in FLAGS:
         if named is not None and flag.name not in named:
             continue
-        group.add_argument(
-            flag.name, dest=_attribute(flag), metavar=flag.metavar, help=f"{flag.help}  [{flag.path}]",
-            action="append" if flag.many else "store",
-        )  # fmt: skip
+        kind: dict[str, str] = {"action": "append" if flag.many else "store", "metavar": flag.metavar}
+        if flag.switch:
+            kind = {"action": "store_const", "const": "true"}
+        group.add_argument(flag.name, dest=_attribute(flag), help=f"{flag.help}  [{flag.path}]", **kind)  # type: ignore[arg-type]
 
 
 def split_at_dashes(words: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
@@ -262,8 +280,11 @@ def _read(flag: Flag, text: str) -> object:
             return _whole(text)
         if key.type == "number":
             return "none" if text == "none" and flag.path == "gates.efficiency" else float(text)
+        if key.type == "true or false":
+            return text == "true"
         if key.type.startswith("list"):
-            return [_whole(part) for part in text.split(",")]
+            parts = text.split(",")
+            return [_whole(part) for part in parts] if "number" in key.type else [part.strip() for part in parts]
         return date.fromisoformat(text) if key.type == "date" else text
     except ValueError:
         return Problem(where=flag.name, found=text or "nothing", allowed=key.allowed, mend=_example(flag))

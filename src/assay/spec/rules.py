@@ -62,7 +62,8 @@ def _notes(experiment: Experiment, today: date) -> Iterator[str]:
     if experiment.launches.precision is None and experiment.launches.at_most != AT_MOST:
         yield "launches.at_most is not used, because there is no launches.precision: the number of launches is fixed."
     of_collectives = experiment.workload.runner == "collectives"
-    if experiment.quality is None and experiment.serving is None and not of_collectives:
+    asked = "correctness" in experiment.verdict.wanted
+    if experiment.quality is None and asked and experiment.serving is None and not of_collectives:
         yield (
             "no quality metric is named, so nothing can be recommended: whether the result was preserved is not compared. "
             "Add [quality] with metric and margin (--quality-metric), and probe.examples(ids, scores) to the script."
@@ -272,6 +273,55 @@ def _calibrating_needs_hooks(data: Data) -> Iterator[Problem]:
         )  # fmt: skip
 
 
+def _fresh_folder_on_one_node(data: Data) -> Iterator[Problem]:
+    """The copy is made by the coordinator of a training, beside its record."""
+    if _at(data, "workload", "fresh_folder") is not True:
+        if _at(data, "workload", "keep_folders") is True:
+            yield Problem(
+                where="workload.keep_folders", found="true", allowed="true only together with workload.fresh_folder",
+                mend="Add workload.fresh_folder = true, or leave this out.",
+            )  # fmt: skip
+        return
+    runner, nodes = _at(data, "workload", "runner"), _at(data, "launcher", "nodes")
+    if runner not in (None, "training"):
+        yield Problem(
+            where="workload.fresh_folder", found="true", allowed="false where no training script is launched",
+            mend='Leave it out: only workload.runner = "training" copies its folder.',
+        )  # fmt: skip
+    elif (type(nodes) is int and nodes > 1) or _at(data, "launcher", "hosts"):
+        yield Problem(
+            where="workload.fresh_folder", found="true", allowed="false where the workers are on several machines",
+            mend="Name the folder by {launch} in workload.arguments or workload.environment instead.",
+        )  # fmt: skip
+
+
+def _steps_end_a_training(data: Data) -> Iterator[Problem]:
+    """A launch that is ended early has steps, and neither the wall time nor the cost of the whole job."""
+    steps = _at(data, "workload", "steps")
+    if type(steps) is not int:
+        return
+    if _at(data, "workload", "runner") not in (None, "training"):
+        yield Problem(
+            where="workload.steps", found=shown(steps), allowed="nothing where no training script is launched",
+            mend='Leave it out: only a training (workload.runner = "training") has steps.',
+        )  # fmt: skip
+    for name in ("deadline_s", "budget_usd"):
+        if (gate := _at(data, "gates", name)) is not None:
+            yield Problem(
+                where=f"gates.{name}", found=shown(gate), allowed="nothing together with workload.steps",
+                mend="Launches are ended before the job is done, so what a whole run takes is not measured: leave out one of the two.",
+            )  # fmt: skip
+
+
+def _only_of_a_training(data: Data) -> Iterator[Problem]:
+    only, runner = _at(data, "verdict", "only"), _at(data, "workload", "runner")
+    if only and (_serves(data) or runner not in (None, "training", "replay", "simulated")):
+        yield Problem(
+            where="verdict.only", found=shown(only), allowed="nothing where no training is judged",
+            mend="Leave it out: other records are judged in one dimension or in all of theirs.",
+        )  # fmt: skip
+
+
 _ENDPOINT = re.compile(r"(?:\[[0-9A-Fa-f:.%]+\]|[^\s:/\[\]]+):(\d{1,5})")
 
 
@@ -332,6 +382,9 @@ RULES: tuple[Rule, ...] = (
     _budget_needs_prices,
     _modelled_energy_needs_watts,
     _calibrating_needs_hooks,
+    _fresh_folder_on_one_node,
+    _steps_end_a_training,
+    _only_of_a_training,
     _nodes_meet,
     _endpoint_is_host_and_port,
     _words_can_be_passed,

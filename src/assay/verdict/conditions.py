@@ -100,6 +100,7 @@ CONDITIONS: Final[tuple[Condition, ...]] = (
         "workload.arguments", asked.of("workload", "arguments"),
         "arguments change what the program does; the placeholders {workers}, {seed} and {launch} are compared unfilled", _SPEC,
     ),
+    _identity("workload.steps", asked.ending, "a part of a job takes less time and begins colder than the whole", _SPEC, about=("training",)),
     _identity("workload.work", asked.of("workload", "work"), "rates count this unit of work", _SPEC),
     _identity("workload.environment.*", lambda m, _: dict(m.experiment.workload.environment), "the variable changes what the program does", _SPEC),
     _identity("conditions.*", lambda m, _: dict(m.experiment.conditions), "the experiment names it as part of the workload's identity", _SPEC),

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from assay.metrics.base import Results
+from assay.metrics.ended_launches import ended_words
 from assay.metrics.estimate import Absent, Estimate
 from assay.metrics.format import show
 from assay.metrics.measured import Measured
@@ -22,7 +23,7 @@ def dimensions(
         name: {
             "correctness": _correctness(measured, results, name, findings, _gates_of(gates, name)),
             "performance": _performance(measured, results, name, findings, _gates_of(gates, name)),
-            "cost": _cost(results, name, _gates_of(gates, name)),
+            "cost": _cost(measured, results, name, _gates_of(gates, name)),
             "reliability": _reliability(measured, results, name, _gates_of(gates, name)),
         }
         for name in measured.configurations
@@ -87,7 +88,7 @@ def _base_time(results: Results, name: str) -> str:
     return f"the base: step time {show(time).full}"
 
 
-def _cost(results: Results, name: str, gates: Mapping[str, GateResult]) -> DimensionResult:
+def _cost(measured: Measured, results: Results, name: str, gates: Mapping[str, GateResult]) -> DimensionResult:
     cost, energy = results["cost"][name], results["energy"][name]
     joules = f"energy {show(energy).full}" if isinstance(energy, Estimate) else "energy not measured"
     if isinstance(cost, Absent):
@@ -95,7 +96,10 @@ def _cost(results: Results, name: str, gates: Mapping[str, GateResult]) -> Dimen
         return DimensionResult(status=status, sentence=f"cost: {cost.detail}; {joules}")
     if "budget" in gates:
         return DimensionResult(status=gates["budget"].status, sentence=f"{gates['budget'].sentence}; {joules}")
-    return DimensionResult(status="PASS", sentence=f"{show(cost).full} a run; {joules}")
+    ended = ended_words(measured)
+    return DimensionResult(
+        status="PASS", sentence=f"{show(cost).full} a {f'launch, {ended}' if ended else 'run'}; {joules}"
+    )
 
 
 def _reliability(measured: Measured, results: Results, name: str, gates: Mapping[str, GateResult]) -> DimensionResult:

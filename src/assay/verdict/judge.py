@@ -52,7 +52,7 @@ def judge(measured: Measured) -> Judgement:
     if measured.subject == "network":
         return Judgement(results=results, verdict=network.verdict(measured, results, findings, gates), metrics=metrics)
     vector = dimensions(measured, results, findings, gates)
-    recommendations = recommend(measured, results, findings, gates)
+    recommendations = recommend(measured, results, findings, gates, vector)
     status = overall(measured, results, findings, gates, recommendations)
     verdict = Verdict(
         status=status, findings=findings, gates=gates, dimensions=vector, recommendations=recommendations,

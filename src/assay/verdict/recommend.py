@@ -3,17 +3,21 @@
 recommended: the largest worker count that passes every gate (METRICS.md, `knee`).  The other goals need quality held
 and nothing wrong found, whatever the efficiency: cheapest (cost per item, else per run), fastest (time per unit of
 work), and the largest under the deadline or the budget.  A configuration whose quality is not held is never picked.
+With `verdict.only` quality is required only if correctness is asked about, or scores are named; what is asked about must be measured.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from assay.metrics.base import Results
 from assay.metrics.estimate import Estimate
 from assay.metrics.format import count, show
 from assay.metrics.measured import Measured
-from assay.verdict.types import Finding, GateResult, Recommendation, Status
+from assay.verdict.types import DIMENSIONS, DimensionResult, Finding, GateResult, Recommendation, Status
+
+Vector = Mapping[str, Mapping[str, DimensionResult]]  # configuration -> dimension -> how it stands
 
 # Gates that say whether the result is right; the rest say whether it is worth it.
 RESULT_GATES = ("quality", "recovery")
@@ -34,24 +38,36 @@ def standing(
 ) -> Status:
     """May it be recommended? As `admissible`, but without a measured quality nothing is more than undecided."""
     status = admissible(configuration, findings, gates)
-    return "INCONCLUSIVE" if status == "PASS" and measured.experiment.quality is None else status
+    return "INCONCLUSIVE" if status == "PASS" and _lacks_quality(measured) else status
+
+
+def _lacks_quality(measured: Measured) -> bool:
+    """Whether quality is asked about and no score is named by which it could be judged."""
+    return measured.experiment.quality is None and "correctness" in measured.experiment.verdict.wanted
 
 
 def recommend(
-    measured: Measured, results: Results, findings: Sequence[Finding], gates: Sequence[GateResult]
+    measured: Measured,
+    results: Results,
+    findings: Sequence[Finding],
+    gates: Sequence[GateResult],
+    vector: Vector = MappingProxyType({}),
 ) -> tuple[Recommendation, ...]:
-    """The recommended configuration first, then one per further goal."""
+    """The recommended configuration first, then one per further goal that is asked about."""
+    wanted = measured.experiment.verdict.wanted
     inadmissible = any(finding.severity == "invalid" for finding in findings)
     right = [
         name
         for name in measured.configurations
         if not inadmissible and _result_is_right(measured, name, findings, gates)
     ]
-    picks = [_recommended(measured, right, findings, gates)]
+    picks = [_recommended(measured, right, findings, gates, vector)]
     cost = "cost_per_item" if isinstance(results["cost_per_item"].get(measured.base), Estimate) else "cost"
-    picks.append(_least(measured, results, cost, right, "cheapest"))
+    if "cost" in wanted:
+        picks.append(_least(measured, results, cost, right, "cheapest"))
     speed = "throughput" if isinstance(results["throughput"].get(measured.base), Estimate) else "speedup"
-    picks.append(_most(measured, results, speed, right, "fastest"))
+    if "performance" in wanted:
+        picks.append(_most(measured, results, speed, right, "fastest"))
     for gate, goal in (("deadline", "under deadline"), ("budget", "under budget")):
         if any(result.gate == gate for result in gates):
             picks.append(_largest_under(gate, goal, right, gates))
@@ -63,29 +79,45 @@ def _result_is_right(
 ) -> bool:
     """Quality was measured and held, faults were survived, and no audit found the result wrong."""
     of_result = [gate for gate in gates if gate.configuration == configuration and gate.gate in RESULT_GATES]
-    if measured.experiment.quality is None:
+    if _lacks_quality(measured):
         return False
     return admissible(configuration, findings, of_result) == "PASS"
 
 
 def _recommended(
-    measured: Measured, right: Sequence[str], findings: Sequence[Finding], gates: Sequence[GateResult]
+    measured: Measured, right: Sequence[str], findings: Sequence[Finding], gates: Sequence[GateResult], vector: Vector
 ) -> Recommendation:
     passing = [name for name in right if admissible(name, findings, gates) == "PASS"]
-    if passing:
+    lacking = {name: _unmeasured(measured, vector.get(name, {})) for name in passing}
+    if answered := [name for name in passing if not lacking[name]]:
+        held = "quality held and every gate passed" if measured.experiment.quality is not None else "every gate passed"
         return Recommendation(
-            goal="recommended", configuration=passing[-1],
-            sentence="the largest worker count with quality held and every gate passed",
-        )  # fmt: skip
-    if any(finding.severity == "invalid" for finding in findings):
+            goal="recommended", configuration=answered[-1], sentence=f"the largest worker count with {held}"
+        )
+    if passing:
+        why = lacking[passing[-1]]
+    elif any(finding.severity == "invalid" for finding in findings):
         why = "the record is inadmissible, so no configuration can be recommended"
-    elif measured.experiment.quality is None:
+    elif _lacks_quality(measured):
         why = "quality was not measured in these launches, so no configuration can be recommended"
+    elif measured.experiment.quality is None:
+        why = "no configuration passes every gate"
     elif not right:
         why = "no configuration was shown to hold quality"
     else:
         why = f"{_named(measured, right)} hold quality, but none passes every gate"
     return Recommendation(goal="recommended", configuration=None, sentence=why)
+
+
+def _unmeasured(measured: Measured, row: Mapping[str, DimensionResult]) -> str:
+    """Why a dimension that was asked about by name says nothing; "" if all do, or none was named."""
+    asked = measured.experiment.verdict.only
+    missing = [
+        (name, row[name].sentence)
+        for name in DIMENSIONS
+        if name in asked and name in row and row[name].status == "NOT_MEASURED"
+    ]
+    return "; ".join(f"{name} was asked about and not measured: {sentence}" for name, sentence in missing)
 
 
 def _estimates(results: Results, metric: str, names: Sequence[str]) -> dict[str, Estimate]:
@@ -104,9 +136,8 @@ def _most(measured: Measured, results: Results, metric: str, right: Sequence[str
 
 def _picked(measured: Measured, found: dict[str, Estimate], best: str | None, goal: str) -> Recommendation:
     if best is None:
-        return Recommendation(
-            goal=goal, configuration=None, sentence="not measured for any configuration that holds quality"
-        )
+        held = "" if measured.experiment.quality is None and not _lacks_quality(measured) else " that holds quality"
+        return Recommendation(goal=goal, configuration=None, sentence=f"not measured for any configuration{held}")
     value = found[best]
     rivals = [
         name for name, other in found.items() if name != best and other.low <= value.high and value.low <= other.high

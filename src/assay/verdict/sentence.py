@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from assay.metrics.base import Results
+from assay.metrics.ended_launches import ended_words
 from assay.metrics.estimate import Absent, Estimate
 from assay.metrics.format import count, given, number, show
 from assay.metrics.measured import Measured
@@ -34,16 +35,22 @@ def sentence(
     if status == "FAIL":
         return f"{name}: FAIL: {_failure(measured, findings, recommendations, vector)}."
     if status == "INCONCLUSIVE" or picked.configuration is None:
-        return f"{name}: INCONCLUSIVE: {_undecided(measured, gates, picked)}."
-    missing = _not_measured(vector[picked.configuration], results, picked.configuration)
+        return f"{name}: INCONCLUSIVE: {_undecided(measured, gates, picked)}.{_asked(measured)}"
+    missing = _not_measured(measured, vector[picked.configuration], results, picked.configuration)
     claim = _claim(measured, results, picked.configuration)
-    return f"{name}: {claim}{_next(measured, gates, picked.configuration)}. {_conditions(measured)}{missing}"
+    return f"{name}: {claim}{_next(measured, gates, picked.configuration)}. {_conditions(measured)}{missing}{_asked(measured)}"
+
+
+def _asked(measured: Measured) -> str:
+    """What was asked about, where that is not everything."""
+    words = measured.experiment.verdict.words
+    return f" Asked about {words} only." if words else ""
 
 
 def _undecided(measured: Measured, gates: Sequence[GateResult], picked: Recommendation) -> str:
     """What the evidence is too small for: the required worker count, or any recommendation."""
-    required = measured.experiment.gates.required_workers
-    if required is None or measured.experiment.quality is None:
+    required, wanted = measured.experiment.gates.required_workers, measured.experiment.verdict.wanted
+    if required is None or (measured.experiment.quality is None and "correctness" in wanted):
         return picked.sentence
     own = configuration_name(required)
     reasons = [gate.sentence for gate in gates if gate.configuration == own and gate.status != "PASS"]
@@ -77,18 +84,18 @@ def _claim(measured: Measured, results: Results, configuration: str) -> str:
     workers = dict(zip(measured.configurations, measured.levels, strict=True))[configuration]
     if configuration == measured.base:
         return f"{_largest(workers)} (the base): {_base_time(results, configuration)}"
-    parts = [_largest(workers)]
+    parts, wanted = [_largest(workers)], measured.experiment.verdict.wanted
     speedup, efficiency = results["speedup"][configuration], results["efficiency"][configuration]
-    if isinstance(speedup, Estimate):
+    if isinstance(speedup, Estimate) and "performance" in wanted:
         parts.append(
             f"speedup {show(speedup).full} over {count(measured.experiment.base_level, 'workers')} ({_base_time(results, measured.base)})"
         )
-    if isinstance(efficiency, Estimate):
+    if isinstance(efficiency, Estimate) and "performance" in wanted:
         parts.append(f"efficiency {show(efficiency).full}")
     parts += [
         _quality(measured, results, configuration),
-        _cost(measured, results, configuration),
-        _fault(results, configuration),
+        _cost(measured, results, configuration) if "cost" in wanted else "",
+        _fault(results, configuration) if "reliability" in wanted else "",
     ]
     return "; ".join(part for part in parts if part)
 
@@ -129,7 +136,7 @@ def _quality(measured: Measured, results: Results, configuration: str) -> str:
 
 def _cost(measured: Measured, results: Results, configuration: str) -> str:
     value = results["cost"][configuration]
-    return "" if isinstance(value, Absent) else f"{show(value).full} a run"
+    return "" if isinstance(value, Absent) or ended_words(measured) else f"{show(value).full} a run"
 
 
 def _fault(results: Results, configuration: str) -> str:
@@ -144,7 +151,8 @@ def _conditions(measured: Measured) -> str:
     scaling = measured.mode
     machine = machine_words(measured.before)
     confidence = f"{number(launches.confidence * 100, 0)} % intervals"
-    return f"Conditions: {scaling} scaling, {launch_words(measured)}, {confidence}{machine}."
+    ended = ended_words(measured)
+    return f"Conditions: {scaling} scaling, {launch_words(measured)}{f', each {ended}' if ended else ''}, {confidence}{machine}."
 
 
 def launch_words(measured: Measured) -> str:
@@ -173,8 +181,11 @@ def machine_words(before: Mapping[str, Any]) -> str:
     return f", on {', '.join(words)}" if words else ""
 
 
-def _not_measured(row: Mapping[str, DimensionResult], results: Results, configuration: str) -> str:
-    missing = [dimension for dimension in DIMENSIONS if row[dimension].status == "NOT_MEASURED"]
-    if isinstance(results["energy"][configuration], Absent) and "cost" not in missing:
+def _not_measured(measured: Measured, row: Mapping[str, DimensionResult], results: Results, configuration: str) -> str:
+    wanted = measured.experiment.verdict.wanted
+    missing: list[str] = [
+        dimension for dimension in DIMENSIONS if dimension in wanted and row[dimension].status == "NOT_MEASURED"
+    ]
+    if "cost" in wanted and "cost" not in missing and isinstance(results["energy"][configuration], Absent):
         missing.append("energy")
     return f" Not measured: {', '.join(missing)}." if missing else ""

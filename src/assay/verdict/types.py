@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from assay.spec.experiment import EVERY_DIMENSION
+
 # invalid: the record or configuration is inadmissible. fail: the run is admissible and its result is wrong.
 Severity = Literal["invalid", "fail", "warning", "note"]
 Status = Literal["PASS", "FAIL", "INCONCLUSIVE", "INVALID", "NOT_MEASURED"]
 QUALITY_AT_FLOOR = "quality_at_floor"  # the rule of the audit: a record's own reference cannot show a loss
-DIMENSIONS = ("correctness", "performance", "cost", "reliability")
+DIMENSIONS: tuple[str, ...] = EVERY_DIMENSION
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from assay.metrics.base import Results
+from assay.metrics.ended_launches import ended
 from assay.metrics.format import count
 from assay.metrics.ledger import Epoch, epochs, shuffled_alike
 from assay.metrics.measured import Measured
@@ -37,7 +38,7 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
             found.append(_lost(name, worst, sum(1 for epoch in whole if epoch.lost), len(whole)))
         if (worst := max(own, key=lambda epoch: epoch.duplicated, default=None)) is not None and worst.duplicated:
             found.append(_duplicated(name, worst, sum(1 for epoch in own if epoch.duplicated), len(own)))
-    return (*found, *_cut_short(judged), *_interrupted(judged), *_dropped(judged), *_same_order(measured))
+    return (*found, *_cut_short(measured, judged), *_interrupted(judged), *_dropped(judged), *_same_order(measured))
 
 
 def _dropped(judged: Sequence[Epoch]) -> list[Finding]:
@@ -70,9 +71,9 @@ def _same_order(measured: Measured) -> list[Finding]:
     return found
 
 
-def _cut_short(judged: Sequence[Epoch]) -> list[Finding]:
-    """A note that the last epochs were not judged for losses."""
-    launches = {epoch.launch for epoch in judged if epoch.cut_short and not epoch.interrupted}
+def _cut_short(measured: Measured, judged: Sequence[Epoch]) -> list[Finding]:
+    """A note that the last epochs were not judged for losses; none of launches that were ended inside one as asked."""
+    launches = {epoch.launch for epoch in judged if epoch.cut_short and not epoch.interrupted} - ended(measured)
     if not launches:
         return []
     return [Finding(

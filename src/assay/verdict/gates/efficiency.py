@@ -16,9 +16,9 @@ from assay.verdict.types import GateResult
 
 
 def check(measured: Measured, results: Results) -> tuple[GateResult, ...]:
-    """One result per configuration; none where the experiment asks for no efficiency."""
+    """One result per configuration; none where the experiment asks for no efficiency, or not about performance."""
     least = measured.experiment.gates.efficiency
-    if least is None:
+    if least is None or "performance" not in measured.experiment.verdict.wanted:
         return ()
     bound = exact(least, unit=FRACTION, name="gate", n_launches=0, n_trials=0, how="threshold")
     efficiency = results["efficiency"]

@@ -45,3 +45,9 @@ def levels(measured: Measured, _: Results) -> Any:
 def base(measured: Measured, _: Results) -> Any:
     """What speedups are relative to; a load has none."""
     return NOT_ASKED if measured.subject == "serving" else measured.base
+
+
+def ending(measured: Measured, _: Results) -> str:
+    """When a launch ends: after a number of steps, or with its script."""
+    steps = measured.experiment.workload.every_step
+    return "with the script" if steps is None else f"after {steps} steps"

@@ -1,0 +1,155 @@
+"""`verdict.only`: what was not asked about is neither required nor listed as not measured; what is wrong counts all the same."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from assay.errors import SpecError
+from assay.reports import html, markdown, terminal
+from assay.reports import json as as_json
+from assay.reports.view import View, build
+from assay.spec.experiment import Experiment, Gates, Verdict
+from assay.spec.load import from_mapping
+from assay.spec.rules import notes
+from assay.verdict.judge import Judgement
+from tests.handmade import Handmade
+from tests.verdict.making import good, judged, wrong
+
+UNASKED = ("quality", "cost", "reliability", "energy")
+
+
+def asked(*only: str, quality: Any = None, leave_out: tuple[str, ...] = ("scores",), **rest: Any) -> Handmade:
+    made = good(quality=quality, leave_out=leave_out, **rest)
+    made.experiment = made.experiment.model_copy(update={"verdict": Verdict(only=only)})  # type: ignore[arg-type]
+    return made
+
+
+def shown(made: Handmade) -> tuple[View, Judgement]:
+    judgement = judged(made)
+    return build(made.measured(), judgement), judgement
+
+
+def test_by_default_all_four_dimensions_are_asked_about() -> None:
+    assert Verdict().wanted == ("correctness", "performance", "cost", "reliability")
+    view, judgement = shown(asked())
+    assert view.dimensions == Verdict().wanted
+    assert judgement.verdict.status == "INCONCLUSIVE"
+    assert "quality was not measured" in judgement.verdict.sentence
+
+
+def test_performance_alone_needs_no_quality_for_its_verdict() -> None:
+    _, judgement = shown(asked("performance"))
+    assert judgement.verdict.status == "PASS"
+    sentence = judgement.verdict.sentence
+    assert sentence.startswith("handmade: 2 workers are the largest admissible worker count; speedup 1.8")
+    assert sentence.endswith(" Asked about performance only.")
+    assert not any(word in sentence for word in UNASKED)
+    assert [pick.goal for pick in judgement.verdict.recommendations] == ["recommended", "fastest"]
+    assert judgement.verdict.recommendations[0].sentence == "the largest worker count with every gate passed"
+
+
+def test_an_efficiency_below_the_gate_is_a_reason_to_recommend_fewer_workers() -> None:
+    _, judgement = shown(asked("performance", efficiency={2: 0.5}))
+    assert judgement.verdict.recommendations[0].configuration == "workers=1"
+
+
+def test_reports_start_with_what_was_asked_about() -> None:
+    view, _ = shown(asked("performance"))
+    assert view.dimensions == ("performance",)
+    assert view.shown_layers == ()
+    assert {row.dimension for row in view.primary} == {"performance"}
+    for text in (terminal.render(view), markdown.render(view)):
+        head = text[: text.lower().index("findings")]
+        assert "Asked about" in head
+        assert not any(word in head.lower() for word in (*UNASKED, "correctness", "not measured"))
+    page = html.render(view)
+    head = page[page.index('<section aria-labelledby="vector">') : page.index('id="findings"')]
+    assert not any(word in head.lower() for word in ("correctness", "cost and energy", "reliability"))
+
+
+def test_a_result_that_is_wrong_counts_and_is_shown_whatever_was_asked_about() -> None:
+    made = asked("performance")
+    made.rows["samples"] = [row for row in made.rows["samples"] if row[1] == 0]
+    view, judgement = shown(made)
+    assert wrong(judgement) == ["samples_lost"]
+    assert judgement.verdict.status == "FAIL"
+    assert view.dimensions == ("correctness", "performance")
+    assert "samples_lost" in terminal.render(view)
+
+
+def test_what_makes_the_record_inadmissible_counts_whatever_was_asked_about() -> None:
+    made = asked("performance")
+    made.event(1, "probe_error", 1.0, rank=0, detail={"error": "spoiled"})
+    view, judgement = shown(made)
+    assert judgement.verdict.status == "INVALID"
+    assert "spoiled" in view.sentence
+
+
+def test_a_dimension_that_was_asked_about_and_not_measured_gives_no_pass() -> None:
+    for only, why in (
+        ("cost", "cost was asked about and not measured"),
+        ("reliability", "reliability was asked about and not"),
+    ):
+        _, judgement = shown(asked("performance", only))
+        assert judgement.verdict.status == "INCONCLUSIVE"
+        assert why in judgement.verdict.sentence
+        assert judgement.verdict.sentence.endswith(f"Asked about performance and {only} only.")
+
+
+def test_cost_alone_asks_for_no_efficiency() -> None:
+    _, judgement = shown(asked("cost", prices=1.0, efficiency={2: 0.3}))
+    assert judgement.verdict.gates == ()
+    assert judgement.verdict.status == "PASS"
+    assert "a run" in judgement.verdict.sentence
+    assert "speedup" not in judgement.verdict.sentence
+
+
+def test_correctness_alone_needs_a_measured_quality() -> None:
+    assert shown(asked("correctness"))[1].verdict.status == "INCONCLUSIVE"
+    made = good()
+    made.experiment = made.experiment.model_copy(update={"verdict": Verdict(only=("correctness",))})
+    assert shown(made)[1].verdict.status == "PASS"
+
+
+def test_a_named_score_is_judged_although_only_performance_was_asked_about() -> None:
+    made = good(right={2: 20})
+    made.experiment = made.experiment.model_copy(update={"verdict": Verdict(only=("performance",))})
+    judgement = shown(made)[1]
+    assert judgement.verdict.recommendations[0].configuration == "workers=1"
+
+
+def test_a_required_worker_count_is_judged_by_what_was_asked_about() -> None:
+    assert shown(asked("performance", gates=Gates(required_workers=2)))[1].verdict.status == "PASS"
+    assert shown(asked("performance", gates=Gates(required_workers=2), efficiency={2: 0.5}))[1].verdict.status == "FAIL"
+
+
+def test_json_keeps_everything_and_says_what_was_asked_about() -> None:
+    view, _ = shown(asked("performance", "cost", prices=1.0))
+    document = json.loads(as_json.render(view))
+    assert document["verdict"]["asked"] == ["performance", "cost"]
+    assert {row["configuration"] for row in document["layers"]} == {"workers=2"}
+    assert {row["dimension"] for row in document["dimensions"]} == {"correctness", "performance", "cost", "reliability"}
+
+
+def minimal(**changes: Any) -> Experiment:
+    return from_mapping({"name": "x", "workload": {"script": "t.py"}, "factor": {"levels": [1, 2]}, **changes})
+
+
+def test_nobody_is_told_to_name_a_score_who_did_not_ask_about_correctness() -> None:
+    today = datetime(2026, 1, 1, tzinfo=UTC).date()
+    assert any("quality" in note for note in notes(minimal(), today))
+    assert not any("quality" in note for note in notes(minimal(verdict={"only": ["performance"]}), today))
+
+
+def test_a_dimension_that_does_not_exist_is_refused_with_those_that_do() -> None:
+    with pytest.raises(SpecError, match="correctness, performance, cost, reliability"):
+        minimal(verdict={"only": ["speed"]})
+
+
+def test_records_of_other_kinds_refuse_it() -> None:
+    with pytest.raises(SpecError, match=r"verdict\.only"):
+        minimal(workload={"script": "t", "runner": "command"}, verdict={"only": ["performance"]})
