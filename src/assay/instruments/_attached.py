@@ -33,6 +33,7 @@ from typing import Any, Final
 from assay.instruments import _values
 from assay.instruments._groups import Calls, covered
 from assay.instruments._outermost import Outermost
+from assay.instruments._parallelism import KIND, Evidence
 from assay.instruments._phases import FORWARD, NAMES, HostPhases
 from assay.instruments._recorder import Recorder
 from assay.instruments._sources import Source, Sources
@@ -96,6 +97,7 @@ class Attached:
         self._passes: list[tuple[bool, Any, Any]] = []  # backward passes under way, one inside of the other
         self._watched = False
         self.calls = Calls(now)
+        self.evidence = Evidence(torch)  # of the parallelism
         self._hears(self.calls)
         self._tail_ns: int | None = None  # from the last gradient to the end of the backward pass, of this step
         self._tails: dict[str, int] = {}  # the same, by phase
@@ -445,6 +447,7 @@ class Attached:
         distributed = self._torch.distributed
         ready = distributed.is_available() and distributed.is_initialized()
         self._others = bool(ready and distributed.get_world_size() > 1)
+        self.evidence.met(self._recorder._step)
 
     def _together(self) -> bool:
         return self._others
@@ -625,6 +628,13 @@ class Attached:
             self._recorder.costs(median(self._own), len(self._own))
         if self.reducers:
             self._recorder.logs_every(LOGGED_EVERY)
+        self._tell_parallelism()
+
+    def _tell_parallelism(self) -> None:
+        recorder = self._recorder
+        if recorder.active and recorder.workers > 1:
+            self.evidence.met(recorder._step)
+            recorder._event(KIND, self._now(), detail=self.evidence.detail(recorder._watch, self.reducers))
 
 
 def _inside(module: Any) -> set[int]:
