@@ -34,13 +34,11 @@ def wrong(judgement: Judgement) -> list[str]:
     return [one.rule for one in judgement.verdict.findings if one.severity in ("fail", "invalid")]
 
 
-@pytest.mark.xfail(strict=True, reason="every training on several workers is taken for data-parallel")
 @pytest.mark.parametrize("name", NOT_DATA)
 def test_a_training_that_is_not_data_parallel_gets_no_data_parallel_finding(name: str, left: Path) -> None:
     assert wrong(judged(left, name)) == []
 
 
-@pytest.mark.xfail(strict=True, reason="workers that know nothing of each other are praised for being equal")
 def test_workers_that_never_meet_are_told_that_nothing_is_distributed(left: Path) -> None:
     assert wrong(judged(left, "alone")) == ["nothing_is_distributed"]
 

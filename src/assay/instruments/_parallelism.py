@@ -90,7 +90,9 @@ def _of_reducers(reducers: Iterable[Any]) -> dict[str, Any]:
 def _of_model(watch: _model.Watch) -> dict[str, Any]:
     """What the watched model's parameters and modules are."""
     model = watch.model
-    named = [(name, parameter) for name, parameter in _model.unwrap(model).named_parameters() if parameter.requires_grad]
+    named = [
+        (name, parameter) for name, parameter in _model.unwrap(model).named_parameters() if parameter.requires_grad
+    ]
     local = [(name, one.to_local() if hasattr(one, "to_local") else one) for name, one in named]
     shapes = "\n".join(f"{name}|{tuple(one.shape)}" for name, one in local)
     optimizer = None if watch._optimizer is None else watch._optimizer()

@@ -165,7 +165,9 @@ class Measured:
         Phases that were not seen are null; `unknown_s` is the rest of the step.  No moments: ranks may be on hosts whose
         clocks differ, and only durations of one host cross them (`assay.metrics.clock_offsets` puts moments on one clock).
         """
-        return fold_steps(self.tables["steps"])
+        from assay.metrics.parallelism import recount  # which needs this class
+
+        return recount(self, fold_steps(self.tables["steps"]))
 
     @cached_property
     def communicated(self) -> Communicated:

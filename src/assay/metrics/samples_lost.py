@@ -14,6 +14,7 @@ from assay.metrics.base import Metric, Results
 from assay.metrics.estimate import Value
 from assay.metrics.ledger import NO_LEDGER, NO_WHOLE_EPOCH, Epoch, epochs
 from assay.metrics.measured import Measured
+from assay.metrics.parallelism import absent
 from assay.metrics.per_launch import exact
 from assay.units import COUNT
 
@@ -23,6 +24,9 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     found: dict[str, Value] = {}
     judged = epochs(measured)
     for name in measured.configurations:
+        if (unfit := absent(measured, name, "samples")) is not None:
+            found[name] = unfit
+            continue
         every = [epoch for epoch in judged if epoch.configuration == name]
         own = [epoch for epoch in every if not epoch.cut_short]
         found[name] = (NO_WHOLE_EPOCH if every else NO_LEDGER) if not own else exact(
