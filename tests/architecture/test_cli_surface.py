@@ -40,7 +40,7 @@ SURFACE = {
     "rubric": "TABLE --tolerance --efficiency --deadline --budget --work --scaling --use --where --predict --json",
     "run": (
         "EXPERIMENT --workers --launches --seed --confidence --precision --at-most --repeat --name "
-        "--runner --work --env --scaling --base --time "
+        "--runner --work --parallelism --env --scaling --base --time "
         "--quality-metric --quality-direction --margin --chance --efficiency --deadline --budget "
         "--required-workers --price --price-date --price-source --energy --watts "
         "--fault --launcher --max-restarts --threads --pin --nodes --node-rank "

@@ -70,9 +70,10 @@ class Evidence:
         found: dict[str, Any] = {"group": self._group, "engine": self._engine[:1] + self._engine[1:][-1:]}
         found |= {"sharing": self._sharing, "p2p_steps": len(self._p2p)}
         found["libraries"] = [name for name in OTHER_WAYS if name in sys.modules]
-        for part in (lambda: _of_reducers(reducers), lambda: {} if watch is None else _of_model(watch)):
-            with suppress(Exception):
-                found |= part()
+        with suppress(Exception):
+            found |= _of_reducers(reducers)
+        with suppress(Exception):
+            found |= {} if watch is None else _of_model(watch)
         return found
 
 

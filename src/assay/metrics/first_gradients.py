@@ -19,9 +19,9 @@ import numpy as np
 import polars as pl
 
 from assay.metrics.estimate import Absent
+from assay.metrics.hashed import hashes
 from assay.metrics.measured import Measured
 from assay.metrics.parallelism import absent
-from assay.metrics.hashed import hashes
 from assay.stats.gradient_difference import Difference, Part, compare, tolerance
 
 NO_GRADIENTS = "no gradients were kept; watch the model (probe.watch), or tell them (probe.gradients), as for FSDP1; those of fully_shard are kept"

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import polars as pl
 
-from assay.metrics.measured import Measured, effective_steps
+from assay.metrics.effective import effective_steps
+
+if TYPE_CHECKING:
+    from assay.metrics.measured import Measured
 
 
 def hashes(measured: Measured, *, role: str = "timed", what: str = "parameter_hash") -> pl.DataFrame:

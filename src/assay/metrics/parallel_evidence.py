@@ -12,12 +12,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import polars as pl
 
 from assay.metrics.hashed import hashes
-from assay.metrics.measured import Measured
+
+if TYPE_CHECKING:
+    from assay.metrics.measured import Measured
 
 KIND: Final = "parallelism"  # of the event
 CARRIES: Final = 0.4

@@ -24,13 +24,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Final, Literal
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final, Literal
 
 import polars as pl
 
+from assay.metrics.effective import effective_steps
 from assay.metrics.estimate import Absent
-from assay.metrics.measured import Measured, effective_steps
 from assay.metrics.parallel_evidence import Facts, facts
+
+if TYPE_CHECKING:
+    from assay.metrics.measured import Measured
 
 Kind = Literal["data", "sharded", "tensor", "pipeline", "local_sgd", "mixed", "none"]
 Claim = Literal["replicas", "gradients", "samples", "random numbers", "loss", "speedup"]
@@ -66,6 +70,7 @@ UNFIT: Final[Mapping[Claim, Mapping[Kind | None, str]]] = {
     },
     "random numbers": {"tensor": "parts of one layer may have to draw alike"}, "loss": {}, "speedup": {},
 }  # fmt: skip
+DDP: Final = "DistributedDataParallel"
 DECLARE: Final = "declare workload.parallelism"
 
 
@@ -274,7 +279,7 @@ def _wrapped(known: Facts) -> Parallelism | None:
     ranks = max(known.told["ddp"], default=0)
     if ranks < 2:
         return None
-    evidence = f"DistributedDataParallel over {_ranks(known, ranks)}"
+    evidence = f"{DDP} over {_ranks(known, ranks)}"
     if any("localsgd" in hook.casefold() for hook in known.told["ddp_hooks"]):
         return _is("local_sgd", f"{evidence} with {', '.join(known.told['ddp_hooks'])}")
     if known.told["ddp_ignored"]:
@@ -319,7 +324,7 @@ def _cut(known: Facts) -> Parallelism | None:
 
 def _averaged(known: Facts) -> Parallelism | None:
     steps = known.carrying
-    gaps = [later - earlier for earlier, later in zip(steps, steps[1:], strict=False)]
+    gaps = [later - earlier for earlier, later in pairwise(steps)]
     if not steps or min(gaps, default=2) < 2 or known.told["shapes"] > 1 or known.met_again is False:
         return None
     if known.met_again is None and len(steps) < 2:

@@ -35,10 +35,10 @@ from numpy.typing import NDArray
 
 from assay.metrics.first_gradients import Compared, First, compared, firsts, samples_of
 from assay.metrics.format import count, given
+from assay.metrics.hashed import hashes
 from assay.metrics.ledger import Epoch, epochs
 from assay.metrics.measured import Measured, effective_steps
 from assay.metrics.parallelism import Claim, why_not
-from assay.metrics.hashed import hashes
 from assay.metrics.sample_weight_error import shares, weights
 from assay.stats.gradient_difference import Part, compare, ratio_name, tolerance
 from assay.verdict.types import Severity

@@ -20,9 +20,9 @@ from assay.metrics.base import Results
 from assay.metrics.estimate import Absent, Estimate, Value
 from assay.metrics.first_gradients import Compared, compared, worst
 from assay.metrics.format import count, given, show
+from assay.metrics.hashed import hashes
 from assay.metrics.measured import Measured
 from assay.metrics.parallelism import Claim, why_not
-from assay.metrics.hashed import hashes
 from assay.stats.gradient_difference import tolerance
 from assay.verdict.diagnosis import averaged_later, diagnose, is_scaled, legitimate
 from assay.verdict.types import Finding, LayerResult, LayerState

@@ -14,9 +14,9 @@ import polars as pl
 
 from assay.metrics.base import Results
 from assay.metrics.format import count
+from assay.metrics.hashed import hashes
 from assay.metrics.measured import Measured
 from assay.metrics.parallelism import why_not
-from assay.metrics.hashed import hashes
 from assay.verdict.audits.base import Audit
 from assay.verdict.diagnosis import diagnose
 from assay.verdict.types import Finding

@@ -17,9 +17,9 @@ import polars as pl
 
 from assay.metrics.base import Results
 from assay.metrics.format import count, given
+from assay.metrics.hashed import hashes
 from assay.metrics.measured import Measured
 from assay.metrics.parallelism import why_not
-from assay.metrics.hashed import hashes
 from assay.metrics.worked import TOLERANCE, items_per_step
 from assay.spec.plan import configuration_name
 from assay.stats.gradient_difference import ratio_name
