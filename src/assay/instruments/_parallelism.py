@@ -39,12 +39,15 @@ class Evidence:
     def __init__(self, torch: Any) -> None:
         self._torch = torch
         self._group = 0  # ranks that met
+        self._rpc = False  # they call each other's functions
         self._engine: list[tuple[int, int]] = []  # step, collectives of the default group so far
         self._sharing = 0  # ranks among which a sampler divides the data
         self._p2p: set[int] = set()  # steps with batches of point-to-point calls
 
     def met(self, step: int) -> None:
         """Look whether the ranks have met; errors tell nothing."""
+        with suppress(Exception):
+            self._rpc = self._rpc or bool(self._torch._C._distributed_rpc._is_current_rpc_agent_set())
         with suppress(Exception):
             distributed = self._torch.distributed
             if distributed.is_available() and distributed.is_initialized():
@@ -69,7 +72,8 @@ class Evidence:
         """Everything, as the event tells it."""
         found: dict[str, Any] = {"group": self._group, "engine": self._engine[:1] + self._engine[1:][-1:]}
         found |= {"sharing": self._sharing, "p2p_steps": len(self._p2p)}
-        found["libraries"] = [name for name in OTHER_WAYS if name in sys.modules]
+        other = ["torch.distributed.rpc"] if self._rpc else []
+        found["libraries"] = other + [name for name in OTHER_WAYS if name in sys.modules]
         with suppress(Exception):
             found |= _of_reducers(reducers)
         with suppress(Exception):

@@ -4,7 +4,8 @@ From one timed launch of a configuration, its first that told the event `paralle
 and sharded, and with the tables `collectives`, `waits`, `fingerprints` and `samples` what every step communicated, whether the ranks
 began with the same parameters and kept them, and whether they used the same samples.
 
-A step *carries gradients* if its collectives move at least `CARRIES` of the bytes of the model's gradients (half precision moves half).
+A step *carries gradients* if its sums over ranks move at least `CARRIES` of the bytes of the model's gradients (half precision moves half),
+or its gathering exactly those of all ranks; what an evaluation gathers is seldom as large by chance.
 """
 
 from __future__ import annotations
@@ -25,6 +26,10 @@ KIND: Final = "parallelism"  # of the event
 CARRIES: Final = 0.4
 PEERS: Final = ("send", "recv")
 SMALL: Final = ("barrier", *PEERS)
+SUMMING: Final = ("all_reduce", "reduce", "reduce_scatter", "broadcast")
+GATHERING: Final = ("all_gather", "gather")
+AVERAGES: Final = 0.9
+EXACT: Final = 0.01
 LOOKED_AT: Final = 16  # steps whose samples are compared
 SAME_LOSS: Final = 1e-9  # relative
 Likeness = Literal["same", "different", "partly", "unknown"]
@@ -39,6 +44,7 @@ class Facts:
     told: Mapping[str, Any]  # of the event, over all ranks
     steps: int
     carrying: tuple[int, ...]  # steps that carry gradients
+    averaging: bool  # what they carry is as much as all parameters
     outside: float  # how often collectives outside of the steps carried as much
     moved: float  # bytes that collectives moved in a step, per byte of gradients
     in_forward: int  # steps with collectives in the forward pass
@@ -46,9 +52,8 @@ class Facts:
     unseen: bool  # the engine counted more collectives than were seen
     start: Likeness  # the parameters before the first step
     stayed: bool  # they were the same at every look, and changed
-    met_again: (
-        bool | None
-    )  # the parameters were the same whenever looked at after a step that carries; None: never looked at then
+    rejoined: bool  # they were the same at some look after the first step
+    met_again: bool | None  # they were whenever looked at after a step that carries; None: never looked at then
     samples: Likeness  # of the ranks, in one step
     sharing: int | None  # ranks that use the same samples, where that is known
 
@@ -77,16 +82,18 @@ def _facts(measured: Measured, launch: int, workers: int, details: list[dict[str
     looks = hashes(measured).filter(pl.col("launch") == launch)
     start = "different" if told["shapes"] > 1 else _start(looks)
     moved = _moved(own["collectives"], told["bytes"], workers)
-    carrying = tuple(moved.filter(pl.col("share") >= CARRIES)["step"].sort().to_list())
+    carries = moved.filter((pl.col("summed") >= CARRIES) | pl.col("gathered").is_between(1.0 - EXACT, 1.0 + EXACT))
+    carrying = tuple(carries["step"].sort().to_list())
     return Facts(
         workers=workers, group=told["group"], told=told, steps=steps, carrying=carrying,
+        averaging=bool((carries["share"] >= AVERAGES).all()),
         outside=_outside(own["collectives"], own["steps"], told["bytes"], workers),
         moved=float(moved["share"].sum()) / max(1, steps),
         in_forward=_ranks_steps(own["waits"].filter((pl.col("phase") == "forward") & (pl.col("asking_ns") > 0)), workers),
         peers=max(told["p2p_steps"], _ranks_steps(own["collectives"].filter(pl.col("op").is_in(PEERS)), workers)),
         unseen=_unseen(own["collectives"], details), start=start,
         stayed=looks.height > 1 and bool(looks["agree"].all()) and looks["text"].n_unique() > 1,
-        met_again=_met_again(looks, carrying), samples=_likeness(own, told, start, workers),
+        rejoined=bool(looks.filter(pl.col("step") > 0)["agree"].any()), met_again=_met_again(looks, carrying), samples=_likeness(own, told, start, workers),
         sharing=_sharing(own["samples"], workers),
     )  # fmt: skip
 
@@ -119,9 +126,14 @@ def _start(looks: pl.DataFrame) -> Likeness:
 
 
 def _moved(collectives: pl.DataFrame, gradient_bytes: int, workers: int) -> pl.DataFrame:
-    """(step, share): bytes of a rank's collectives in each step, per byte of gradients."""
-    calls = collectives.filter(pl.col("step").is_not_null() & ~pl.col("op").is_in(SMALL) & (pl.col("size") > 1))
-    return calls.group_by("step").agg((pl.col("bytes").sum() / (workers * max(1, gradient_bytes))).alias("share"))
+    """(step, share, summed, gathered): bytes of a rank's collectives in each step, per byte of gradients; those that sum or send the same to all,
+    and those that gather, per rank of the group."""
+    known = pl.col("step").is_not_null() & ~pl.col("op").is_in(SMALL) & (pl.col("size") > 1) & (gradient_bytes > 0)
+    each = pl.col("bytes") / (workers * max(1, gradient_bytes))
+    summed, gathered = (pl.col("op").is_in(names) for names in (SUMMING, GATHERING))
+    return collectives.filter(known).group_by("step").agg(
+        each.sum().alias("share"), each.filter(summed).sum().alias("summed"), (each / pl.col("size")).filter(gathered).sum().alias("gathered"),
+    )  # fmt: skip
 
 
 def _outside(collectives: pl.DataFrame, steps: pl.DataFrame, gradient_bytes: int, workers: int) -> float:

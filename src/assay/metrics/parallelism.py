@@ -23,7 +23,7 @@ began equal and whose ranks draw other samples from what forgot its gradients.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -31,7 +31,7 @@ import polars as pl
 
 from assay.metrics.effective import effective_steps
 from assay.metrics.estimate import Absent
-from assay.metrics.parallel_evidence import Facts, facts
+from assay.metrics.parallel_evidence import Facts, Likeness, facts
 
 if TYPE_CHECKING:
     from assay.metrics.measured import Measured
@@ -85,6 +85,8 @@ class Parallelism:
     alone: bool = False  # nothing is distributed: it was seen so
     counted: Counted = "sum"  # how the items of the ranks make those of a step
     sharing: int = 1  # ranks that use the same samples
+    samples: Likeness = "unknown"  # of the ranks
+    meant: bool = False  # it is data parallelism by its samples and its start, and nothing is averaged
 
     @property
     def contradicted(self) -> bool:
@@ -97,6 +99,7 @@ class Parallelism:
             {"mixed", "tensor"},
             {"mixed", "pipeline"},
             {"mixed", "data"},
+            {"local_sgd", "none"},  # its averages may be farther apart than the run is long
         )
         return {self.kind, self.seen} not in alike
 
@@ -129,9 +132,9 @@ def _one(measured: Measured, name: str) -> Parallelism:
     found = recognise(known)
     if declared == "auto":
         return _counted(found, known)
-    return _counted(
-        Parallelism(kind=declared, by="declared", evidence=found.evidence, seen=found.kind, alone=found.alone), known
-    )
+    # without a group nothing can be distributed; whatever else was not seen may be rarer than the run is long
+    alone, seen = found.alone and known.group <= 1, None if found.meant else found.kind
+    return _counted(Parallelism(kind=declared, by="declared", evidence=found.evidence, seen=seen, alone=alone), known)
 
 
 def _counted(found: Parallelism, known: Facts | None) -> Parallelism:
@@ -144,15 +147,7 @@ def _counted(found: Parallelism, known: Facts | None) -> Parallelism:
         likeness = "unknown" if known is None else known.samples
         sharing = (known.sharing if known is not None else None) or 1
         counted = "sum" if likeness == "different" or sharing > 1 else "one" if likeness == "same" else "unknown"
-    return Parallelism(
-        kind=found.kind,
-        by=found.by,
-        evidence=found.evidence,
-        seen=found.seen,
-        alone=found.alone,
-        counted=counted,
-        sharing=sharing,
-    )
+    return replace(found, counted=counted, sharing=sharing, samples="unknown" if known is None else known.samples)
 
 
 # ---- what follows -----------------------------------------------------------------------------------------------------
@@ -168,6 +163,8 @@ def why_not(measured: Measured, name: str, claim: Claim) -> str:
     if claim in JUDGED[found.kind]:
         return ""
     if found.kind is None:
+        if claim == "samples" and found.samples == "different":  # they share out the data, by whatever they communicate
+            return ""
         return f"which parallelism this is, is not known: {found.evidence}; {DECLARE}"
     why = UNFIT[claim].get(found.kind, "it does not apply")
     return f"{why}: {WORDS[found.kind]}{'' if found.by == 'recognised' else ', as declared'}"
@@ -292,7 +289,7 @@ def _wrapped(known: Facts) -> Parallelism | None:
 
 
 def _strangers(known: Facts) -> Parallelism | None:
-    if known.group > 1 or known.told["libraries"]:
+    if known.group > 1 or known.told["libraries"] or known.told["models"] < known.workers:
         return None
     evidence = "no process group was made" if known.group == 0 else "every worker's process group is its own"
     return _is("none", f"{evidence}, so that each of {known.workers} workers trains by itself", alone=True)
@@ -325,7 +322,13 @@ def _cut(known: Facts) -> Parallelism | None:
 def _averaged(known: Facts) -> Parallelism | None:
     steps = known.carrying
     gaps = [later - earlier for earlier, later in pairwise(steps)]
-    if not steps or min(gaps, default=2) < 2 or known.told["shapes"] > 1 or known.met_again is False:
+    if (
+        not steps
+        or not known.averaging
+        or min(gaps, default=2) < 2
+        or known.told["shapes"] > 1
+        or known.met_again is False
+    ):
         return None
     if known.met_again is None and len(steps) < 2:
         return None
@@ -353,16 +356,15 @@ def _blind(known: Facts) -> Parallelism | None:
 
 
 def _forgotten(known: Facts) -> Parallelism | None:
-    if known.start != "same" or known.samples != "different" or known.peers:
+    if known.start != "same" or known.samples != "different" or known.peers or known.rejoined:
         return None
-    return _is(
-        "data",
-        "the ranks began with the same parameters and share out the samples, and no collective is as large as the gradients",
-    )
+    evidence = "the ranks began with the same parameters and share out the samples, and no collective is as large as the gradients"
+    return replace(_is("data", evidence), meant=True)
 
 
 def _apart(known: Facts) -> Parallelism | None:
-    if known.moved >= CARRIES_SOME or known.in_forward or known.peers or known.told["models"] < known.workers:
+    met = known.rejoined and known.samples != "same"  # by ways that were not seen
+    if met or known.moved >= CARRIES_SOME or known.in_forward or known.peers or known.told["models"] < known.workers:
         return None
     return _is(
         "none",

@@ -50,7 +50,8 @@ def _notes(every: list[Parallelism]) -> Iterator[Finding]:
     """Each sentence once: the worker counts of an experiment seldom differ in it."""
     said = set()
     for found in every:
-        if found.by not in ("recognised", "declared") or found.alone or found.contradicted or found.kind in JUDGED_ALL:
+        usual = found.kind in JUDGED_ALL and not found.meant
+        if found.by not in ("recognised", "declared") or found.alone or found.contradicted or usual:
             continue
         key = (found.kind, found.by)
         if key not in said:
@@ -64,6 +65,12 @@ def _note(found: Parallelism) -> Finding:
             rule="parallelism_not_known", severity="note", configuration=None,
             evidence=f"which parallelism this is, is not known ({found.evidence}), so replicas, gradients and samples are not judged",
             remedy=DECLARE,
+        )  # fmt: skip
+    if found.meant:
+        return Finding(
+            rule="data_parallelism_meant", severity="note", configuration=None,
+            evidence=f"this is taken for data parallelism that is not carried out: {found.evidence}",
+            remedy=f"if ranks are to train apart (local SGD with longer intervals, models of their own), {DECLARE}",
         )  # fmt: skip
     how = f": {found.evidence}" if found.by == "recognised" else ", as declared"
     return Finding(
