@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.handmade import S, Handmade
+from tests.handmade import Handmade, S
 
 NOTHING: dict[str, Any] = {
     "group": 2, "engine": [], "sharing": 0, "p2p_steps": 0, "libraries": [], "ddp": [], "ddp_ignored": 0, "ddp_hooks": [], "stage": False,

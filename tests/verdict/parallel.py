@@ -30,12 +30,12 @@ def train(folder: Path, names: list[str], *, workers: int) -> None:
     assert done.returncode == 0, done.stderr[-4000:]
 
 
-def record(folder: Path, name: str, declared: Declared = "auto") -> Measured:
+def record(folder: Path, name: str, declared: Declared = "auto", *, levels: tuple[int, ...] = (1, 2)) -> Measured:
     """One launch of each worker count: folder/1 and folder/2 hold what the ranks left."""
-    made = Handmade(levels=(1, 2), blocks=1)
+    made = Handmade(levels=levels, blocks=1)
     workload = made.experiment.workload.model_copy(update={"parallelism": declared})
     made.experiment = made.experiment.model_copy(update={"workload": workload})
-    for workers in (1, 2):
+    for workers in levels:
         number = made.launch(workers=workers)
         ranks = [rows_of(folder / str(workers) / f"{name}.rows.{rank}") for rank in range(workers)]
         for table, row in (row for rows in ranks for row in rows):
