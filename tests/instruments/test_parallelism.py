@@ -97,3 +97,11 @@ def test_isend_and_irecv_stay_what_they_are() -> None:
     import torch
 
     assert {name for _, name, _ in point_to_point(torch, evidence(), lambda: 0)} == {"batch_isend_irecv"}
+
+
+def test_a_model_that_nobody_can_hash_is_told_all_the_same() -> None:
+    import torch
+
+    own = evidence()
+    own.trains(torch.nn.Linear(3, 2))
+    assert own.detail(None, [])["bytes"] == 4 * (3 * 2 + 2)

@@ -104,3 +104,8 @@ def test_a_declaration_that_the_evidence_contradicts_is_named_with_it(left: Path
     assert [one.severity for one in found] == ["warning"]
     assert "pipeline parallelism" in found[0].evidence
     assert "tensor parallelism" in found[0].evidence
+
+
+def test_workers_that_train_alone_have_no_scaling_mode(left: Path) -> None:
+    rules = {one.rule for one in judged(left, "alone").verdict.findings}
+    assert not {rule for rule in rules if rule.startswith("scaling_mode")}

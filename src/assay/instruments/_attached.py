@@ -346,6 +346,7 @@ class Attached:
             self._watched = True
             self.outermost.look()  # what came before may have been an evaluation
             self._meet()
+            self.evidence.trains(module)
             recorder.watched(module)
 
     def _tell_looks(self) -> None:

@@ -54,6 +54,7 @@ class Marked(Attached):
 
     def begun(self) -> None:
         """A loop over steps begins: what was before belongs to none."""
+        self.evidence.watch = self._recorder._watch or self.evidence.watch
         self._leave_out()
         for call in self.calls.taken():
             self._recorder.collective(call, "", "host")

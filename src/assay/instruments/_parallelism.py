@@ -40,6 +40,7 @@ class Evidence:
         self._torch = torch
         self._group = 0  # ranks that met
         self._rpc = False  # they call each other's functions
+        self.watch: _model.Watch | None = None  # of the model, if nobody else has one in the end
         self._engine: list[tuple[int, int]] = []  # step, collectives of the default group so far
         self._sharing = 0  # ranks among which a sampler divides the data
         self._p2p: set[int] = set()  # steps with batches of point-to-point calls
@@ -53,6 +54,11 @@ class Evidence:
             if distributed.is_available() and distributed.is_initialized():
                 self._group = max(self._group, int(distributed.get_world_size()))
                 self._engine.append((step, int(distributed.group.WORLD._get_sequence_number_for_group())))
+
+    def trains(self, model: Any) -> None:
+        """This model is trained: what is known of it must not depend on whether it can be hashed."""
+        with suppress(Exception):
+            self.watch = _model.Watch(model, staged=_model.is_called_as_a_stage())
 
     def opened(self, loader: Any) -> None:
         """Somebody iterates over a loader: do the ranks share its data out?"""
@@ -70,6 +76,7 @@ class Evidence:
 
     def detail(self, watch: _model.Watch | None, reducers: Iterable[Any]) -> dict[str, Any]:
         """Everything, as the event tells it."""
+        watch = watch or self.watch
         found: dict[str, Any] = {"group": self._group, "engine": self._engine[:1] + self._engine[1:][-1:]}
         found |= {"sharing": self._sharing, "p2p_steps": len(self._p2p)}
         other = ["torch.distributed.rpc"] if self._rpc else []
