@@ -40,7 +40,7 @@ SURFACE = {
     "rubric": "TABLE --tolerance --efficiency --deadline --budget --work --scaling --use --where --predict --json",
     "run": (
         "EXPERIMENT --workers --launches --seed --confidence --precision --at-most --repeat --name "
-        "--runner --work --env --steps --fresh-folder --scaling --base --time "
+        "--runner --work --parallelism --env --steps --fresh-folder --scaling --base --time "
         "--quality-metric --quality-direction --margin --chance --efficiency --deadline --budget --only "
         "--required-workers --price --price-date --price-source --energy --watts "
         "--fault --launcher --max-restarts --threads --pin --nodes --node-rank "

@@ -37,6 +37,7 @@ from assay.instruments import _values
 from assay.instruments._batches import Batches, Fetched, Pass
 from assay.instruments._groups import Calls, covered
 from assay.instruments._outermost import Outermost
+from assay.instruments._parallelism import KIND, Evidence
 from assay.instruments._phases import FORWARD, NAMES, HostPhases
 from assay.instruments._recorder import Recorder
 from assay.instruments._sources import Source, Sources
@@ -89,6 +90,7 @@ class Attached:
         self._passes: list[tuple[bool, Any, Any]] = []  # backward passes under way, one inside of the other
         self._watched = False
         self.calls = Calls(now)
+        self.evidence = Evidence(torch)  # of the parallelism
         self._hears(self.calls)
         self._tail_ns: int | None = None  # from the last gradient to the end of the backward pass, of this step
         self._tails: dict[str, int] = {}  # the same, by phase
@@ -304,6 +306,7 @@ class Attached:
         self._meet()
         if self._recorder.states is not None:
             self._recorder.states.optimizers, self._recorder.states.epoch = self.optimizers, self.sources.place
+        self.evidence.trains(module)
         self._recorder.watched(module)
         self.calls.step = self._recorder._step
         restored = self._recorder.went_on.state if self._recorder.went_on is not None else None
@@ -433,6 +436,7 @@ class Attached:
         distributed = self._torch.distributed
         ready = distributed.is_available() and distributed.is_initialized()
         self._others = bool(ready and distributed.get_world_size() > 1)
+        self.evidence.met(self._recorder._step)
 
     def _together(self) -> bool:
         return self._others
@@ -625,6 +629,13 @@ class Attached:
             self._recorder.costs(median(self._own), len(self._own))
         if self.reducers:
             self._recorder.logs_every(LOGGED_EVERY)
+        self._tell_parallelism()
+
+    def _tell_parallelism(self) -> None:
+        recorder = self._recorder
+        if recorder.active and recorder.workers > 1:
+            self.evidence.met(recorder._step)
+            recorder._event(KIND, self._now(), detail=self.evidence.detail(recorder._watch, self.reducers))
 
 
 def _optimizers(made: int) -> str:

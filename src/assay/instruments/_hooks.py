@@ -21,7 +21,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from assay.instruments import _checkpoints, _groups
+from assay.instruments import _checkpoints, _groups, _parallelism
 from assay.instruments._attached import Attached
 
 Undo = Callable[[], None]
@@ -71,6 +71,7 @@ def _epochs(attached: Attached, iterators: Any) -> list[Undo]:
         if before is not None:  # it begins again, and gives none of those batches any more
             before.iterator = _nothing
         iterator._assay_source = attached.sources.opened(loader, iterator)
+        attached.evidence.opened(loader)
 
     def init(original: Any) -> Any:
         def __init__(self: Any, loader: Any, *arguments: Any, **words: Any) -> None:
@@ -258,7 +259,9 @@ def _collectives(torch: Any, attached: Attached) -> list[Undo]:
 
         return wait
 
-    replaced = [_replace(module, name, make) for module, name, make in _groups.functions(torch, attached.calls)]
+    sending = _parallelism.point_to_point(torch, attached.evidence, lambda: attached.calls.step)
+    asking = _groups.functions(torch, attached.calls)
+    replaced = [_replace(module, name, make) for module, name, make in (*asking, *sending)]
     return [
         *replaced, *_waiting(torch, attached), _replace(torch.nn.parallel.DistributedDataParallel, "__init__", init),
         _replace(distributed.Work, "wait", wait),

@@ -25,7 +25,7 @@ class Marked(Attached):
         """`before`: whose hooks were in until now; what was made meanwhile goes on."""
         super().__init__(torch, recorder, recorder._now)
         if before is not None:
-            self.calls, self.reducers = before.calls, before.reducers
+            self.calls, self.reducers, self.evidence = before.calls, before.reducers, before.evidence
             self._hears(self.calls)
             self.calls.taken(everything=True)
         self._meet()
@@ -54,6 +54,7 @@ class Marked(Attached):
 
     def begun(self) -> None:
         """A loop over steps begins: what was before belongs to none."""
+        self.evidence.watch = self._recorder._watch or self.evidence.watch
         self._leave_out()
         for call in self.calls.taken():
             self._recorder.collective(call, "", "host")
@@ -86,3 +87,4 @@ class Marked(Attached):
             self._recorder.collective(call, "", "host")
         if self._own and self.calls.seen:
             self._recorder.costs(self._recorder.cost_ns + median(self._own), len(self._own))
+        self._tell_parallelism()

@@ -14,6 +14,7 @@ import polars as pl
 from assay.metrics.base import Metric, Results
 from assay.metrics.estimate import Absent, Value
 from assay.metrics.measured import Measured, effective_steps
+from assay.metrics.parallelism import absent
 from assay.metrics.per_launch import average, no_launch
 
 LAST = 10  # steps
@@ -38,6 +39,8 @@ def loss_curves(measured: Measured) -> pl.DataFrame:
 def _one(measured: Measured, curves: pl.DataFrame, reference: pl.DataFrame, name: str) -> Value:
     if name == measured.base:
         return Absent(reason="not_applicable", detail="this is the reference")
+    if (unfit := absent(measured, name, "loss")) is not None:
+        return unfit
     if measured.timed.filter(pl.col("configuration") == name).height == 0:
         return no_launch(name)
     pairs = curves.filter(pl.col("configuration") == name).join(reference, on=["block", "step"])

@@ -19,8 +19,9 @@ import numpy as np
 import polars as pl
 
 from assay.metrics.estimate import Absent
+from assay.metrics.hashed import hashes
 from assay.metrics.measured import Measured
-from assay.metrics.replicas_agree import hashes
+from assay.metrics.parallelism import absent
 from assay.stats.gradient_difference import Difference, Part, compare, tolerance
 
 NO_GRADIENTS = "no gradients were kept; watch the model (probe.watch), or tell them (probe.gradients), as for FSDP1; those of fully_shard are kept"
@@ -150,6 +151,8 @@ def accumulations(measured: Measured, first: First) -> int | None:
 
 def worst(measured: Measured, configuration: str) -> Compared | Absent:
     """The launch whose gradient differs most; why there is none."""
+    if (unfit := absent(measured, configuration, "gradients")) is not None:
+        return unfit
     own = [one for one in compared(measured) if one.first.configuration == configuration]
     known = [one for one in own if one.difference is not None]
     if known:

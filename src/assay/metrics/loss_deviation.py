@@ -15,6 +15,7 @@ import polars as pl
 from assay.metrics.base import Metric, Results
 from assay.metrics.estimate import Absent, Value
 from assay.metrics.measured import Measured, effective_steps
+from assay.metrics.parallelism import absent
 from assay.metrics.per_launch import exact
 from assay.units import FRACTION
 
@@ -47,6 +48,8 @@ def first_losses(measured: Measured) -> pl.DataFrame:
 def _one(measured: Measured, first: pl.DataFrame, base: pl.DataFrame, name: str) -> Value:
     if name == measured.base:
         return Absent(reason="not_applicable", detail="this is the reference")
+    if (unfit := absent(measured, name, "loss")) is not None:
+        return unfit
     pairs = first.filter(pl.col("configuration") == name).join(base, on=["block", "step"])
     pairs = pairs.filter(pl.col("reference") != 0.0)
     if pairs.height == 0:

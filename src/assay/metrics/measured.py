@@ -17,9 +17,10 @@ from typing import Any, Final, Literal, TypeVar
 
 import polars as pl
 
-from assay.metrics import worked
+from assay.metrics import parallelism, worked
 from assay.metrics.answers import scored
 from assay.metrics.communicated import Communicated, fold
+from assay.metrics.effective import effective_steps as effective_steps
 from assay.metrics.ended_launches import ended
 from assay.metrics.peer_numbers import numbers
 from assay.metrics.requests import Served, serve
@@ -166,7 +167,7 @@ class Measured:
         Phases that were not seen are null; `unknown_s` is the rest of the step.  No moments: ranks may be on hosts whose
         clocks differ, and only durations of one host cross them (`assay.metrics.clock_offsets` puts moments on one clock).
         """
-        return fold_steps(self.tables["steps"])
+        return parallelism.recount(self, fold_steps(self.tables["steps"]))
 
     @cached_property
     def communicated(self) -> Communicated:
@@ -271,14 +272,6 @@ def from_record(record: Record) -> Measured:
         tables={name: record.table(name) for name in TABLES},
         profiles=record.profiles,
     )
-
-
-def effective_steps(steps: pl.DataFrame) -> pl.DataFrame:
-    """Each rank's steps as they finally counted: of a step done again after a restart, the last version."""
-    if steps.height == 0 or steps["incarnation"].max() == 0:
-        return steps
-    last = pl.col("incarnation").max().over("launch", "step")
-    return steps.filter(pl.col("incarnation") == last)
 
 
 PORTION: Final = 100_000  # steps

@@ -12,7 +12,9 @@ import polars as pl
 
 from assay.metrics.base import Metric, Results
 from assay.metrics.estimate import Absent, Value
-from assay.metrics.measured import Measured, effective_steps
+from assay.metrics.hashed import hashes
+from assay.metrics.measured import Measured
+from assay.metrics.parallelism import absent
 from assay.metrics.per_launch import exact
 from assay.units import FRACTION
 
@@ -32,6 +34,8 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
         own = compared.filter(pl.col("configuration") == name)
         if level == 1:
             found[name] = Absent(reason="not_applicable", detail="one worker has no replica to agree with")
+        elif (unfit := absent(measured, name, "replicas")) is not None:
+            found[name] = unfit
         elif own.height == 0:
             found[name] = (
                 SHARDED
@@ -45,36 +49,6 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
                 how=f"{own.height} hashed steps compared over all ranks, exactly: after 0, 1, 2, 4, 8, ... steps and at the end",
             )  # fmt: skip
     return found
-
-
-def hashes(measured: Measured, *, role: str = "timed", what: str = "parameter_hash") -> pl.DataFrame:
-    """(launch, configuration, workers, step, incarnation, ranks, agree, different, text) of every hashed step that all ranks
-    reported: whether their hashes are equal, how many different ones there are, and the first rank's."""
-    return measured.once(f"hashes {role} {what}", lambda one: _hashes(one, role, what))
-
-
-def _hashes(measured: Measured, role: str, what: str) -> pl.DataFrame:
-    rows = effective_steps(measured.table("fingerprints").filter(pl.col("what") == what))
-    launches = measured.table("launches").filter((pl.col("role") == role) & (pl.col("status") == "ok"))
-    # A rank that watches several models has several hashes at a step: their set is compared.
-    of_rank = (
-        rows.lazy().group_by("launch", "step", "rank").agg(pl.col("incarnation").max(), pl.col("text").unique().sort())
-    )
-    return (
-        of_rank.with_columns(pl.col("text").list.join(" "))
-        .group_by("launch", "step")
-        .agg(
-            pl.col("incarnation").max(),
-            pl.col("rank").n_unique().alias("ranks"),
-            (pl.col("text").n_unique() == 1).alias("agree"),
-            pl.col("text").n_unique().alias("different"),
-            pl.col("text").sort_by("rank").first(),
-        )
-        .join(launches.lazy().select("launch", "configuration", "workers"), on="launch")
-        .filter(pl.col("ranks") == pl.col("workers"))
-        .sort("launch", "step")
-        .collect()
-    )
 
 
 METRIC = Metric(

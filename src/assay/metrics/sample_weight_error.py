@@ -16,6 +16,7 @@ import polars as pl
 from assay.metrics.base import Metric, Results
 from assay.metrics.estimate import Absent, Value
 from assay.metrics.measured import Measured, effective_steps
+from assay.metrics.parallelism import absent
 from assay.metrics.per_launch import exact
 from assay.units import FRACTION
 
@@ -31,6 +32,9 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     weighed = weights(measured)
     found: dict[str, Value] = {}
     for name in measured.configurations:
+        if (unfit := absent(measured, name, "gradients")) is not None:
+            found[name] = unfit
+            continue
         own = weighed.filter(pl.col("configuration") == name)
         found[name] = NO_DENOMINATORS if own.height == 0 else exact(
             float(own["off"].max()), unit=FRACTION, name="sample_weight_error",  # type: ignore[arg-type]

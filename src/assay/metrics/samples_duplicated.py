@@ -12,6 +12,7 @@ from assay.metrics.base import Metric, Results
 from assay.metrics.estimate import Value
 from assay.metrics.ledger import NO_LEDGER, epochs
 from assay.metrics.measured import Measured
+from assay.metrics.parallelism import absent
 from assay.metrics.per_launch import exact
 from assay.units import COUNT
 
@@ -21,6 +22,9 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     found: dict[str, Value] = {}
     judged = epochs(measured)
     for name in measured.configurations:
+        if (unfit := absent(measured, name, "samples")) is not None:
+            found[name] = unfit
+            continue
         own = [epoch for epoch in judged if epoch.configuration == name]
         found[name] = NO_LEDGER if not own else exact(
             float(max(epoch.duplicated for epoch in own)), unit=COUNT, name="samples_duplicated",

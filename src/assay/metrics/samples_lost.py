@@ -15,6 +15,7 @@ from assay.metrics.ended_launches import not_to_its_end
 from assay.metrics.estimate import Absent, Value
 from assay.metrics.ledger import NO_LEDGER, NO_WHOLE_EPOCH, Epoch, epochs
 from assay.metrics.measured import Measured
+from assay.metrics.parallelism import absent
 from assay.metrics.per_launch import exact
 from assay.units import COUNT
 
@@ -24,6 +25,9 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     found: dict[str, Value] = {}
     judged = epochs(measured)
     for name in measured.configurations:
+        if (unfit := absent(measured, name, "samples")) is not None:
+            found[name] = unfit
+            continue
         every = [epoch for epoch in judged if epoch.configuration == name]
         own = [epoch for epoch in every if not epoch.cut_short]
         found[name] = _nothing_whole(measured, name, every) if not own else exact(

@@ -11,6 +11,7 @@ import math
 from assay.metrics.estimate import Absent, Estimate, Value
 from assay.metrics.format import count
 from assay.metrics.measured import Measured
+from assay.metrics.parallelism import absent
 from assay.metrics.per_launch import in_blocks
 from assay.metrics.speedup import seconds_per_work, time_basis, wall_per_work
 from assay.stats.scaling_fits import (
@@ -37,6 +38,9 @@ def laws_of(measured: Measured) -> tuple[Law, ...]:
 
 def throughputs(measured: Measured) -> Points | Absent:
     """One throughput per launch of every whole block, in units of work per second."""
+    for name in measured.configurations:
+        if (unfit := absent(measured, name, "speedup")) is not None:
+            return unfit
     values = seconds_per_work(measured) if time_basis(measured) == "step" else wall_per_work(measured)
     times = {
         level: in_blocks(measured, values, name)

@@ -17,6 +17,7 @@ import polars as pl
 from assay.metrics.base import Metric, Results
 from assay.metrics.estimate import Absent, Value
 from assay.metrics.measured import Measured
+from assay.metrics.parallelism import absent
 from assay.metrics.per_launch import exact, in_blocks, no_launch, of_interval
 from assay.metrics.wall_time import wall_seconds
 from assay.stats.intervals import paired_log_ratio
@@ -65,6 +66,8 @@ def declared_work(measured: Measured) -> pl.Expr:
 
 def paired_speedup(measured: Measured, values: pl.DataFrame, configuration: str, basis: str, name: str) -> Value:
     """T(base) / T(configuration) over the blocks that hold both."""
+    if (unfit := absent(measured, configuration, "speedup")) is not None:
+        return unfit
     base = in_blocks(measured, values, measured.base)
     own = in_blocks(measured, values, configuration)
     blocks = sorted(base.keys() & own.keys())

@@ -81,6 +81,12 @@ class Workload(Model):
     keep_folders: bool = Field(
         False, description="Whether the copies of fresh_folder are kept after their launches, beside the record."
     )
+    parallelism: Literal["auto", "data", "sharded", "tensor", "pipeline", "local_sgd", "mixed", "none"] = Field(
+        "auto",
+        description="How the training is spread over the workers. auto: as what the hooks see says (DistributedDataParallel, FSDP, DTensor, "
+        "stages, what the steps communicate). none: every worker trains alone. What only data parallelism has (equal replicas, one gradient, every "
+        "sample once) is judged where it is data or sharded.",
+    )
     attach: bool = Field(
         True,
         description="Whether the steps of a PyTorch script that marks none itself are seen by hooks in torch. A script that marks "

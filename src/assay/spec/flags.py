@@ -68,6 +68,12 @@ FLAGS: tuple[Flag, ...] = (
     _flag("--name", "name", "NAME", "names the record (the script's name)"),
     _flag("--runner", "workload.runner", "NAME", "which runner drives the script (training)"),
     _flag("--work", "workload.work", "UNIT", "what one unit of useful work is called (items)"),
+    _flag(
+        "--parallelism",
+        "workload.parallelism",
+        "HOW",
+        "auto (by what is seen), data, sharded, tensor, pipeline, local_sgd, mixed or none",
+    ),
     _flag("--env", "workload.environment", "NAME=TEXT", "a variable set for the script; may be repeated", many=True),
     _flag(
         "--steps",

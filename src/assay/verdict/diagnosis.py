@@ -27,7 +27,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Final, Literal
 
 import numpy as np
 import polars as pl
@@ -35,9 +35,10 @@ from numpy.typing import NDArray
 
 from assay.metrics.first_gradients import Compared, First, compared, firsts, samples_of
 from assay.metrics.format import count, given
+from assay.metrics.hashed import hashes
 from assay.metrics.ledger import Epoch, epochs
 from assay.metrics.measured import Measured, effective_steps
-from assay.metrics.replicas_agree import hashes
+from assay.metrics.parallelism import Claim, why_not
 from assay.metrics.sample_weight_error import shares, weights
 from assay.stats.gradient_difference import Part, compare, ratio_name, tolerance
 from assay.verdict.types import Severity
@@ -82,6 +83,13 @@ def look(measured: Measured) -> Evidence:
     )  # fmt: skip
 
 
+# what each test takes for granted of the parallelism
+CLAIMS: Final[Mapping[str, Claim]] = {
+    "_ledger": "samples", "_weights": "gradients", "_beginning": "replicas", "_unsynchronised": "replicas", "_random": "random numbers",
+    "_scaled": "gradients", "_other": "gradients", "_rounding": "gradients",
+}  # fmt: skip
+
+
 def diagnose(measured: Measured) -> Mapping[str, Diagnosis | None]:
     """The first fault of every configuration, or None."""
     return measured.once("diagnosis", _diagnosed)
@@ -94,6 +102,8 @@ def _diagnosed(measured: Measured) -> Mapping[str, Diagnosis | None]:
 
 def _faults(evidence: Evidence, name: str) -> Iterator[Diagnosis]:
     for test in (_ledger, _weights, _beginning, _unsynchronised, _random, _scaled, _other, _rounding):
+        if why_not(evidence.measured, name, CLAIMS[test.__name__]):  # another parallelism does not have it
+            continue
         found = test(evidence, name)
         if found is not None:
             yield found

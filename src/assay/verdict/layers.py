@@ -20,8 +20,9 @@ from assay.metrics.base import Results
 from assay.metrics.estimate import Absent, Estimate, Value
 from assay.metrics.first_gradients import Compared, compared, worst
 from assay.metrics.format import count, given, show
+from assay.metrics.hashed import hashes
 from assay.metrics.measured import Measured
-from assay.metrics.replicas_agree import hashes
+from assay.metrics.parallelism import Claim, why_not
 from assay.stats.gradient_difference import tolerance
 from assay.verdict.diagnosis import averaged_later, diagnose, is_scaled, legitimate
 from assay.verdict.types import Finding, LayerResult, LayerState
@@ -37,6 +38,13 @@ OF_HASHES: Final = (
     "replica_seed_mismatch", "gradients_not_synchronised", "parameter_not_reduced", "replicas_differ_after_restart",
     "same_random_numbers", "random_numbers_differ",
 )  # fmt: skip
+# what each layer takes for granted of the parallelism
+CLAIMS: Final[Mapping[str, Claim]] = {
+    "ledger": "samples",
+    "gradient": "gradients",
+    "hashes": "replicas",
+    "trajectory": "loss",
+}
 Said = tuple[LayerState, str]
 
 
@@ -54,6 +62,9 @@ def _four(measured: Measured, results: Results, findings: Sequence[Finding], nam
         "ledger": _ledger(measured, results, own, name), "gradient": _gradient(measured, name),
         "hashes": _hashes(measured, results, own, name), "trajectory": _trajectory(results, name),
     }  # fmt: skip
+    for layer, claim in CLAIMS.items():
+        if why := why_not(measured, name, claim):
+            said[layer] = ("not run", why)
     return tuple(
         LayerResult(layer=layer, title=TITLES[layer], state=state, sentence=sentence)
         for layer, (state, sentence) in said.items()

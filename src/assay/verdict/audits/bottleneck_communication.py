@@ -9,13 +9,14 @@ here by its own name.  Cannot tell what contention for processors costs beside.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from assay.metrics.base import Results
 from assay.metrics.estimate import Estimate
 from assay.metrics.format import bracketed, percent, reading
 from assay.metrics.measured import Measured
+from assay.metrics.parallelism import DDP, Kind, Parallelism, parallelism
 from assay.metrics.saving_waits import saving_waits
 from assay.units import FRACTION, SECONDS
 from assay.verdict.audits.base import Audit
@@ -24,10 +25,19 @@ from assay.verdict.bottlenecks import LEAST_SHARE, gain_words, share
 from assay.verdict.types import Finding
 
 WORTH_SAYING: Final = 0.01  # of what is exposed
-KNOB: Final = (
-    "the size of DDP's buckets (bucket_cap_mb), accumulation with no_sync, compression of gradients, more work per worker, or a faster "
-    "network; `assay tune` tries them out, `assay comm` says what the network can do"
+FURTHER: Final = (
+    "more work per worker, or a faster network; `assay tune` tries them out, `assay comm` says what the network can do"
 )
+KNOBS: Final[Mapping[Kind | None, str]] = {
+    "data": "the size of DDP's buckets (bucket_cap_mb), accumulation with no_sync, compression of gradients",
+    "sharded": "larger units of FSDP, prefetching the next one, parameters kept after the forward pass (reshard_after_forward=False, SHARD_GRAD_OP), "
+    "sharding inside of a host and replicas between hosts (hybrid)",
+    "tensor": "ranks that share a layer on one host, sequence parallelism, fewer ranks that share a layer",
+    "pipeline": "more micro-batches, another schedule (1F1B, interleaved), stages that take equally long",
+    "local_sgd": "averages that are farther apart",
+}  # fmt: skip
+BY_HAND: Final = "fewer and larger calls, asked for while the backward pass goes on (DistributedDataParallel does both), accumulation of gradients"
+ANY: Final = "fewer and larger calls, computing while they are under way"
 WAITING_KNOB: Final = (
     "batches that cost all ranks the same (sort or pack by length), processors that nobody else uses, garbage collection, saving and "
     "logging at the same step on every rank; a faster network changes nothing"
@@ -53,7 +63,7 @@ def _findings(measured: Measured, results: Results, name: str) -> Iterator[Findi
         some = waiting >= WORTH_SAYING * exposed.value
         parted = f", of which {reading(waiting, SECONDS)} is waiting for slower ranks" if some else ""
         it = "the rest" if some else "it"
-        yield _note(name, AUDIT.name, f"{told}{parted}; {gain_words(rest, it)}", KNOB)
+        yield _note(name, AUDIT.name, f"{told}{parted}; {gain_words(rest, it)}", knob(parallelism(measured, name)))
     late = waiting / exposed.value * whole[0]
     saving = saving_waits(measured).get(name)
     if saving is not None and saving.share >= late / 2:  # `saving_alone` names it
@@ -64,6 +74,12 @@ def _findings(measured: Measured, results: Results, name: str) -> Iterator[Findi
             f"{gain_words((late, least / exposed.value * whole[0], most / exposed.value * whole[0]))}"
         )
         yield _note(name, "bottleneck_waiting", evidence, WAITING_KNOB)
+
+
+def knob(found: Parallelism) -> str:
+    """What can be turned in that parallelism: a bucket is DistributedDataParallel's."""
+    by_hand = found.kind == "data" and found.by == "recognised" and not found.evidence.startswith(DDP)
+    return f"{BY_HAND if by_hand else KNOBS.get(found.kind, ANY)}, {FURTHER}"
 
 
 def _note(name: str, rule: str, evidence: str, remedy: str) -> Finding:

@@ -14,8 +14,9 @@ import polars as pl
 
 from assay.metrics.base import Results
 from assay.metrics.format import count
+from assay.metrics.hashed import hashes
 from assay.metrics.measured import Measured
-from assay.metrics.replicas_agree import hashes
+from assay.metrics.parallelism import why_not
 from assay.verdict.audits.base import Audit
 from assay.verdict.diagnosis import diagnose
 from assay.verdict.types import Finding
@@ -32,6 +33,8 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
             found.append(Finding(
                 rule=named.fault, severity=named.severity, configuration=name, evidence=named.evidence, remedy=named.remedy,
             ))  # fmt: skip
+            continue
+        if why_not(measured, name, "replicas"):
             continue
         apart = compared.filter((pl.col("configuration") == name) & ~pl.col("agree"))
         if apart.height:

@@ -12,6 +12,7 @@ import polars as pl
 from assay.metrics.base import Results
 from assay.metrics.format import given
 from assay.metrics.measured import Measured, portions
+from assay.metrics.parallelism import why_not
 from assay.metrics.sample_weight_error import shares
 from assay.verdict.audits.base import Audit
 from assay.verdict.diagnosis import diagnose
@@ -44,7 +45,7 @@ def _untold(measured: Measured) -> list[Finding]:
     found = []
     for name in measured.configurations:
         own = spread.filter(pl.col("configuration") == name)
-        if own.height:
+        if own.height and not why_not(measured, name, "gradients"):
             row = own.row(0, named=True)
             found.append(Finding(
                 rule="sample_weights_not_measured", severity="note", configuration=name,

@@ -17,6 +17,7 @@ from assay.metrics.ended_launches import ended
 from assay.metrics.format import count
 from assay.metrics.ledger import Epoch, epochs, shuffled_alike
 from assay.metrics.measured import Measured
+from assay.metrics.parallelism import why_not
 from assay.verdict.audits.base import Audit
 from assay.verdict.diagnosis import diagnose
 from assay.verdict.types import Finding
@@ -31,6 +32,8 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
             found.append(Finding(
                 rule=named.fault, severity=named.severity, configuration=name, evidence=named.evidence, remedy=named.remedy,
             ))  # fmt: skip
+            continue
+        if why_not(measured, name, "samples"):
             continue
         own = [epoch for epoch in judged if epoch.configuration == name and not epoch.interrupted]
         whole = [epoch for epoch in own if not epoch.cut_short]

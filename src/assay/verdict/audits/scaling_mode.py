@@ -13,6 +13,7 @@ from assay.metrics.base import Results
 from assay.metrics.estimate import Estimate
 from assay.metrics.format import count, given
 from assay.metrics.measured import Measured
+from assay.metrics.parallelism import parallelism, why_not
 from assay.metrics.worked import TOLERANCE, items_per_step
 from assay.spec.claim import Claim, Number
 from assay.spec.plan import configuration_name
@@ -32,6 +33,8 @@ def examine(measured: Measured, results: Results) -> tuple[Finding, ...]:
         return ()
     found = []
     for level, own in items.items():
+        if why_not(measured, configuration_name(level), "speedup"):  # nothing is scaled there
+            continue
         expected = base if measured.mode == "strong" else base * level / measured.experiment.base_level
         if abs(own - expected) > TOLERANCE * expected and not _ledger_explains(results, level, own < expected):
             found.append(_finding(measured, level, own, expected, base))
@@ -41,6 +44,8 @@ def examine(measured: Measured, results: Results) -> tuple[Finding, ...]:
 def _taken(measured: Measured, items: Mapping[int, float]) -> list[Finding]:
     """A note where nobody said that the batch was to grow: it may be ranks that all read the same."""
     if measured.mode != "weak" or measured.experiment.scaling.mode != "auto":
+        return []
+    if any(parallelism(measured, name).alone for name in measured.configurations):  # then the items say nothing
         return []
     told = ", ".join(f"{own:g} at {level}" for level, own in items.items())
     return [Finding(

@@ -17,8 +17,9 @@ import polars as pl
 
 from assay.metrics.base import Results
 from assay.metrics.format import count, given
+from assay.metrics.hashed import hashes
 from assay.metrics.measured import Measured
-from assay.metrics.replicas_agree import hashes
+from assay.metrics.parallelism import why_not
 from assay.metrics.worked import TOLERANCE, items_per_step
 from assay.spec.plan import configuration_name
 from assay.stats.gradient_difference import ratio_name
@@ -44,6 +45,8 @@ def _optimizers(measured: Measured) -> Iterator[Finding]:
     equal = hashes(measured).filter("agree").select("launch", "step")
     apart = hashes(measured, what="optimizer_hash").filter(~pl.col("agree")).join(equal, on=["launch", "step"])
     for name, row in _first(measured, apart):
+        if why_not(measured, name, "replicas"):
+            continue
         yield Finding(
             rule="optimizer_states_differ", severity="warning", configuration=name,
             evidence=f"the optimizer's state differs between ranks after {row['step']} steps of launch {row['launch']}, while the parameters are equal",
@@ -54,6 +57,8 @@ def _optimizers(measured: Measured) -> Iterator[Finding]:
 def _buffers(measured: Measured) -> Iterator[Finding]:
     apart = hashes(measured, what="buffer_hash").filter(~pl.col("agree") & (pl.col("step") == 0))
     for name, row in _first(measured, apart):
+        if why_not(measured, name, "replicas"):
+            continue
         yield Finding(
             rule="buffers_differ_at_start", severity="warning", configuration=name,
             evidence=f"the model's buffers differ between ranks before the first step of launch {row['launch']}",
@@ -75,7 +80,7 @@ def _learning_rates(measured: Measured) -> Iterator[Finding]:
     off = (pl.col("rate") - pl.col("right")).abs() > SAME_RATE * pl.col("right").abs()
     for name, row in _first(measured, rates.join(alone, on=["block", "step", "last"]).filter(off)):
         workers = int(row["workers"])  # type: ignore[call-overload]
-        if name != configuration_name(workers) or _other_batch(items, workers):
+        if why_not(measured, name, "gradients") or name != configuration_name(workers) or _other_batch(items, workers):
             continue
         rate, right = float(row["rate"]), float(row["right"])  # type: ignore[arg-type]
         yield Finding(
