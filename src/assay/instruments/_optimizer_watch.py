@@ -1,0 +1,57 @@
+"""When does the optimizer of the watched model step, and when are gradients clipped before?  Two hooks, shared by those that ask.
+
+Both stay in until `leave`, and do nothing under torch.compile: hooks that come and go would make the compiler start anew.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from collections.abc import Callable, Iterable
+from typing import Any
+
+
+class OptimizerWatch:
+    """Calls `stepping(optimizer)` and `clipping(parameters, ...)` for those of a model's parameters."""
+
+    def __init__(self, torch: Any, model: Any) -> None:
+        self._torch, self._model = torch, model
+        self._own = {id(parameter) for parameter in model.parameters()}
+        self._undo: list[Callable[[], None]] = []
+
+    def leave(self) -> None:
+        """Take everything out again."""
+        while self._undo:
+            self._undo.pop()()
+
+    def watch_steps(self, look: Callable[[Any, Any, Any], None]) -> None:
+        """Look at every optimizer before it steps."""
+        optimizers = importlib.import_module("torch.optim.optimizer")  # the package hides it
+        self._undo.append(optimizers.register_optimizer_step_pre_hook(look).remove)
+
+    def watch_calls(self, owner: Any, name: str, look: Callable[..., None]) -> None:
+        """Look at the arguments of every call of a function before it runs."""
+        original = getattr(owner, name, None)
+        if original is None:
+            return
+
+        @functools.wraps(original)
+        def watched(*arguments: Any, **words: Any) -> Any:
+            if not self._torch.compiler.is_compiling():
+                look(*arguments, **words)
+            return original(*arguments, **words)
+
+        def undo() -> None:
+            if getattr(owner, name, None) is watched:
+                setattr(owner, name, original)
+
+        setattr(owner, name, watched)
+        self._undo.append(undo)
+
+    def trains(self, parameters: Iterable[Any]) -> bool:
+        """Whether any of them is the model's."""
+        return any(id(parameter) in self._own for parameter in parameters)
+
+    def trained_by(self, optimizer: Any) -> bool:
+        """Whether the optimizer trains the model."""
+        return self.trains(parameter for group in optimizer.param_groups for parameter in group["params"])
