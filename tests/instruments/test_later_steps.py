@@ -201,4 +201,26 @@ def test_the_statistics_of_batch_normalisation_are_in_standard_deviations() -> N
     assert numbers[20:] == pytest.approx([0.6931471805] * 20)
     assert statistics(network()) is None
     assert statistics(torch.nn.BatchNorm1d(4, track_running_stats=False)) is None
-    assert broadcast(model) is None
+    assert broadcast(model) is False
+    assert broadcast(network()) is None
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("sends", [True, False])
+def test_whether_buffers_are_sent_is_known_inside_and_outside_of_the_wrapper(*, sends: bool) -> None:
+    import torch
+
+    from assay.instruments._batch_statistics import broadcast
+
+    class DistributedDataParallel(torch.nn.Module):
+        """A stand-in: the real one needs a process group."""
+
+        def __init__(self, module: Any) -> None:
+            super().__init__()
+            self.module, self.broadcast_buffers = module, sends
+
+    inner = network(torch.nn.BatchNorm1d(20))
+    wrapped = DistributedDataParallel(inner)
+    other = DistributedDataParallel(network(torch.nn.BatchNorm1d(20)))
+    other.broadcast_buffers = not sends
+    assert broadcast(wrapped) is broadcast(inner) is sends

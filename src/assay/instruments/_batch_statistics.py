@@ -8,8 +8,10 @@ passes they differ by one step of each rank's batch.
 
 from __future__ import annotations
 
+import gc
 import json
 import sys
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from assay.instruments import _model, gradients
@@ -34,9 +36,20 @@ def statistics(model: Any) -> tuple[float, str] | None:
 
 
 def broadcast(model: Any) -> bool | None:
-    """Whether DistributedDataParallel, in the model or around it, sends its buffers to all ranks; None where there is none."""
-    wrappers = [one for one in model.modules() if type(one).__name__ == "DistributedDataParallel"]
-    return all(bool(getattr(one, "broadcast_buffers", True)) for one in wrappers) if wrappers else None
+    """Whether DistributedDataParallel, in the model or around it, sends its buffers to all ranks; None for a model without statistics.
+
+    A wrapper around it is searched for among all objects of the process: once in a launch, some 50 ms for a million of them.
+    """
+    if not any(map(_keeps, model.modules())):
+        return None
+    own = id(_model.unwrap(model))
+    found = list(_wrappers(model.modules()))
+    found = found or [one for one in _wrappers(gc.get_objects()) if any(id(module) == own for module in one.modules())]
+    return bool(found) and all(bool(getattr(one, "broadcast_buffers", True)) for one in found)
+
+
+def _wrappers(objects: Iterable[Any]) -> Iterator[Any]:
+    return (one for one in objects if type(one).__name__ == "DistributedDataParallel")
 
 
 def _keeps(module: Any) -> bool:

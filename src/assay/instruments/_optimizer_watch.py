@@ -30,23 +30,29 @@ class OptimizerWatch:
         self._undo.append(optimizers.register_optimizer_step_pre_hook(look).remove)
 
     def watch_calls(self, owner: Any, name: str, look: Callable[..., None]) -> None:
-        """Look at the arguments of every call of a function before it runs."""
+        """Look at the arguments of every call of a function before it runs.  Whoever asks leaves when he likes: the function is replaced once."""
         original = getattr(owner, name, None)
         if original is None:
             return
+        looks: list[Callable[..., None]] | None = getattr(original, "_assay_looks", None)
+        if looks is None:
+            looks = []
+            setattr(owner, name, self._looked_at(original, looks))
+        looks.append(look)
+        self._undo.append(functools.partial(_leave, owner, name, looks, look))
+
+    def _looked_at(self, original: Any, looks: list[Callable[..., None]]) -> Any:
+        is_compiling = self._torch.compiler.is_compiling
 
         @functools.wraps(original)
         def watched(*arguments: Any, **words: Any) -> Any:
-            if not self._torch.compiler.is_compiling():
-                look(*arguments, **words)
+            if not is_compiling():
+                for look in tuple(looks):
+                    look(*arguments, **words)
             return original(*arguments, **words)
 
-        def undo() -> None:
-            if getattr(owner, name, None) is watched:
-                setattr(owner, name, original)
-
-        setattr(owner, name, watched)
-        self._undo.append(undo)
+        watched._assay_looks, watched._assay_original = looks, original  # type: ignore[attr-defined]
+        return watched
 
     def trains(self, parameters: Iterable[Any]) -> bool:
         """Whether any of them is the model's."""
@@ -55,3 +61,11 @@ class OptimizerWatch:
     def trained_by(self, optimizer: Any) -> bool:
         """Whether the optimizer trains the model."""
         return self.trains(parameter for group in optimizer.param_groups for parameter in group["params"])
+
+
+def _leave(owner: Any, name: str, looks: list[Callable[..., None]], look: Callable[..., None]) -> None:
+    looks.remove(look)
+    ours = getattr(owner, name, None)
+    if not looks and getattr(ours, "_assay_looks", None) is looks:
+        original = ours._assay_original  # type: ignore[union-attr]
+        setattr(owner, name, original)

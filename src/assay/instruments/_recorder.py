@@ -115,6 +115,7 @@ class Recorder(Probe):
         self._hash_ns = 0
         self._gradients: _first_gradients.FirstGradients | None = None
         self._later_steps: _later_steps.LaterSteps | None = None
+        self._asks_sending = False  # whether statistics of batch normalisation are sent to all ranks
         self._starts: Mapping[str, int] = {}  # of the parameters, for launches of which no rank may hold them all
         self._batches = 0  # worked on in the step under way, as far as somebody else tells
         self._first_step_seen = False
@@ -480,8 +481,7 @@ class Recorder(Probe):
             self._fingerprint(what, value=float(number))
         if random is not None:
             self._fingerprint("random_state", text=random)
-        if (broadcast := _batch_statistics.broadcast(model)) is not None:
-            self._fingerprint("buffers_broadcast", value=float(broadcast))
+        self._asks_sending = self.workers > 1
         if watch.staged:  # a stage is no replica
             return
         self._later_steps = _later_steps.wait_for(model, self.seed, self._look_at_step)
@@ -550,6 +550,10 @@ class Recorder(Probe):
         for norm, limit in clips:
             self._fingerprint("clip_norm", value=norm)
             self._fingerprint("clip_limit", value=limit)
+        if self._asks_sending:
+            self._asks_sending = False
+            if (sent := _batch_statistics.broadcast(watch.model)) is not None:
+                self._fingerprint("buffers_broadcast", value=float(sent))
         if watch.trained_by(optimizer):  # it was not known: its state may have been restored
             what, text = _model.optimizer_hash(optimizer)
             self._fingerprint(what, text=text)
