@@ -135,6 +135,28 @@ def test_mode_and_settings_are_those_of_the_step() -> None:
 
 
 @pytest.mark.torch
+def test_a_recording_that_ends_inside_of_a_step_ends_no_training() -> None:
+    """torch fails if a hook goes while it goes through them; a hook of the script comes after ours."""
+    import importlib
+
+    import torch
+
+    model, seen = network(), []
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    hooks = importlib.import_module("torch.optim.optimizer")
+    p, _ = recorder()
+    first = hooks.register_optimizer_step_pre_hook(lambda *_: p.fail(ValueError("made up")))
+    p.watch(model)
+    last = hooks.register_optimizer_step_pre_hook(lambda *_: seen.append(1))
+    model(torch.ones(4, 3)).sum().backward()
+    optimizer.step()
+    first.remove()
+    last.remove()
+    optimizer.step()
+    assert (seen, p.active) == ([1], False)
+
+
+@pytest.mark.torch
 def test_an_optimizer_is_hashed_before_its_first_step_also_in_a_run_that_goes_on() -> None:
     for incarnation in (0, 1):
         p, sink = recorder(incarnation=incarnation)

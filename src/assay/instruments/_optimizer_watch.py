@@ -7,8 +7,13 @@ from __future__ import annotations
 
 import functools
 import importlib
+import os
+import sys
 from collections.abc import Callable, Iterable
-from typing import Any
+from types import FrameType
+from typing import Any, Final
+
+_STEPS_IN: Final = os.path.join("torch", "optim", "optimizer.py")
 
 
 class OptimizerWatch:
@@ -27,7 +32,20 @@ class OptimizerWatch:
     def watch_steps(self, look: Callable[[Any, Any, Any], None]) -> None:
         """Look at every optimizer before it steps."""
         optimizers = importlib.import_module("torch.optim.optimizer")  # the package hides it
-        self._undo.append(optimizers.register_optimizer_step_pre_hook(look).remove)
+        looks = [look]
+
+        def stepping(optimizer: Any, arguments: Any, words: Any) -> None:
+            for one in looks:
+                one(optimizer, arguments, words)
+
+        hook = optimizers.register_optimizer_step_pre_hook(stepping)
+
+        def undo() -> None:
+            looks.clear()
+            if not _in_a_step():  # an empty one stays
+                hook.remove()
+
+        self._undo.append(undo)
 
     def watch_calls(self, owner: Any, name: str, look: Callable[..., None]) -> None:
         """Look at the arguments of every call of a function before it runs.  Whoever asks leaves when he likes: the function is replaced once."""
@@ -69,3 +87,13 @@ def _leave(owner: Any, name: str, looks: list[Callable[..., None]], look: Callab
     if not looks and getattr(ours, "_assay_looks", None) is looks:
         original = ours._assay_original  # type: ignore[union-attr]
         setattr(owner, name, original)
+
+
+def _in_a_step() -> bool:
+    """Whether an optimizer's step is on the stack: torch may be going through its hooks, and fails if one of them goes."""
+    frame: FrameType | None = sys._getframe()
+    while frame is not None:
+        if frame.f_code.co_name == "wrapper" and frame.f_code.co_filename.endswith(_STEPS_IN):
+            return True
+        frame = frame.f_back
+    return False
