@@ -46,6 +46,17 @@ BROKEN = {
     "broken/dropped_shard.py": "samples_lost",
     "broken/padding_duplicates.py": "samples_duplicated_by_padding",
 }
+BEYOND = {  # the first gradient and the final hashes: on two workers and on four; rule and severity
+    "broken/rate_by_rank.py": ("learning_rate_differs_by_rank", "fail"),
+    "broken/state_on_rank_0.py": ("optimizer_states_differ", "fail"),
+    "broken/flipped_weight.py": ("parameters_changed_on_one_rank", "fail"),
+    "broken/scaled_later.py": ("gradient_scaled", "fail"),
+    "broken/clipped_locally.py": ("clipped_before_reduction", "fail"),
+    "broken/one_rank_evaluates.py": ("mode_differs_by_rank", "fail"),
+    "broken/drifting_statistics.py": ("batch_statistics_drift", "warning"),
+    "broken/loss_without_a_number.py": ("loss_not_finite", "fail"),
+}
+TWO_AND_FOUR = (2, 4)
 PADDED = 1277  # on 2 workers 1278, on 3 1278, on 4 1280
 RIGHT = {  # of tests/examples/tricky.py, and how many workers; layer B: passed, or what it says instead
     "sampler": (4, "pass"), "dropping": (4, "pass"),
@@ -66,6 +77,7 @@ TABLES = ("steps", "samples", "fingerprints", "gradients", "examples")
 def several(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Every training there is, run once."""
     runs = [f"{GOOD}:1", *(f"{name}:{workers}" for name in (GOOD, *BROKEN) for workers in WORKERS)]
+    runs += [f"{name}:{workers}" for name in BEYOND for workers in TWO_AND_FOUR]
     for name, (workers, *_) in (RIGHT | WRONG).items():
         runs += [f"{name}:1", f"{name}:{workers}"]
     runs += [f"{QUANTISED}:1:1"]
@@ -107,9 +119,19 @@ def record(launches: list[tuple[int, Launched]]) -> Measured:
 
 def of_correctness(measured: Measured) -> list[Finding]:
     """The findings about whether the training is right, other than notes."""
-    from assay.verdict.audits import gradients, replicas, sample_weights, samples, training_state
+    from assay.verdict.audits import (
+        batch_statistics,
+        gradients,
+        losses,
+        modes,
+        replicas,
+        sample_weights,
+        samples,
+        training_state,
+    )
 
-    audits = (module.AUDIT for module in (gradients, replicas, sample_weights, samples, training_state))
+    every = (batch_statistics, gradients, losses, modes, replicas, sample_weights, samples, training_state)
+    audits = (module.AUDIT for module in every)
     return [one for audit in audits for one in audit.examine(measured, {}) if one.severity != "note"]
 
 
@@ -130,6 +152,14 @@ def test_a_broken_trainer_gets_the_name_of_its_fault_and_no_other(name: str, wor
         assert "times one worker's, which is 1 / workers" in diagnosis.evidence
     if diagnosis.fault == "parameter_not_reduced":
         assert diagnosis.evidence.startswith("the gradient of 8.bias is not the same")
+
+
+@pytest.mark.parametrize("workers", TWO_AND_FOUR)
+@pytest.mark.parametrize("name", BEYOND)
+def test_a_fault_beyond_the_first_gradient_gets_its_name_and_no_other(name: str, workers: int, several: Path) -> None:
+    measured = beside_one(several, name, workers, base=GOOD)
+    found = [(one.rule, one.severity, one.configuration) for one in of_correctness(measured)]
+    assert found == [(*BEYOND[name], f"workers={workers}")]
 
 
 @pytest.mark.parametrize("workers", WORKERS)

@@ -1,6 +1,7 @@
 """When are a step's gradients as the optimizer gets them, and in which precision were they made?
 
-Once in a launch: just before they are clipped, if they are clipped by torch, since a clipped gradient has lost its length; else
+Once in a launch (`_later_steps.py` looks at later ones): just before they are clipped, if torch clips them, since a clipped gradient has
+lost its length; else
 when the first optimizer of the watched model begins its step.  By then whoever averages over ranks has done so, be it
 DistributedDataParallel, a loop of all-reduces or a gradient accumulated over several passes, and a GradScaler has taken its factor off.
 
@@ -17,13 +18,12 @@ the flat parameters of FSDP1.
 
 from __future__ import annotations
 
-import functools
-import importlib
 import sys
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from assay.instruments import _model
+from assay.instruments._optimizer_watch import OptimizerWatch
 from assay.instruments.gradients import of_model
 
 Tell = Callable[
@@ -34,21 +34,21 @@ Tell = Callable[
 class FirstGradients:
     """Waits for the first step of an optimizer that trains the model, tells its gradients, and goes away."""
 
-    def __init__(self, torch: Any, model: Any, tell: Tell, met: Callable[[Any], None]) -> None:
+    def __init__(self, torch: Any, model: Any, tell: Tell, met: Callable[[Any], object]) -> None:
         self._torch, self._model, self._tell, self._met = torch, model, tell, met
-        self._own = {id(parameter) for parameter in model.parameters()}
         self._told = False
+        self.over = False  # nothing is waited for any more
         self._less = self._autocast()  # the model may be watched from inside of it
-        self._undo: list[Callable[[], None]] = []
-        optimizers = importlib.import_module("torch.optim.optimizer")  # the package hides it
-        self._undo.append(optimizers.register_optimizer_step_pre_hook(self._stepping).remove)
-        self._watch(torch.nn.utils.clip_grad, "_clip_grads_with_norm_", self._clipping)
-        self._watch(torch.amp.autocast_mode.autocast, "__enter__", self._casting)
+        self._steps, self._calls = OptimizerWatch(torch, model), OptimizerWatch(torch, model)
+        self._steps.watch_steps(self._stepping)
+        self._calls.watch_calls(torch.nn.utils.clip_grad, "_clip_grads_with_norm_", self._clipping)
+        self._calls.watch_calls(torch.amp.autocast_mode.autocast, "__enter__", self._casting)
 
     def leave(self) -> None:
         """Take everything out again."""
-        while self._undo:
-            self._undo.pop()()
+        self.over = True
+        self._calls.leave()
+        self._steps.leave()
 
     def tell(self) -> None:
         """Now, once."""
@@ -57,16 +57,15 @@ class FirstGradients:
             self._tell(of_model(self._model), self._precision())
 
     def _stepping(self, optimizer: Any, _: Any, __: Any) -> None:
-        if self._torch.compiler.is_compiling() or not self._trains(
-            parameter for group in optimizer.param_groups for parameter in group["params"]
-        ):
+        if self.over or self._torch.compiler.is_compiling() or not self._steps.trained_by(optimizer):
             return
-        self.leave()
+        self.over = True  # torch is going through the hooks: this one is taken out later
+        self._calls.leave()
         self.tell()
         self._met(optimizer)
 
     def _clipping(self, parameters: Any, *_: Any, **__: Any) -> None:
-        if not self._told and self._trains([parameters] if hasattr(parameters, "grad") else parameters):
+        if not self._told and self._steps.trains([parameters] if hasattr(parameters, "grad") else parameters):
             self.tell()
 
     def _casting(self, autocast: Any) -> None:
@@ -79,9 +78,6 @@ class FirstGradients:
         if device not in ("cpu", "cuda") or not self._torch.is_autocast_enabled(device):
             return None
         return str(self._torch.get_autocast_dtype(device)).removeprefix("torch.")
-
-    def _trains(self, parameters: Iterable[Any]) -> bool:
-        return any(id(parameter) in self._own for parameter in parameters)
 
     def _precision(self) -> str | None:
         less = self._less or _model.computed_in(self._model)
@@ -96,27 +92,8 @@ class FirstGradients:
             self._torch.backends.cuda.matmul.allow_tf32 or (convolves and self._torch.backends.cudnn.allow_tf32)
         )
 
-    def _watch(self, owner: Any, name: str, look: Callable[..., None]) -> None:
-        """Look at the arguments of every call of a function before it runs."""
-        original = getattr(owner, name, None)
-        if original is None:
-            return
 
-        @functools.wraps(original)
-        def watched(*arguments: Any, **words: Any) -> Any:
-            if not self._torch.compiler.is_compiling():
-                look(*arguments, **words)
-            return original(*arguments, **words)
-
-        def undo() -> None:
-            if getattr(owner, name, None) is watched:
-                setattr(owner, name, original)
-
-        setattr(owner, name, watched)
-        self._undo.append(undo)
-
-
-def wait_for(model: Any, tell: Tell, met: Callable[[Any], None]) -> FirstGradients | None:
+def wait_for(model: Any, tell: Tell, met: Callable[[Any], object]) -> FirstGradients | None:
     """Begin to wait; None without torch."""
     torch = sys.modules.get("torch")
     return None if torch is None or not hasattr(torch, "optim") else FirstGradients(torch, model, tell, met)

@@ -14,6 +14,7 @@ import ctypes
 import hashlib
 import sys
 import weakref
+import zlib
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -28,7 +29,7 @@ class Watch:
         """`staged`: it is one rank's stage of a pipeline, and nobody else's replica, whatever its parameters are called."""
         self.model, self.staged = model, staged
         self.sharded = is_sharded(model)
-        self._next = 0
+        self._next, self._first = 0, True
         self.hashed: int | None = None  # steps finished at the last hash
         self.device = device_of(model)
         self._optimizer: weakref.ref[Any] | None = None
@@ -43,14 +44,20 @@ class Watch:
         self.hashed = steps
         self._next = 1 << steps.bit_length()  # 0 -> 1 -> 2 -> 4 -> 8
         found = [*hashes(self.model), *random_hashes(self.device)]
+        if not self.staged:
+            found += each_parameter(self.model, named=self._first)
+            self._first = False
         optimizer = None if self._optimizer is None else self._optimizer()
         if optimizer is not None:
             found.append(optimizer_hash(optimizer))
         return [(_of_part(what), text) for what, text in found] if self.staged else found
 
-    def trained_by(self, optimizer: Any) -> None:
-        """Its state is hashed from here on."""
-        self._optimizer = weakref.ref(optimizer)
+    def trained_by(self, optimizer: Any) -> bool:
+        """Its state is hashed from here on; whether that is new."""
+        known = None if self._optimizer is None else self._optimizer()
+        if known is None:
+            self._optimizer = weakref.ref(optimizer)
+        return known is None
 
     def learning_rate(self) -> float | None:
         """Of the first group of the optimizer's parameters; None before an optimizer was met."""
@@ -89,6 +96,17 @@ def hashes(model: Any) -> Iterator[tuple[str, str]]:
     yield f"parameter_{kind}", tensor_hash(parameters)
     if buffers:
         yield f"buffer_{kind}", tensor_hash(buffers)
+
+
+def each_parameter(model: Any, *, named: bool) -> list[tuple[str, str]]:
+    """`parameter_hashes`: eight hexadecimal digits (CRC-32) for each parameter, by which one that differs is found; `named`: with their
+    names, a line each, in the same order.  None where ranks hold parts."""
+    plain = unwrap(model)
+    parameters = list(plain.named_parameters())
+    if _is_sharded(plain, parameters):
+        return []
+    found = [("parameter_hashes", "".join(f"{_crc(parameter):08x}" for _, parameter in parameters))]
+    return [*found, ("parameter_names", "\n".join(name for name, _ in parameters))] if named else found
 
 
 def optimizer_hash(optimizer: Any) -> tuple[str, str]:
@@ -162,13 +180,23 @@ def tensor_hash(named: Iterable[tuple[str, Any]]) -> str:
 
 def _feed(digest: Any, tensor: Any) -> None:
     """Hash the bytes where they lie: no numpy, no copy for a contiguous tensor in host memory, any element type."""
-    plain = tensor.detach()
-    if hasattr(plain, "to_local"):
-        plain = plain.to_local()
-    plain = plain.cpu().contiguous()
+    plain = _in_host_memory(tensor)
     size = plain.numel() * plain.element_size()
     if size:
         digest.update((ctypes.c_char * size).from_address(plain.data_ptr()))
+
+
+def _crc(tensor: Any) -> int:
+    plain = _in_host_memory(tensor)
+    size = plain.numel() * plain.element_size()
+    return zlib.crc32((ctypes.c_char * size).from_address(plain.data_ptr())) if size else 0
+
+
+def _in_host_memory(tensor: Any) -> Any:
+    plain = tensor.detach()
+    if hasattr(plain, "to_local"):
+        plain = plain.to_local()
+    return plain.cpu().contiguous()
 
 
 def is_sharded(model: Any) -> bool:

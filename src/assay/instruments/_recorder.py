@@ -25,12 +25,21 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import Any, Concatenate, Final, NoReturn, ParamSpec, Protocol, Self
 
-from assay.instruments import _first_gradients, _memory, _model, _values, clock_pings, gradients
+from assay.instruments import (
+    _batch_statistics,
+    _first_gradients,
+    _later_steps,
+    _memory,
+    _model,
+    _values,
+    clock_pings,
+    gradients,
+)  # fmt: skip
 from assay.instruments._cuda import CudaPhases, Later, uses_cuda
 from assay.instruments._flight_recorder import Flights, read_at_end
 from assay.instruments._inactive import Batch, PhaseName, Probe, RandomState
@@ -111,6 +120,8 @@ class Recorder(Probe):
         self.went_on: Restored | None = None  # from where this incarnation went on
         self._hash_ns = 0
         self._gradients: _first_gradients.FirstGradients | None = None
+        self._later_steps: _later_steps.LaterSteps | None = None
+        self._asks_sending = False  # whether statistics of batch normalisation are sent to all ranks
         self._starts: Mapping[str, int] = {}  # of the parameters, for launches of which no rank may hold them all
         self._batches = 0  # worked on in the step under way, as far as somebody else tells
         self._first_step_seen = False
@@ -173,6 +184,9 @@ class Recorder(Probe):
                 now = self._now()
             if self._watch is not None and self._watch.due(self._step):
                 self._hash(self._watch)
+                now = self._now()
+            if self._later_steps is not None and self._step >= self._later_steps.next:
+                self._wait_for_optimizer(self._later_steps)
                 now = self._now()
             self._begin = now
             if self.limit is not None and self.limit.reached(self._step):
@@ -508,14 +522,18 @@ class Recorder(Probe):
     def watch(self, model: Any, *, random: RandomState | None = None) -> None:
         """See `Probe.watch`."""
         self._leave_gradients()
+        self._leave_later_steps()
         watch = self._watch = _model.Watch(model, staged=_model.is_called_as_a_stage())
         self._fingerprint("parameters", value=float(watch.parameters))
         for what, number in zip(("random_layers", "batch_layers"), _model.layers(model), strict=True):
             self._fingerprint(what, value=float(number))
         if random is not None:
             self._fingerprint("random_state", text=random)
-        # a run that goes on has no first gradient, and a stage's is no replica's
-        if self._identity.incarnation == 0 and not watch.staged:
+        self._asks_sending = self.workers > 1
+        if watch.staged:  # a stage is no replica
+            return
+        self._later_steps = _later_steps.wait_for(model, self.seed, self._look_at_step)
+        if self._identity.incarnation == 0:  # a run that goes on has no first gradient
             self._gradients = _first_gradients.wait_for(model, self._first_gradients, watch.trained_by)
 
     @_shielded
@@ -523,28 +541,84 @@ class Recorder(Probe):
         """See `Probe.gradients`."""
         self._leave_gradients()
         self._first_gradients(named.items(), None)
+        if self._later_steps is not None:  # they do not lie where they are looked for
+            self._later_steps.gradients_since = None
 
     def _first_gradients(self, named: Iterable[tuple[str, Any]], precision: str | None) -> None:
-        """The gradients of the step under way; keeping them is no training. What cannot be kept is said to be so."""
+        """The gradients of the step under way. What cannot be kept is said to be so."""
+        with self._set_aside_hashing():
+            try:
+                for row in gradients.rows(named, precision, self._starts):
+                    self._append("gradients", (*self._key, self._step, *row))
+                if self._batches:
+                    self._fingerprint("accumulation", value=float(self._batches))
+                if self._later_steps is not None:
+                    self._later_steps.gradients_since = self._step
+            except Exception as error:
+                _say(f"the gradients are not compared with one worker's: {type(error).__name__}: {error}")
+
+    @contextmanager
+    def _set_aside_hashing(self) -> Iterator[None]:
+        """What is done in here, inside of a step, is no training."""
         self._phases.pause()
         begin = self._now()  # inside of the pause: what lies between two readings of the clock must not count twice
-        try:
-            for row in gradients.rows(named, precision, self._starts):
-                self._append("gradients", (*self._key, self._step, *row))
-            if self._batches:
-                self._fingerprint("accumulation", value=float(self._batches))
-        except Exception as error:
-            _say(f"the gradients are not compared with one worker's: {type(error).__name__}: {error}")
+        yield
         spent = self._now() - begin
         self._phases.resume()
         self._hash_ns += spent
         if self._in_step and not self._phases.paused:
             self._pause = (self._pause or 0) + spent
 
+    def _wait_for_optimizer(self, later: _later_steps.LaterSteps) -> None:
+        """A chosen step begins."""
+        if self._gradients is not None and self._gradients.over:
+            self._leave_gradients()
+        later.arm()
+
+    @_shielded
+    def _look_at_step(self, optimizer: Any, clips: list[_later_steps.Clip]) -> None:
+        """What the step under way is trained with, just before the optimizer steps."""
+        later, watch = self._later_steps, self._watch
+        if later is None or watch is None:
+            return
+        later.looked(self._step)
+        with self._set_aside_hashing():
+            try:
+                self._tell_later(later, watch, optimizer, clips)
+            except Exception as error:
+                self._leave_later_steps()
+                _say(f"later steps are not compared between ranks: {type(error).__name__}: {error}")
+
+    def _tell_later(
+        self, later: _later_steps.LaterSteps, watch: _model.Watch, optimizer: Any, clips: list[_later_steps.Clip]
+    ) -> None:
+        training, mode = _later_steps.mode_of(watch.model)
+        self._append("fingerprints", (*self._key, self._step, "mode", training, mode))
+        self._fingerprint("optimizer_settings", text=_later_steps.settings_of(optimizer))
+        for norm, limit in clips:
+            self._fingerprint("clip_norm", value=norm)
+            self._fingerprint("clip_limit", value=limit)
+        if self._asks_sending:
+            self._asks_sending = False
+            if (sent := _batch_statistics.broadcast(watch.model)) is not None:
+                self._fingerprint("buffers_broadcast", value=float(sent))
+        if watch.trained_by(optimizer):  # it was not known: its state may have been restored
+            what, text = _model.optimizer_hash(optimizer)
+            self._fingerprint(what, text=text)
+        first = later.gradients_since
+        if first is not None and first < self._step:
+            for row in _later_steps.gradient_rows(watch.model, optimizer):
+                self._append("gradients", (*self._key, self._step, *row))
+
     def _leave_gradients(self) -> None:
         if self._gradients is not None:
             self._gradients.leave()
             self._gradients = None
+
+    def _leave_later_steps(self) -> None:
+        if self._later_steps is not None:
+            self._later_steps.leave()
+            self._later_steps = None
 
     @_shielded
     def dataset(self, size: int) -> None:
@@ -593,6 +667,8 @@ class Recorder(Probe):
                 self._starts = gradients.starts(watch.model)
             for what, text in watch.hashes(self._step):
                 self._fingerprint(what, text=text)
+            if (found := _batch_statistics.statistics(watch.model)) is not None:
+                self._append("fingerprints", (*self._key, self._step, "batch_statistics", *found))
             rate = watch.learning_rate()
             if rate is not None:
                 self._fingerprint("learning_rate", value=rate)
@@ -706,6 +782,7 @@ class Recorder(Probe):
     def _stop(self) -> None:
         self.active = False
         self._leave_gradients()
+        self._leave_later_steps()
         self._watch = None
         self._named = dict.fromkeys(self._named, _NOTHING)
         self._on_close()

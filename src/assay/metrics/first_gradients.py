@@ -25,6 +25,7 @@ from assay.metrics.parallelism import absent
 from assay.stats.gradient_difference import Difference, Part, compare, tolerance
 
 NO_GRADIENTS = "no gradients were kept; watch the model (probe.watch), or tell them (probe.gradients), as for FSDP1; those of fully_shard are kept"
+SAME_NORM = 1e-4  # relative: threads add up in another order
 NO_REFERENCE = (
     "no launch of one worker is in the record, with whose gradient it could be compared; add 1 to the worker counts"
 )
@@ -43,7 +44,7 @@ class Gradient:
 
 @dataclass(frozen=True, kw_only=True)
 class First:
-    """The first gradients of a launch."""
+    """The gradients of a launch's first step, or of a later one that was looked at."""
 
     launch: int
     configuration: str
@@ -124,6 +125,19 @@ def firsts(measured: Measured) -> tuple[First, ...]:
     return tuple(_first(own) for own in joined.sort("launch", "rank", "parameter").partition_by("launch"))
 
 
+def laters(measured: Measured) -> tuple[First, ...]:
+    """Those of the later steps that all ranks looked at, by launch and step: norms, and some elements in place of the sums."""
+    return measured.once("later_gradients_kept", _laters)
+
+
+def _laters(measured: Measured) -> tuple[First, ...]:
+    rows = measured.table("gradients").filter(pl.col("incarnation") == 0)
+    rows = rows.filter(pl.col("step") > pl.col("step").min().over("launch"))
+    joined = rows.join(measured.timed.select("launch", "configuration", "workers", "block"), on="launch")
+    parts = joined.sort("launch", "step", "rank", "parameter").partition_by("launch", "step", maintain_order=True)
+    return tuple(one for one in map(_first, parts) if len(one.of_rank) == one.workers)
+
+
 def compared(measured: Measured) -> tuple[Compared, ...]:
     """Every launch of several workers, with its difference or the reason why there is none."""
     return measured.once("first_gradients", _every)
@@ -191,7 +205,10 @@ def _all_equal(gradients: list[Gradient]) -> bool:
 
 
 def _equal(a: Gradient, b: Gradient) -> bool:
-    return (a.norm is None) == (b.norm is None) and np.array_equal(a.sums, b.sums, equal_nan=True)
+    if a.norm is None or b.norm is None:
+        return a.norm is b.norm
+    near = math.isclose(a.norm, b.norm, rel_tol=SAME_NORM) or (math.isnan(a.norm) and math.isnan(b.norm))
+    return near and np.array_equal(a.sums, b.sums, equal_nan=True)
 
 
 # ---- against one worker ----------------------------------------------------------------------------------------------
@@ -216,14 +233,24 @@ def _incomparable(
 ) -> str:
     if alone is None:
         return NO_REFERENCE
+    if reason := other_step(first, alone) or _other_start(first, alone, starts):
+        return reason
+    return other_samples(measured, first, alone, batches)
+
+
+def other_step(first: First, alone: First) -> str:
+    """Why gradients are not of the same step and parameters as one worker's; empty if they are."""
     if len(first.of_rank) != first.workers:
         return f"only {len(first.of_rank)} of {first.workers} ranks kept their gradients"
     if missing := first.missing():
         return f"not all parts of {missing[0]} were kept"
     if first.step != alone.step or first.own.keys() != alone.own.keys():
         return "one worker's gradients are of another step, or of other parameters"
-    if reason := _other_start(first, alone, starts):
-        return reason
+    return ""
+
+
+def other_samples(measured: Measured, first: First, alone: First, batches: Mapping[int, object]) -> str:
+    """Why gradients are not of the same samples as one worker's; empty if they are."""
     if _told(first, alone, batches):
         same = batches[first.launch] == batches[alone.launch]
         return "" if same else "one worker's first step used other samples"

@@ -79,7 +79,7 @@ def compare(parts: Sequence[Part], precision: str) -> Difference:
     worst = max(errors, key=lambda name: errors[name])
     found = np.concatenate([np.asarray(part.found, dtype=np.float64) for part in parts])
     right = np.concatenate([np.asarray(part.right, dtype=np.float64) for part in parts])
-    scale, turn, rest = _direction(found, right)
+    scale, turn, rest = direction(found, right)
     return Difference(error=errors[worst], worst=worst, errors=errors, scale=scale, turn=turn, rest=rest)
 
 
@@ -107,8 +107,8 @@ def _error(part: Part, largest: float, rounding: float) -> float:
     return apart / max(part.right_norm, LEAST * largest) if largest else math.inf
 
 
-def _direction(found: NDArray[np.float64], right: NDArray[np.float64]) -> tuple[float, float, float]:
-    """(scale, turn, rest)."""
+def direction(found: NDArray[np.float64], right: NDArray[np.float64]) -> tuple[float, float, float]:
+    """(scale, turn, rest) of a vector against the right one."""
     square, own = float(right @ right), float(found @ found)
     if square == 0.0 or not math.isfinite(square) or not math.isfinite(own):
         return math.nan, math.nan, math.nan

@@ -10,16 +10,20 @@ In this order, because a fault that stands earlier explains what those that stan
 | A | a told denominator that is not items / workers: each rank's own, or the same wrong one on all | `unequal_shards`, `gradient_scaled` |
 | C hashes | parameters differ before the first step | `replica_seed_mismatch` |
 | B, C | some parameters' gradients differ between the ranks | `parameter_not_reduced` |
-| B, C | all of them do, or parameters part later | `gradients_not_synchronised` |
+| B, C | all of them do, in the first step or in a later one that was looked at | `gradients_not_synchronised` |
+| C | parameters part later, by the learning rate or other settings | `learning_rate_differs_by_rank`, `optimizer_settings_differ_by_rank` |
+| C | by restored states, or by no update (`assay.verdict.divergence`) | `optimizer_states_differ`, `parameters_changed_on_one_rank` |
+| B | the norms that torch's clipping found differ between ranks, and the gradients do not | `clipped_before_reduction` |
 | C | equal random states where they are to differ, or the other way round | `same_random_numbers`, `random_numbers_differ` |
 | B gradient | a multiple of one worker's gradient | `gradient_scaled`, with the factor's name |
 | B | another gradient, and shards are unequal | `unequal_shards` |
 | B | nearly the gradient, all in numbers of half precision | `reduced_in_less_precision` |
 | B | another gradient | `gradient_differs` |
+| B | a multiple of one worker's gradient in a later step, as no earlier one was | `gradient_scaled`, `clipping_differs` |
 | B | the same start gave gradients that differ by rounding | `nondeterministic_within_rounding`, no fault |
 
-Pure.  Source: house research, quality section 4.  Cannot tell: faults that begin after the first step and leave ids, hashes and
-denominators as they should be; what a script tells wrongly.
+Pure.  Source: house research, quality section 4.  Cannot tell: faults that begin after the first step and turn the gradients of all ranks
+alike, without scaling them; what a script tells wrongly.
 """
 
 from __future__ import annotations
@@ -33,20 +37,27 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from assay.metrics.first_gradients import Compared, First, compared, firsts, samples_of
+from assay.metrics.first_gradients import Compared, First, accumulations, compared, firsts, laters, samples_of
 from assay.metrics.format import count, given
 from assay.metrics.hashed import hashes
+from assay.metrics.later_gradients import Later, clipped_apart, compared_later
 from assay.metrics.ledger import Epoch, epochs
 from assay.metrics.measured import Measured, effective_steps
 from assay.metrics.parallelism import Claim, why_not
 from assay.metrics.sample_weight_error import shares, weights
 from assay.stats.gradient_difference import Part, compare, ratio_name, tolerance
+from assay.verdict.divergence import SYNCHRONISE, Cause, cause, of_settings, settings_apart
 from assay.verdict.types import Severity
 
 Layer = Literal["ledger", "gradient", "hashes"]
 MANY = 3  # parameters that are named
 SAME_WEIGHT = 1e-12  # relative
 FEWEST = 8  # elements, to tell what kind of numbers they are
+LATER = 0.05  # relative: rounding that has grown until a later step
+AVERAGE_ONCE = (
+    "average over ranks and batches exactly once: DDP divides by the worker count by itself, and a loss divided by the "
+    "number of accumulated batches is not to be averaged again"
+)
 SUMS = 251  # as many numbers may be sums of many elements
 
 
@@ -86,7 +97,7 @@ def look(measured: Measured) -> Evidence:
 # what each test takes for granted of the parallelism
 CLAIMS: Final[Mapping[str, Claim]] = {
     "_ledger": "samples", "_weights": "gradients", "_beginning": "replicas", "_unsynchronised": "replicas", "_random": "random numbers",
-    "_scaled": "gradients", "_other": "gradients", "_rounding": "gradients",
+    "_scaled": "gradients", "_other": "gradients", "_rounding": "gradients", "_clipped": "gradients", "_later": "gradients",
 }  # fmt: skip
 
 
@@ -101,7 +112,7 @@ def _diagnosed(measured: Measured) -> Mapping[str, Diagnosis | None]:
 
 
 def _faults(evidence: Evidence, name: str) -> Iterator[Diagnosis]:
-    for test in (_ledger, _weights, _beginning, _unsynchronised, _random, _scaled, _other, _rounding):
+    for test in (_ledger, _weights, _beginning, _unsynchronised, _clipped, _random, _scaled, _other, _later, _rounding):
         if why_not(evidence.measured, name, CLAIMS[test.__name__]):  # another parallelism does not have it
             continue
         found = test(evidence, name)
@@ -218,17 +229,38 @@ def _apart(evidence: Evidence, name: str) -> pl.DataFrame:
 
 def _unsynchronised(evidence: Evidence, name: str) -> Diagnosis | None:
     apart = _apart(evidence, name)
-    for first in evidence.first:
-        names = first.apart() if first.configuration == name else ()
-        if names and not averaged_later(evidence.hashed, first):
-            return _unreduced(first, names)
-    if apart.height == 0:
+    for one in (*evidence.first, *laters(evidence.measured)):
+        names = one.apart() if one.configuration == name else ()
+        if names and not averaged_later(evidence.hashed, one):
+            return _unreduced(one, names)
+    # parts of parameters are not held against each other: their settings are
+    first = (int(apart["launch"][0]), int(apart["step"][0])) if apart.height else None
+    found = _settings(evidence, name) if first is None else cause(evidence.measured, *first)
+    if found is None:
         return None
     return Diagnosis(
-        fault="gradients_not_synchronised", layer="hashes", severity="fail",
-        evidence=f"parameter hashes are equal at the start and differ after {count(int(apart['step'][0]), 'steps')} (launch {apart['launch'][0]})",
-        remedy="synchronise gradients in every optimizer step: wrap the model in DDP, and leave no_sync() before the last backward",
+        fault=found.fault, layer="hashes", severity="fail", evidence=found.evidence, remedy=found.remedy,
     )  # fmt: skip
+
+
+def _settings(evidence: Evidence, name: str) -> Cause | None:
+    own = evidence.measured.timed.filter(pl.col("configuration") == name)["launch"].to_list()
+    for launch, step, setting, values in settings_apart(evidence.measured):
+        if launch in own:
+            return of_settings(launch, step, setting, values)
+    return None
+
+
+def _clipped(evidence: Evidence, name: str) -> Diagnosis | None:
+    for found in clipped_apart(evidence.measured, evidence.hashed, name):
+        return Diagnosis(
+            fault="clipped_before_reduction", layer="gradient", severity="fail" if found.active else "warning",
+            evidence=f"in step {found.step} of launch {found.launch} clip_grad_norm_ found norms of {found.norms} and was to clip to "
+            f"{given(found.limit, digits=4)}, and then all ranks stepped with the same gradient: each rank clipped its own before they were averaged"
+            f"{'' if found.active else ' (no norm was above the limit there)'}",
+            remedy="clip after the gradients are averaged: outside of no_sync, after the last backward pass or after the all_reduce",
+        )  # fmt: skip
+    return None
 
 
 def averaged_later(hashed: pl.DataFrame, first: First) -> bool:
@@ -243,7 +275,7 @@ def _unreduced(first: First, names: tuple[str, ...]) -> Diagnosis:
         return Diagnosis(
             fault="gradients_not_synchronised", layer="gradient", severity="fail",
             evidence=f"no gradient is the same on all ranks in step {first.step} of launch {first.launch}",
-            remedy="synchronise gradients in every optimizer step: wrap the model in DDP, and leave no_sync() before the last backward",
+            remedy=SYNCHRONISE,
         )  # fmt: skip
     more = f" and {len(names) - MANY} more" if len(names) > MANY else ""
     return Diagnosis(
@@ -312,13 +344,12 @@ def _scaled(evidence: Evidence, name: str) -> Diagnosis | None:
     if found is None or found.difference is None or not is_scaled(found):
         return None
     scale = found.difference.scale
-    called = ratio_name(scale, _factors(found), _near(found))
+    called = ratio_name(scale, factors(found.first.workers, found.accumulation or 1), _near(found))
     return Diagnosis(
         fault="gradient_scaled", layer="gradient", severity="fail",
         evidence=f"the gradient of step {found.first.step} of launch {found.first.launch} is {given(scale, digits=6)} times one worker's"
         f"{f', which is {called}' if called else ''}, and points the same way (1 - cos = {found.difference.turn:.1e}, in {found.precision})",
-        remedy="average over ranks and batches exactly once: DDP divides by the worker count by itself, and a loss divided by the "
-        "number of accumulated batches is not to be averaged again",
+        remedy=AVERAGE_ONCE,
     )  # fmt: skip
 
 
@@ -334,8 +365,9 @@ def _near(found: Compared) -> float:
     return known.error if math.isinf(known.certain) else known.certain
 
 
-def _factors(found: Compared) -> dict[str, float]:
-    workers, batches = float(found.first.workers), float(found.accumulation or 1)
+def factors(of_workers: int, of_batches: int) -> dict[str, float]:
+    """name -> factor that a wrong average leaves."""
+    workers, batches = float(of_workers), float(of_batches)
     return {
         "1 / workers": 1.0 / workers, "workers": workers, "1 / accumulated batches": 1.0 / batches, "accumulated batches": batches,
         "1 / (workers x accumulated batches)": 1.0 / (workers * batches), "workers x accumulated batches": workers * batches,
@@ -417,6 +449,42 @@ def legitimate(measured: Measured, name: str) -> str:
 
 def _layers(measured: Measured, name: str, what: str) -> int:
     return int(max(_said(measured, name, what)["value"].drop_nulls().to_list(), default=0))
+
+
+def _later(evidence: Evidence, name: str) -> Diagnosis | None:
+    """A factor that a later step has, in the first step that has one."""
+    for one in compared_later(evidence.measured):
+        if one.later.configuration != name or not _same_way(one) or math.isnan(one.unclipped):
+            continue
+        if abs(one.unclipped - 1.0) > LATER and not legitimate(evidence.measured, name):
+            return _scaled_later(evidence.measured, one)
+        if abs(one.unclipped - 1.0) <= LATER < abs(one.scale - 1.0):
+            return Diagnosis(
+                fault="clipping_differs", layer="gradient", severity="warning",
+                evidence=f"{_where(one)} is clipped to {given(one.scale, digits=4)} times one worker's; before clipping it is the same",
+                remedy="clip to the same norm for every worker count: the averaged gradient is that of one worker",
+            )  # fmt: skip
+    return None
+
+
+def _scaled_later(measured: Measured, one: Later) -> Diagnosis:
+    batches = accumulations(measured, one.later)
+    called = ratio_name(one.unclipped, factors(one.later.workers, batches or 1), LATER)
+    return Diagnosis(
+        fault="gradient_scaled", layer="gradient", severity="fail" if called else "warning",
+        evidence=f"{_where(one)} is {given(one.unclipped, digits=4)} times one worker's{f', which is {called}' if called else ''}, "
+        "while those of the first step are equal",
+        remedy=AVERAGE_ONCE,
+    )  # fmt: skip
+
+
+def _where(one: Later) -> str:
+    return f"the gradient of step {one.later.step} of launch {one.later.launch}"
+
+
+def _same_way(one: Later) -> bool:
+    """Whether all parameters' gradients are the same multiple of one worker's."""
+    return one.spread <= LATER and not one.turn > LATER
 
 
 def _rounding(evidence: Evidence, name: str) -> Diagnosis | None:

@@ -1,9 +1,11 @@
 """Does a training on several workers still compute what one worker computes?  Four layers, each passed, failed or not run.
 
     A ledger      every sample used once per epoch, every one with the same weight; exact
-    B gradient    the first gradient against one worker's from the same samples; float64 decides, float32 nearly, less is advice
+    B gradient    the first gradient against one worker's from the same samples; float64 decides, float32 nearly, less is advice; of a few
+                  later ones a factor
     C hashes      parameters, optimizer and random states of the ranks, from step 0 on; exact
-    D trajectory  the last losses against the base's; advice, since equal curves hide wrong gradients (house research, quality, fact 8)
+    D trajectory  losses that are no numbers; the last losses against the base's: advice, since equal curves hide wrong gradients (house
+                  research, quality, fact 8)
 
 A layer that was not run says what it would have needed.  The named fault is `assay.verdict.diagnosis`'s.
 """
@@ -36,7 +38,8 @@ OF_LEDGER: Final = (
 )  # fmt: skip
 OF_HASHES: Final = (
     "replica_seed_mismatch", "gradients_not_synchronised", "parameter_not_reduced", "replicas_differ_after_restart",
-    "same_random_numbers", "random_numbers_differ",
+    "learning_rate_differs_by_rank", "optimizer_settings_differ_by_rank", "optimizer_states_differ", "parameters_changed_on_one_rank",
+    "mode_differs_by_rank", "batch_statistics_drift", "same_random_numbers", "random_numbers_differ",
 )  # fmt: skip
 # what each layer takes for granted of the parallelism
 CLAIMS: Final[Mapping[str, Claim]] = {
@@ -45,6 +48,8 @@ CLAIMS: Final[Mapping[str, Claim]] = {
     "hashes": "replicas",
     "trajectory": "loss",
 }
+OF_GRADIENT: Final = ("clipped_before_reduction", "clipping_differs")
+OF_TRAJECTORY: Final = ("loss_not_finite",)
 Said = tuple[LayerState, str]
 
 
@@ -59,11 +64,11 @@ def layers(measured: Measured, results: Results, findings: Sequence[Finding]) ->
 def _four(measured: Measured, results: Results, findings: Sequence[Finding], name: str) -> tuple[LayerResult, ...]:
     own = [finding for finding in findings if finding.configuration == name]
     said: dict[str, Said] = {
-        "ledger": _ledger(measured, results, own, name), "gradient": _gradient(measured, name),
-        "hashes": _hashes(measured, results, own, name), "trajectory": _trajectory(results, name),
+        "ledger": _ledger(measured, results, own, name), "gradient": _gradient(measured, own, name),
+        "hashes": _hashes(measured, results, own, name), "trajectory": _trajectory(results, own, name),
     }  # fmt: skip
     for layer, claim in CLAIMS.items():
-        if why := why_not(measured, name, claim):
+        if said[layer][0] != "fail" and (why := why_not(measured, name, claim)):
             said[layer] = ("not run", why)
     return tuple(
         LayerResult(layer=layer, title=TITLES[layer], state=state, sentence=sentence)
@@ -109,7 +114,11 @@ def _ledger(measured: Measured, results: Results, findings: Sequence[Finding], n
     return "pass", f"{uses}; {told}"
 
 
-def _gradient(measured: Measured, name: str) -> Said:
+def _gradient(measured: Measured, findings: Sequence[Finding], name: str) -> Said:
+    named = diagnose(measured)[name]
+    later = named is not None and named.fault == "gradient_scaled" and named.layer == "gradient"
+    if (wrong := _failed(findings, (*OF_GRADIENT, "gradient_scaled") if later else OF_GRADIENT)) is not None:
+        return wrong
     found = worst(measured, name)
     if isinstance(found, Absent):
         return "not run", found.detail
@@ -171,7 +180,9 @@ def _states(measured: Measured, name: str, what: str) -> str:
     return "equal" if equal == own.height else "different" if equal == 0 else f"equal at {equal} of {own.height} steps"
 
 
-def _trajectory(results: Results, name: str) -> Said:
+def _trajectory(results: Results, findings: Sequence[Finding], name: str) -> Said:
+    if (wrong := _failed(findings, OF_TRAJECTORY)) is not None:
+        return wrong
     value = _value(results, "final_loss_difference", name)
     if isinstance(value, Absent):
         return "not run", value.detail

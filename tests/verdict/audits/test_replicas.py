@@ -26,7 +26,7 @@ def test_other_parameters_before_the_first_step_are_a_seed_mismatch_and_nothing_
     judgement = judged(apart(0))
     assert rules(judgement) == {"replica_seed_mismatch": ["workers=2"]}
     assert judgement.verdict.status == "FAIL"
-    assert "(launch 1, 5 launches in all)" in judgement.verdict.findings[0].evidence
+    assert "(launch 1); replicas differ in 5 launches" in judgement.verdict.findings[0].evidence
 
 
 @pytest.mark.parametrize(("step", "words"), [(1, "1 step"), (2, "2 steps"), (8, "8 steps")])
@@ -40,7 +40,7 @@ def test_equal_at_first_and_different_later_means_gradients_were_not_synchronise
 def test_one_launch_of_five_is_enough() -> None:
     judgement = judged(apart(4, launches=(7,)))
     assert rules(judgement) == {"gradients_not_synchronised": ["workers=2"]}
-    assert "(launch 7, 1 launch in all)" in judgement.verdict.findings[0].evidence
+    assert judgement.verdict.findings[0].evidence.endswith("(launch 7)")
 
 
 def test_a_configuration_with_replicas_apart_is_recommended_for_nothing() -> None:

@@ -1,10 +1,11 @@
-"""Is the first gradient on several workers the one that a single worker computes?
+"""Are the gradients on several workers those that a single worker computes?
 
 Seven of eight injected faults leave the gradients of all ranks equal bit for bit, and equal loss curves hide a gradient that is
 75 % wrong (house research, quality, facts 7 and 8): only the comparison with one worker shows them.  What an earlier layer explains,
 lost samples or another start, is not said again.  `assay.verdict.diagnosis` has the order.  Parts of a model that is sharded over the ranks (FSDP2)
 are added up first.
-Cannot see: faults that begin after the first step; what rounding of the precision hides (in bfloat16 a mean of means over 1001 samples);
+Of later steps only a factor is seen, in the few that were looked at, and clipping before the ranks' gradients are averaged.
+Cannot see: faults that begin after the first step and turn the gradient; what rounding of the precision hides (in bfloat16 a mean of means over 1001 samples);
 the flat parameters of FSDP1.
 """
 
@@ -18,7 +19,10 @@ from assay.verdict.audits.base import Audit
 from assay.verdict.diagnosis import diagnose
 from assay.verdict.types import Finding
 
-RULES = ("gradient_scaled", "gradient_differs", "reduced_in_less_precision", "nondeterministic_within_rounding")
+RULES = (
+    "gradient_scaled", "gradient_differs", "reduced_in_less_precision", "nondeterministic_within_rounding", "clipped_before_reduction",
+    "clipping_differs",
+)  # fmt: skip
 
 
 def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
@@ -38,6 +42,6 @@ def blind(measured: Measured, _: Results) -> str | None:
 
 
 AUDIT = Audit(
-    name="gradients", title="a wrong gradient", question="Is the first gradient that of a single worker?", examine=examine,
+    name="gradients", title="a wrong gradient", question="Are the gradients those of a single worker?", examine=examine,
     about=("training",), blind=blind,
 )  # fmt: skip

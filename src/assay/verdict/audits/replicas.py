@@ -1,7 +1,7 @@
 """Did all replicas hold the same parameters, from step 0 on?
 
 Different at step 0: a replica began with other parameters (another seed, no broadcast).  Equal at first and different
-later: gradients were not synchronised.  Equal until a fault and different after the restart (only looked at in fault
+later: `assay.verdict.divergence` says what parted them.  Equal until a fault and different after the restart (only looked at in fault
 launches): not every rank went on from the same checkpoint.  First match names the fault (quality.md section 4, layer C).
 Gradients that differ between ranks in the first step say more: which parameters, or that all of them do (`assay.verdict.diagnosis`).
 Looked at after 0, 1, 2, 4, 8, ... steps and at the end: parameters that part later are found at the next look, with the step of that look and not of
@@ -19,9 +19,13 @@ from assay.metrics.measured import Measured
 from assay.metrics.parallelism import why_not
 from assay.verdict.audits.base import Audit
 from assay.verdict.diagnosis import diagnose
+from assay.verdict.divergence import cause
 from assay.verdict.types import Finding
 
-RULES = ("parameter_not_reduced", "gradients_not_synchronised")  # that the gradients themselves show
+RULES = (
+    "replica_seed_mismatch", "parameter_not_reduced", "gradients_not_synchronised", "learning_rate_differs_by_rank",
+    "optimizer_settings_differ_by_rank", "optimizer_states_differ", "parameters_changed_on_one_rank",
+)  # fmt: skip
 
 
 def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
@@ -29,20 +33,26 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
     compared = pl.concat(hashes(measured, role=role) for role in ("timed", "fault")).filter(pl.col("workers") > 1)
     found = []
     for name, named in diagnose(measured).items():
-        if named is not None and named.layer == "gradient" and named.fault in RULES:
+        apart = compared.filter((pl.col("configuration") == name) & ~pl.col("agree")).sort(
+            "incarnation", "launch", "step"
+        )
+        if named is not None and named.fault in RULES:
             found.append(Finding(
-                rule=named.fault, severity=named.severity, configuration=name, evidence=named.evidence, remedy=named.remedy,
+                rule=named.fault, severity=named.severity, configuration=name, evidence=f"{named.evidence}{_launches(apart)}", remedy=named.remedy,
             ))  # fmt: skip
-            continue
-        if why_not(measured, name, "replicas"):
-            continue
-        apart = compared.filter((pl.col("configuration") == name) & ~pl.col("agree"))
-        if apart.height:
-            found.append(_finding(name, apart.sort("incarnation", "launch", "step")))
+        elif apart.height and not why_not(measured, name, "replicas"):
+            found.append(_finding(measured, name, apart))
     return tuple(found)
 
 
-def _finding(configuration: str, apart: pl.DataFrame) -> Finding:
+def _launches(apart: pl.DataFrame) -> str:
+    """In how many launches, where there are several."""
+    launches = apart["launch"].n_unique()
+    return f"; replicas differ in {count(launches, 'launches')}" if launches > 1 else ""
+
+
+def _finding(measured: Measured, configuration: str, apart: pl.DataFrame) -> Finding:
+    """Where something else was named first, or in a launch with a fault."""
     launch, step = int(apart["launch"][0]), int(apart["step"][0])
     where = f"launch {launch}, {count(apart['launch'].n_unique(), 'launches')} in all"
     if step == 0:
@@ -57,10 +67,9 @@ def _finding(configuration: str, apart: pl.DataFrame) -> Finding:
             evidence=f"parameter hashes are equal until the fault and differ after the restart, at step {step} ({where})",
             remedy="load the same checkpoint on every rank before the model is wrapped, or broadcast it after loading",
         )  # fmt: skip
+    found = cause(measured, launch, step)
     return Finding(
-        rule="gradients_not_synchronised", severity="fail", configuration=configuration,
-        evidence=f"parameter hashes are equal at the start and differ after {count(step, 'steps')} ({where})",
-        remedy="synchronise gradients in every optimizer step: wrap the model in DDP, and leave no_sync() before the last backward",
+        rule=found.fault, severity="fail", configuration=configuration, evidence=f"{found.evidence}{_launches(apart)}", remedy=found.remedy,
     )  # fmt: skip
 
 

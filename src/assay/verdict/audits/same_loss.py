@@ -10,7 +10,6 @@ from __future__ import annotations
 from assay.metrics.base import Results
 from assay.metrics.estimate import Estimate, Value
 from assay.metrics.format import show
-from assay.metrics.loss_deviation import NOT_FINITE
 from assay.metrics.measured import Measured
 from assay.verdict.audits.base import Audit
 from assay.verdict.types import Finding
@@ -33,9 +32,7 @@ def examine(measured: Measured, results: Results) -> tuple[Finding, ...]:
 
 
 def _evidence(measured: Measured, value: Value) -> str | None:
-    """What is wrong with the first loss, or None."""
-    if value is NOT_FINITE:
-        return NOT_FINITE.detail
+    """What is wrong with the first loss, or None; one that is no number is the finding of `losses`."""
     if isinstance(value, Estimate) and value.value > TOLERANCE:
         return f"the first loss differs by {show(value).text} from that of {measured.base} with the same seed"
     return None

@@ -28,6 +28,10 @@ from assay.verdict.diagnosis import diagnose
 from assay.verdict.types import Finding
 
 SAME_RATE: Final = 1e-6  # relative
+OF_REPLICAS: Final = (
+    "optimizer_states_differ", "learning_rate_differs_by_rank", "optimizer_settings_differ_by_rank", "gradients_not_synchronised",
+    "parameters_changed_on_one_rank",
+)  # fmt: skip
 RULES = ("same_random_numbers", "random_numbers_differ")
 
 
@@ -44,9 +48,12 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
 def _optimizers(measured: Measured) -> Iterator[Finding]:
     equal = hashes(measured).filter("agree").select("launch", "step")
     apart = hashes(measured, what="optimizer_hash").filter(~pl.col("agree")).join(equal, on=["launch", "step"])
+    named = diagnose(measured)
     for name, row in _first(measured, apart):
         if why_not(measured, name, "replicas"):
             continue
+        if (found := named[name]) is not None and found.fault in OF_REPLICAS:
+            continue  # it is told there what parted the replicas
         yield Finding(
             rule="optimizer_states_differ", severity="warning", configuration=name,
             evidence=f"the optimizer's state differs between ranks after {row['step']} steps of launch {row['launch']}, while the parameters are equal",

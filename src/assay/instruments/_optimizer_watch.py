@@ -1,0 +1,99 @@
+"""When does the optimizer of the watched model step, and when are gradients clipped before?  Two hooks, shared by those that ask.
+
+Both stay in until `leave`, and do nothing under torch.compile: hooks that come and go would make the compiler start anew.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import os
+import sys
+from collections.abc import Callable, Iterable
+from types import FrameType
+from typing import Any, Final
+
+_STEPS_IN: Final = os.path.join("torch", "optim", "optimizer.py")
+
+
+class OptimizerWatch:
+    """Calls `stepping(optimizer)` and `clipping(parameters, ...)` for those of a model's parameters."""
+
+    def __init__(self, torch: Any, model: Any) -> None:
+        self._torch, self._model = torch, model
+        self._own = {id(parameter) for parameter in model.parameters()}
+        self._undo: list[Callable[[], None]] = []
+
+    def leave(self) -> None:
+        """Take everything out again."""
+        while self._undo:
+            self._undo.pop()()
+
+    def watch_steps(self, look: Callable[[Any, Any, Any], None]) -> None:
+        """Look at every optimizer before it steps."""
+        optimizers = importlib.import_module("torch.optim.optimizer")  # the package hides it
+        looks = [look]
+
+        def stepping(optimizer: Any, arguments: Any, words: Any) -> None:
+            for one in looks:
+                one(optimizer, arguments, words)
+
+        hook = optimizers.register_optimizer_step_pre_hook(stepping)
+
+        def undo() -> None:
+            looks.clear()
+            if not _in_a_step():  # an empty one stays
+                hook.remove()
+
+        self._undo.append(undo)
+
+    def watch_calls(self, owner: Any, name: str, look: Callable[..., None]) -> None:
+        """Look at the arguments of every call of a function before it runs.  Whoever asks leaves when he likes: the function is replaced once."""
+        original = getattr(owner, name, None)
+        if original is None:
+            return
+        looks: list[Callable[..., None]] | None = getattr(original, "_assay_looks", None)
+        if looks is None:
+            looks = []
+            setattr(owner, name, self._looked_at(original, looks))
+        looks.append(look)
+        self._undo.append(functools.partial(_leave, owner, name, looks, look))
+
+    def _looked_at(self, original: Any, looks: list[Callable[..., None]]) -> Any:
+        is_compiling = self._torch.compiler.is_compiling
+
+        @functools.wraps(original)
+        def watched(*arguments: Any, **words: Any) -> Any:
+            if not is_compiling():
+                for look in tuple(looks):
+                    look(*arguments, **words)
+            return original(*arguments, **words)
+
+        watched._assay_looks, watched._assay_original = looks, original  # type: ignore[attr-defined]
+        return watched
+
+    def trains(self, parameters: Iterable[Any]) -> bool:
+        """Whether any of them is the model's."""
+        return any(id(parameter) in self._own for parameter in parameters)
+
+    def trained_by(self, optimizer: Any) -> bool:
+        """Whether the optimizer trains the model."""
+        return self.trains(parameter for group in optimizer.param_groups for parameter in group["params"])
+
+
+def _leave(owner: Any, name: str, looks: list[Callable[..., None]], look: Callable[..., None]) -> None:
+    looks.remove(look)
+    ours = getattr(owner, name, None)
+    if not looks and getattr(ours, "_assay_looks", None) is looks:
+        original = ours._assay_original  # type: ignore[union-attr]
+        setattr(owner, name, original)
+
+
+def _in_a_step() -> bool:
+    """Whether an optimizer's step is on the stack: torch may be going through its hooks, and fails if one of them goes."""
+    frame: FrameType | None = sys._getframe()
+    while frame is not None:
+        if frame.f_code.co_name == "wrapper" and frame.f_code.co_filename.endswith(_STEPS_IN):
+            return True
+        frame = frame.f_back
+    return False
