@@ -64,16 +64,13 @@ def log_of(folder: Path, launch: int) -> list[tuple[str, int, int, int]]:
     return sorted(((what, int(rank), int(number), int(ns)) for what, rank, number, ns in rows), key=lambda row: row[3])
 
 
-def truth(log: list[tuple[str, int, int, int]], strike_ns: int, next_ns: int) -> tuple[int, int]:
-    """(steps lost, when the last of them was done again, ns) of a kill, by the script's log."""
-    done = max((number for what, _, number, ns in log if what == "step" and ns <= strike_ns), default=0)
-    first = next(number for what, _, number, ns in log if what == "resumed" and ns > strike_ns)
-    again = [
-        (number, rank, ns) for what, rank, number, ns in log if what == "step" and ns > strike_ns and number <= done
-    ]
-    after = [ns for what, _, _, ns in log if what == "resumed" and ns > strike_ns]
-    redone = [ns for number, _, ns in again if number == done and ns > after[0]]
-    return max(0, done - first), max(redone[-2:] or redone or [next_ns])
+def truth(log: list[tuple[str, int, int, int]], strike_ns: int) -> tuple[int, int]:
+    """(steps lost, when the last of them was done again, ns) of a kill, by the script's log: what any rank had done before the restart."""
+    first, again_ns = next((number, ns) for what, _, number, ns in log if what == "resumed" and ns > strike_ns)
+    done = max((number for what, _, number, ns in log if what == "step" and ns < again_ns), default=0)
+    later = [ns for what, _, number, ns in log if what == "step" and ns > again_ns and number == done]
+    begun = min(ns for what, _, _, ns in log if what == "step" and ns > again_ns)
+    return max(0, done - first), max(later[:2]) if done > first else begun
 
 
 def judged(found: Measured, folder: Path) -> Iterator[dict[str, Any]]:
@@ -89,7 +86,7 @@ def judged(found: Measured, folder: Path) -> Iterator[dict[str, Any]]:
                 added = parts.filter(launch=number)[HELD_UP].mean() / 1e9
                 yield {**one, "off_s": abs(added - LASTS_S), "noted": 0, "told": 0}
                 continue
-            lost, regained_ns = truth(log, strike["ns"], launch["end_ns"])
+            lost, regained_ns = truth(log, strike["ns"])
             recovery = told[(number, strike["ns"])]
             ns = recovery.regained_ns
             off = float("inf") if ns is None else abs(ns - regained_ns) / 1e9

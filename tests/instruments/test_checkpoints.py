@@ -90,6 +90,17 @@ def test_files_written_after_the_same_step_are_one_checkpoint(training: Callable
     assert one.sink.checkpoints == 2
 
 
+def test_arguments_may_be_given_by_name(training: Callable[..., Training]) -> None:
+    one = training()
+    one.step(2)
+    torch.save(f="last.pt", obj=one.state())
+    found = torch.load(f="last.pt")
+    one.model.load_state_dict(state_dict=found["model"])
+    one.optimizer.load_state_dict(state_dict=found["optimizer"])
+    assert one.events("checkpoint_save") == [(2, {"files": ["last.pt"]})]
+    assert {detail["files"][0] for _, detail in one.events("checkpoint_load")} == {"last.pt"}
+
+
 def test_what_is_no_state_of_the_training_is_no_checkpoint(training: Callable[..., Training]) -> None:
     one = training()
     torch.save(one.state(), "before.pt")  # nothing is trained yet
@@ -121,14 +132,14 @@ def test_a_save_that_fails_is_no_checkpoint_and_reaches_the_script(training: Cal
 
 def test_a_save_in_another_thread_takes_no_time_from_the_step(training: Callable[..., Training]) -> None:
     one = training()
-    one.step(2)
+    one.step(3)
     thread = threading.Thread(target=lambda: torch.save(one.state(), "beside.pt"))
     thread.start()
     thread.join()
     one.step(2)
-    assert one.events("checkpoint_save") == [(2, {"files": ["beside.pt"], "beside": True})]
+    assert one.events("checkpoint_save") == [(3, {"files": ["beside.pt"], "beside": True})]
     paused = TABLES["steps"].column_names.index("checkpoint_ns")
-    assert [row[paused] for row in one.sink.of("steps")][2:] == [None] * len(one.sink.of("steps")[2:])
+    assert [row[paused] for row in one.sink.of("steps") if row[3] == 2] == [None]
 
 
 def test_a_file_that_is_given_to_the_model_is_a_loaded_checkpoint(training: Callable[..., Training]) -> None:
@@ -216,6 +227,27 @@ def test_what_cannot_be_known_is_said_to_be_so(training: Callable[..., Training]
     ((step, detail),) = after.events("resumed")
     assert step is None
     assert "no checkpoint that was seen" in detail["why"]
+
+
+def test_a_step_that_only_makes_the_optimizers_state_is_none(training: Callable[..., Training]) -> None:
+    """As torch.distributed.checkpoint steps before it loads: by a rate of 0 and gradients of 0, before anything was trained."""
+    from torch.distributed.checkpoint.state_dict import get_optimizer_state_dict
+
+    one = training()
+    get_optimizer_state_dict(one.model, one.optimizer)
+    one.step(2)
+    one.close()
+    assert [row[3] for row in one.sink.of("steps")] == [0, 1]
+
+
+def test_gradients_that_are_written_by_hand_are_trained_on(training: Callable[..., Training]) -> None:
+    one = training(kind="SGD")
+    for _ in range(3):  # an evolution strategy
+        for parameter in one.model.parameters():
+            parameter.grad = torch.ones_like(parameter)
+        one.optimizer.step()
+    one.close()
+    assert len(one.sink.of("steps")) >= 2
 
 
 def test_the_hooks_leave_nothing_behind(training: Callable[..., Training]) -> None:

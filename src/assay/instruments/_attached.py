@@ -117,6 +117,11 @@ class Attached:
         """Whether anything is recorded; nothing is while a callback says what goes on."""
         return self._recorder.active and not self._paused
 
+    @property
+    def trains(self) -> bool:
+        """Whether anything was passed forward or backward to be trained so far."""
+        return self._watched or self._passed
+
     def pause(self, kind: str) -> int:
         """Somebody who knows says that no training goes on; since when. What is called meanwhile is not looked at."""
         self._paused += 1

@@ -57,14 +57,13 @@ class Checkpoints:
 
     # ---- saving
 
-    def saving(self, original: Any, name: str) -> Any:
-        """A function that saves its first argument to a file, the second, of that name."""
+    def saving(self, original: Any, thing: str, file: str) -> Any:
+        """A function that saves its first argument to a file, its second, by their names."""
 
         def save(*arguments: Any, **words: Any) -> Any:
-            thing = arguments[0] if arguments else next(iter(words.values()), None)
-            if self._nested() or not self._shielded(self._is_state, thing):
+            if self._nested() or not self._shielded(self._is_state, _given(arguments, words, 0, thing)):
                 return original(*arguments, **words)
-            files = _files(arguments[1] if len(arguments) > 1 else words.get(name))
+            files = _files(_given(arguments, words, 1, file))
             if threading.current_thread() is not threading.main_thread():
                 if not files:  # a part of what another library writes
                     return original(*arguments, **words)
@@ -93,17 +92,15 @@ class Checkpoints:
 
     # ---- loading
 
-    def reading(self, original: Any) -> Any:
-        """A function that reads what is in a file, its first argument."""
+    def reading(self, original: Any, file: str) -> Any:
+        """A function that reads what is in a file, its first argument, by its name."""
 
         def read(*arguments: Any, **words: Any) -> Any:
             if self._nested() or threading.current_thread() is not threading.main_thread():
                 return original(*arguments, **words)
             begin = self._attached._now()
             found = original(*arguments, **words)
-            self._shielded(
-                self._has_read, arguments[0] if arguments else next(iter(words.values()), None), found, begin
-            )
+            self._shielded(self._has_read, _given(arguments, words, 0, file), found, begin)
             return found
 
         return functools.wraps(original)(read)
@@ -118,14 +115,15 @@ class Checkpoints:
     def loading(self, original: Any) -> Any:
         """`load_state_dict` of a module or an optimizer."""
 
-        def load_state_dict(owner: Any, state: Any, *arguments: Any, **words: Any) -> Any:
+        def load_state_dict(*arguments: Any, **words: Any) -> Any:
+            state = _given(arguments, words, 1, "state_dict")
             reads = [] if self._nested() else self._shielded(self._read_for, state) or []
             if not reads:
-                return original(owner, state, *arguments, **words)
+                return original(*arguments, **words)
             if reads[0].used is False:
                 self._shielded(self._account, reads)
             files = sorted({read.file for read in reads if read.file})
-            return self._paused("checkpoint_load", files, original, (owner, state, *arguments), words)
+            return self._paused("checkpoint_load", files, original, arguments, words)
 
         return functools.wraps(original)(load_state_dict)
 
@@ -212,8 +210,8 @@ def install(torch: Any, attached: Attached) -> list[Undo]:
         undo.append(lambda: setattr(owner, name, original) if getattr(owner, name, None) is replaced else None)
 
     for owner in (torch, torch.serialization):
-        replace(owner, "save", lambda function: own.saving(function, "f"))
-        replace(owner, "load", own.reading)
+        replace(owner, "save", lambda function: own.saving(function, "obj", "f"))
+        replace(owner, "load", lambda function: own.reading(function, "f"))
     replace(torch.nn.Module, "load_state_dict", own.loading)
     replace(torch.optim.Optimizer, "load_state_dict", own.loading)
 
@@ -223,8 +221,8 @@ def install(torch: Any, attached: Attached) -> list[Undo]:
         replace(module, "load", lambda function: own.whole(function, "checkpoint_load"))
 
     def safetensors(module: Any) -> None:
-        replace(module, "save_file", lambda function: own.saving(function, "filename"))
-        replace(module, "load_file", own.reading)
+        replace(module, "save_file", lambda function: own.saving(function, "tensors", "filename"))
+        replace(module, "load_file", lambda function: own.reading(function, "filename"))
 
     attach.when_there(distributed, name=DCP)
     attach.when_there(safetensors, name="safetensors.torch")
@@ -234,6 +232,11 @@ def install(torch: Any, attached: Attached) -> list[Undo]:
             undo.pop()()
 
     return [take_out]
+
+
+def _given(arguments: tuple[Any, ...], words: Mapping[str, Any], place: int, name: str) -> Any:
+    """An argument, however it was given."""
+    return arguments[place] if place < len(arguments) else words.get(name)
 
 
 def _place(tensor: Any) -> int:

@@ -166,12 +166,20 @@ def _backward(torch: Any, attached: Attached) -> list[Undo]:
 def _optimizers(torch: Any, attached: Attached) -> list[Undo]:
     optimizers = importlib.import_module("torch.optim.optimizer")  # the package hides it
 
-    def before(optimizer: Any, _: Any, __: Any) -> None:
-        if attached.active:
-            attached.shielded(attached.step, optimizer)
+    dry: list[Any] = []  # the optimizer that steps to make its state alone
+
+    def before(optimizer: Any, arguments: Any, words: Any) -> None:
+        if not attached.active:
+            return
+        if not attached.trains and _is_dry(optimizer, len(arguments) > 1 or words.get("closure") is not None):
+            dry.append(optimizer)
+            return
+        attached.shielded(attached.step, optimizer)
 
     def after(optimizer: Any, _: Any, __: Any) -> None:
-        if attached.active:
+        if dry and dry[-1] is optimizer:
+            dry.pop()
+        elif attached.active:
             attached.shielded(attached.stepped, optimizer)
 
     def init(original: Any) -> Any:
@@ -186,6 +194,14 @@ def _optimizers(torch: Any, attached: Attached) -> list[Undo]:
         optimizers.register_optimizer_step_pre_hook(before), optimizers.register_optimizer_step_post_hook(after),
     )  # fmt: skip
     return [*(hook.remove for hook in hooks), _replace(optimizers.Optimizer, "__init__", init)]
+
+
+def _is_dry(optimizer: Any, closure: bool) -> bool:
+    """Whether a step before anything was trained updates nothing, for its gradients are zero or not there: torch's own loading of an
+    optimizer's state makes the state so (`torch.distributed.checkpoint.state_dict`).  A closure makes gradients first."""
+    given = (one.grad for group in optimizer.param_groups for one in group["params"])
+    held = (one.to_local() if hasattr(one, "to_local") else one for one in given if one is not None)
+    return not closure and not any(bool(one.any()) for one in held)
 
 
 def _scalers(torch: Any, attached: Attached) -> list[Undo]:
