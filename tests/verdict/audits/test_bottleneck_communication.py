@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from assay.metrics.estimate import Absent, Estimate
-from assay.verdict.audits.bottleneck_communication import AUDIT
+from assay.metrics.parallelism import Kind, Parallelism
+from assay.verdict.audits.bottleneck_communication import AUDIT, knob
 from assay.verdict.judge import judge
 from tests.builders import estimate
 from tests.handmade import Handmade
@@ -102,3 +103,19 @@ def test_communication_is_still_told_beside_a_slow_rank() -> None:
         if found.rule.startswith(("straggler", "bottleneck"))
     ]
     assert sorted(set(rules) - {"bottleneck_data"}) == ["bottleneck_communication", "straggler"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "evidence", "word"),
+    [
+        ("data", "DistributedDataParallel over 2 ranks", "bucket_cap_mb"),
+        ("data", "collectives as large as the gradients in 8 of 8 steps", "DistributedDataParallel does both"),
+        ("sharded", "FSDP over 2 ranks", "reshard_after_forward"),
+        ("tensor", "DTensor", "sequence parallelism"),
+        (None, "not known", "fewer and larger calls"),
+    ],
+)
+def test_the_advice_is_of_the_parallelism_that_there_is(kind: Kind | None, evidence: str, word: str) -> None:
+    said = knob(Parallelism(kind=kind, by="recognised", evidence=evidence))
+    assert word in said
+    assert ("bucket_cap_mb" in said) == (word == "bucket_cap_mb")
