@@ -48,7 +48,7 @@ CLAIMS: Final[Mapping[str, Claim]] = {
     "hashes": "replicas",
     "trajectory": "loss",
 }
-OF_GRADIENT: Final = ("clipped_before_reduction", "clipping_differs")
+OF_GRADIENT: Final = ("gradient_scaled", "clipped_before_reduction", "clipping_differs")  # in later steps too
 OF_TRAJECTORY: Final = ("loss_not_finite",)
 Said = tuple[LayerState, str]
 
@@ -115,10 +115,13 @@ def _ledger(measured: Measured, results: Results, findings: Sequence[Finding], n
 
 
 def _gradient(measured: Measured, findings: Sequence[Finding], name: str) -> Said:
+    first = _first_gradient(measured, name)
     named = diagnose(measured)[name]
-    later = named is not None and named.fault == "gradient_scaled" and named.layer == "gradient"
-    if (wrong := _failed(findings, (*OF_GRADIENT, "gradient_scaled") if later else OF_GRADIENT)) is not None:
-        return wrong
+    later = _failed(findings, OF_GRADIENT) if named is not None and named.layer == "gradient" else None
+    return first if later is None or first[0] == "fail" else later
+
+
+def _first_gradient(measured: Measured, name: str) -> Said:
     found = worst(measured, name)
     if isinstance(found, Absent):
         return "not run", found.detail

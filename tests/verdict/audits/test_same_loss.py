@@ -31,8 +31,8 @@ def test_another_first_loss_is_a_warning() -> None:
 
 
 @pytest.mark.parametrize("factor", [math.nan, math.inf])
-def test_a_first_loss_that_is_no_number_is_another_first_loss(factor: float) -> None:
-    assert rules(judged(with_first_loss(factor))) == {"first_loss_differs": ["workers=2"]}
+def test_a_first_loss_that_is_no_number_is_named_so_and_not_another_first_loss(factor: float) -> None:
+    assert rules(judged(with_first_loss(factor))) == {"loss_not_finite": ["workers=2"]}
 
 
 def test_later_losses_may_drift() -> None:
