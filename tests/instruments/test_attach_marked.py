@@ -10,7 +10,7 @@ from assay.instruments import attach, probe
 
 
 def waiting() -> list[object]:
-    return [finder for finder in sys.meta_path if type(finder).__name__ == "_Waits"]
+    return [finder for finder in sys.meta_path if type(finder).__name__ == "Waits"]
 
 
 def test_after_the_probe_was_started_torch_is_no_longer_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:

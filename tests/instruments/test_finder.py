@@ -11,8 +11,8 @@ import pytest
 from tests.limits import PROCESS_S
 
 WAITING = """
-from assay.instruments import attach
-attach.when_there(lambda module: print("hooked", module.__name__, module.VERSION), name={name!r})
+from assay.instruments._when_there import when_there
+when_there(lambda module: print("hooked", module.__name__, module.VERSION), name={name!r})
 """
 
 
@@ -62,7 +62,7 @@ def test_a_module_inside_of_a_package_is_waited_for_alike(tmp_path: Path) -> Non
 
 
 def test_a_module_that_is_there_is_not_waited_for(tmp_path: Path) -> None:
-    script = "import torch\nattach.when_there(lambda module: print('at once', module.VERSION))"
+    script = "import torch\nwhen_there(lambda module: print('at once', module.VERSION))"
     assert printed(tmp_path, script, "torch.inner") == ["at once 1"]
 
 
@@ -73,7 +73,7 @@ def test_a_module_that_is_not_installed_is_told_to_be_missing(tmp_path: Path) ->
 
 @pytest.mark.parametrize("waiting", [2, 3])
 def test_several_may_wait_for_the_same_module(tmp_path: Path, waiting: int) -> None:
-    more = "".join(f"attach.when_there(lambda module: print('also', {n}), stays=True)\n" for n in range(1, waiting))
+    more = "".join(f"when_there(lambda module: print('also', {n}), stays=True)\n" for n in range(1, waiting))
     script = "import importlib.util\nassert importlib.util.find_spec('torch')\nimport torch"
     assert sorted(printed(tmp_path, more + script)) == sorted(
         ["hooked torch 1", *(f"also {n}" for n in range(1, waiting))]

@@ -24,6 +24,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from assay.instruments import _model
+from assay.instruments._when_there import when_there
 
 if TYPE_CHECKING:
     from assay.instruments._attached import Attached
@@ -197,8 +198,6 @@ class Checkpoints:
 
 def install(torch: Any, attached: Attached) -> list[Undo]:
     """Put them in."""
-    from assay.instruments import attach
-
     own, undo = Checkpoints(torch, attached), list[Undo]()
 
     def replace(owner: Any, name: str, made: Callable[[Any], Any]) -> None:
@@ -224,8 +223,8 @@ def install(torch: Any, attached: Attached) -> list[Undo]:
         replace(module, "save_file", lambda function: own.saving(function, "tensors", "filename"))
         replace(module, "load_file", lambda function: own.reading(function, "filename"))
 
-    attach.when_there(distributed, name=DCP)
-    attach.when_there(safetensors, name="safetensors.torch")
+    when_there(distributed, name=DCP)
+    when_there(safetensors, name="safetensors.torch")
 
     def take_out() -> None:
         while undo:

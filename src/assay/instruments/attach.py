@@ -11,11 +11,10 @@ from __future__ import annotations
 
 import os
 import sys
-import threading
-from collections.abc import Callable, Sequence
-from importlib.machinery import ModuleSpec
-from types import ModuleType
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeGuard
+
+from assay.instruments._when_there import Waits, when_there
 
 if TYPE_CHECKING:
     from assay.instruments._attached import Attached
@@ -25,41 +24,6 @@ _undo: list[Callable[[], None]] = []
 _current: Attached | None = None
 _marked: Recorder | None = None  # of a script that marks its own steps
 _trouble = ""  # why the hooks are not in
-
-
-class _Waits:
-    """A finder that finds one module, as the others would, and acts when that module has been executed.
-
-    It stays until then: libraries look for torch (`importlib.util.find_spec`) before anybody imports it.
-    """
-
-    def __init__(self, name: str, then: Callable[[Any], None], *, stays: bool = False) -> None:
-        self.name, self._then, self.stays = name, then, stays
-        self._asking: set[int] = set()  # threads that are asking the other finders
-
-    def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
-        """The module's own specification, whose loader acts when it has executed the module."""
-        thread = threading.get_ident()
-        if name != self.name or thread in self._asking:  # by another of these
-            return None
-        self._asking.add(thread)
-        try:
-            found = (one.find_spec(name, path, target) for one in [*sys.meta_path] if hasattr(one, "find_spec"))
-            spec = next((one for one in found if one is not None), None)
-        finally:
-            self._asking.discard(thread)
-        if spec is None or spec.loader is None:
-            return spec
-        execute = spec.loader.exec_module
-
-        def executed(module: ModuleType) -> None:
-            execute(module)
-            if self in sys.meta_path:
-                sys.meta_path.remove(self)
-                self._then(module)
-
-        spec.loader.exec_module = executed  # type: ignore[method-assign]
-        return spec
 
 
 def current() -> Attached | None:
@@ -84,16 +48,8 @@ def arm() -> None:
     when_there(_attach)
 
 
-def _is_ours(finder: object) -> TypeGuard[_Waits]:
-    return isinstance(finder, _Waits) and not finder.stays
-
-
-def when_there(then: Callable[[Any], None], *, name: str = "torch", stays: bool = False) -> None:
-    """Do it with a module: now, or as soon as it is imported; `stays`: also if the script turns out to mark its own steps."""
-    if name in sys.modules:
-        then(sys.modules[name])
-    else:
-        sys.meta_path.insert(0, _Waits(name, then, stays=stays))
+def _is_ours(finder: object) -> TypeGuard[Waits]:
+    return isinstance(finder, Waits) and not finder.stays
 
 
 def mark(recorder: Recorder) -> None:

@@ -14,7 +14,7 @@ import socket
 import sys
 from typing import Any, Final
 
-from assay.instruments import attach
+from assay.instruments._when_there import when_there
 
 VARIABLE: Final = "ASSAY_LOOPBACK"
 LOCAL: Final = ("127.0.0.1", "localhost")
@@ -24,7 +24,7 @@ BACKLOG: Final = 1024
 def arm() -> None:
     """Do it as soon as the script has torch, if the launcher said that all workers are here."""
     if os.environ.get(VARIABLE) == "1":
-        attach.when_there(_install, stays=True)
+        when_there(_install, stays=True)
 
 
 def _install(torch: Any) -> None:

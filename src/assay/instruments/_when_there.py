@@ -1,0 +1,57 @@
+"""How does something happen as soon as a module is imported, and not before?  By a finder that waits for it.
+
+It stays until the module is executed: to look for a module (`importlib.util.find_spec`), as libraries do to know what is installed, is not
+to import it.  An import that fails is waited for again.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+
+class Waits:
+    """A finder that finds one module, as the others would, and acts when that module has been executed.
+
+    It stays until then: libraries look for torch (`importlib.util.find_spec`) before anybody imports it.
+    """
+
+    def __init__(self, name: str, then: Callable[[Any], None], *, stays: bool = False) -> None:
+        self.name, self._then, self.stays = name, then, stays
+        self._asking: set[int] = set()  # threads that are asking the other finders
+
+    def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
+        """The module's own specification, whose loader acts when it has executed the module."""
+        thread = threading.get_ident()
+        if name != self.name or thread in self._asking:  # by another of these
+            return None
+        self._asking.add(thread)
+        try:
+            found = (one.find_spec(name, path, target) for one in [*sys.meta_path] if hasattr(one, "find_spec"))
+            spec = next((one for one in found if one is not None), None)
+        finally:
+            self._asking.discard(thread)
+        if spec is None or spec.loader is None:
+            return spec
+        execute = spec.loader.exec_module
+
+        def executed(module: ModuleType) -> None:
+            execute(module)
+            if self in sys.meta_path:
+                sys.meta_path.remove(self)
+                self._then(module)
+
+        spec.loader.exec_module = executed  # type: ignore[method-assign]
+        return spec
+
+
+def when_there(then: Callable[[Any], None], *, name: str = "torch", stays: bool = False) -> None:
+    """Do it with a module: now, or as soon as it is imported; `stays`: also if the script turns out to mark its own steps."""
+    if name in sys.modules:
+        then(sys.modules[name])
+    else:
+        sys.meta_path.insert(0, Waits(name, then, stays=stays))
