@@ -31,6 +31,7 @@ from typing import Any, Final
 
 from assay.instruments import _values
 from assay.instruments._batches import Batches, Fetched, Pass
+from assay.instruments._evaluated import Evaluated, Evaluation
 from assay.instruments._groups import Calls, covered
 from assay.instruments._outermost import Outermost
 from assay.instruments._phases import FORWARD, NAMES, HostPhases
@@ -54,6 +55,7 @@ class Attached:
         self.inside = False  # a forward or backward pass: what is called in it is part of it
         self.outermost = Outermost(torch, self)
         self.sources = Sources(torch)
+        self.evaluated = Evaluated(torch, self._tell_evaluated)
         self._own_ns = 0  # what measuring took, of the step under way
         self._own: deque[int] = deque(maxlen=1024)  # and of steps before it
         self._begun = False
@@ -195,6 +197,7 @@ class Attached:
 
     def _evaluated(self, now: int) -> None:
         """What was looked at was not trained on: it was an evaluation, from when its batch was asked for."""
+        self.evaluated.looked(self._looked)
         if not self._looked:
             self._recorder.set_aside("evaluation", now - self._looked_ns, self._looked_ns)
         elif self._evaluating is None:
@@ -208,6 +211,7 @@ class Attached:
 
     def _evaluated_before_the_update(self) -> None:
         """Between the last gradient and the optimizer's step: told now, for after it the next step begins."""
+        self.evaluated.looked(self._looked)
         since = self._looked[0].begin if self._evaluating is None else self._evaluating
         for one in (*self._looked, *self.batches.waiting()):
             if one.counted and one.begin >= max(since, self._recorder._begin):
@@ -240,10 +244,15 @@ class Attached:
             return
         self._looker = module if gradients else None
         if self._asks:
-            self._looked.extend(self.batches.looks(inputs))
+            self._look_at(self.batches.looks(inputs), module)
         else:
             self._looks(module, gradients)
         self._looking = self._now()
+
+    def _look_at(self, batches: list[Fetched], module: Any) -> None:
+        for one in batches:
+            one.evaluated = not module.training
+        self._looked.extend(batches)
 
     def _looks(self, module: Any, gradients: bool) -> None:
         """A look where no batch is asked for: it begins a step, but for the first, which begins where something is trained."""
@@ -278,6 +287,8 @@ class Attached:
         elif not self._begun:
             self._open(0)
         end = self._asked_since_look or 0
+        if self.evaluated.under_way:
+            self.evaluated.ended()
         if self._evaluating is not None:
             self._set_aside(self._evaluating, end)
         self._evaluating = self._asked_since_look = None
@@ -359,11 +370,16 @@ class Attached:
         if items == 0.0:
             return
         epoch = None if batch.source is None or ids is None else self.sources.used(batch.source)
+        if ids is not None:
+            self.evaluated.trained(batch, ids)
         recorder.fed(items, epoch, ids)
         if batch.source is not None and batch.source.ended:
             self.sources.ended(batch.source, recorder)
         if self.batches.doubt:
             self._tell_doubt()
+
+    def _tell_evaluated(self, data: str, found: Evaluation) -> None:
+        self._recorder.evaluated(data, found.samples, found.trained_on, found.same)
 
     def _tell_doubt(self) -> None:
         if self.batches.doubt and not self._doubted:
@@ -466,6 +482,7 @@ class Attached:
         self.outermost.look_again()
         self._known.add(id(optimizer))
         self._cycle = frozenset(self._known) if len(self._known) == 1 else None
+        self.evaluated.begins_anew()
 
     def step(self, optimizer: Any) -> None:
         """An optimizer begins to step. One that steps inside of another's step is a part of it."""
@@ -591,6 +608,8 @@ class Attached:
         """The process ends: the step under way is the last."""
         self.batches.close()
         self._tell_doubt()
+        self.evaluated.looked(self._looked)
+        self.evaluated.close()
         if self._stepped:
             if self._looked_ns and not self._asks:
                 self._tell_looks()

@@ -43,6 +43,7 @@ class Fetched:
     counted: bool  # whether the wait is part of the step's data time
     key: Any  # of its iterator
     trained: bool = False
+    evaluated: bool = False  # looked at in evaluation mode
     step: int = -1  # that worked on it last
     worked: set[int] | None = field(default_factory=set)  # rows that this step worked on; None: all of them
     told: set[int] | None = field(default_factory=set)  # rows whose ids were told; None: all of them

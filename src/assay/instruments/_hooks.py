@@ -99,8 +99,10 @@ def _batches(attached: Attached, iterators: Any) -> list[Undo]:
         def _next_index(self: Any) -> Any:
             index = original(self)
             source = getattr(self, "_assay_source", None)
-            if source is not None and source.tells:
-                source.ids.append(index)
+            if source is not None and source.indexed:
+                source.ids.append(
+                    index if type(index) is list else None
+                )  # a sampler of the script's own gives anything
             return index
 
         return _next_index

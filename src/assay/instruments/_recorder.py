@@ -214,6 +214,11 @@ class Recorder(Probe):
         """Which samples were trained on cannot be told, of this launch."""
         self._event("samples_unknown", self._now(), step=self._step, detail={"reason": reason})
 
+    def evaluated(self, data: str, samples: int, trained_on: int, same: bool) -> None:
+        """An evaluation of so many samples, so many of which the model had been trained on; whether its data set is the training's."""
+        detail = {"data": data, "samples": samples, "training_data": same}
+        self._event("evaluated_samples", self._now(), step=self._step, value=float(trained_on), detail=detail)
+
     def lost(self, loss: Any) -> None:
         """The loss of the step under way."""
         if type(loss) is float and self.active:

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 from assay.metrics.base import Metric, Results
 from assay.metrics.estimate import Value
-from assay.metrics.ledger import NO_LEDGER, NO_WHOLE_EPOCH, Epoch, epochs
+from assay.metrics.ledger import NO_WHOLE_EPOCH, Epoch, epochs, no_ledger
 from assay.metrics.measured import Measured
 from assay.metrics.per_launch import exact
 from assay.units import COUNT
@@ -25,7 +25,7 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     for name in measured.configurations:
         every = [epoch for epoch in judged if epoch.configuration == name]
         own = [epoch for epoch in every if not epoch.cut_short]
-        found[name] = (NO_WHOLE_EPOCH if every else NO_LEDGER) if not own else exact(
+        found[name] = (NO_WHOLE_EPOCH if every else no_ledger(measured, name)) if not own else exact(
             float(max(epoch.lost for epoch in own)), unit=COUNT, name="samples_lost",
             n_launches=len({epoch.launch for epoch in own}), n_trials=sum(epoch.used for epoch in own),
             how=f"exact count over {len(own)} complete epochs and all ranks{_dropped(own)}",

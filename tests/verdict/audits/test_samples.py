@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from assay.metrics.estimate import Absent
 from tests.handmade import Handmade
 from tests.verdict.making import EPOCH, STEPS, add_samples, change, good, judged, rules, wrong
 
@@ -237,3 +238,18 @@ def test_epochs_that_were_not_told_apart_are_suspected() -> None:
     made.rows["samples"] = [(*row[:3], 0, *row[4:]) for row in made.rows["samples"]]
     finding = next(f for f in judged(made).verdict.findings if f.rule == "samples_duplicated")
     assert "probe.steps(loader, epoch=epoch)" in finding.remedy
+
+
+def test_a_launch_of_which_nobody_can_tell_what_was_trained_on_has_no_ledger() -> None:
+    """Two samples seem lost; but they were copied, in an order that could be another one."""
+    made = dealt({1: [[0, 1, 2, 3, 4, 5]], 2: [[0, 1], [2, 3]]}, 6)
+    for number, row in enumerate(list(made.rows["launches"])):
+        if row[4] == 2:
+            made.event(number, "samples_unknown", 1.0, rank=0, detail={"reason": "two iterators of one loader"})
+    judgement = judged(made)
+    assert wrong(judgement) == []
+    for metric in ("samples_lost", "samples_duplicated"):
+        absent = judgement.results[metric]["workers=2"]
+        assert isinstance(absent, Absent)
+        assert "cannot be told: two iterators of one loader" in absent.detail
+        assert not isinstance(judgement.results[metric]["workers=1"], Absent)
