@@ -634,3 +634,51 @@ def test_many_evaluations_are_told_rarely_and_the_last_one_always(script: Script
         script.evaluate(held_out)
     script.close()
     assert evaluated(script) == [(8, 0, False)] * 6, "passes 1 to 4, 8 and 11"
+
+
+# ---- ordinary steps, which are seen in fewer calls -------------------------------------------------------------------------
+
+
+def rows_of(train: Callable[[Script], None], *, copies: bool, ordinary: bool) -> tuple[list[Any], int]:
+    """All that is recorded but for times; how many steps were seen in few calls."""
+    random.seed(0)
+    script = Script(copies)
+    taken = script.attached.ordinary
+    seen: list[int] = []
+    if ordinary:
+        turn = taken._turn
+        taken._turn = lambda now: (seen.append(now), turn(now))[1]  # type: ignore[method-assign, func-returns-value]
+    else:
+        taken.enter = lambda asked: None  # type: ignore[method-assign]
+    train(script)
+    script.close()
+    steps = [
+        {name: value if name in ("step", "items") else value is None for name, value in row.items()}
+        for row in script.of("steps")
+    ]
+    events = [(row["kind"], row["step"]) for row in script.of("events")]
+    prints = [(row["step"], row["what"], row["value"], row["text"]) for row in script.of("fingerprints")]
+    return [steps, script.of("samples"), events, prints], len(seen)
+
+
+@pytest.mark.parametrize("train", [*KNOWN, *AGAIN], ids=lambda one: one.__name__)
+@pytest.mark.parametrize("copies", [False, True], ids=["shares", "copies"])
+def test_what_is_recorded_of_ordinary_steps_is_what_is_recorded_of_any(
+    train: Callable[[Script], None], copies: bool
+) -> None:
+    assert rows_of(train, copies=copies, ordinary=True)[0] == rows_of(train, copies=copies, ordinary=False)[0]
+
+
+def long_training(script: Script) -> None:
+    held_out = script.loader(script.data(size=8, first=100))
+    for _ in range(12):
+        for (x,) in script.loader():
+            script.train(x)
+        script.evaluate(held_out)
+
+
+@pytest.mark.parametrize("copies", [False, True], ids=["shares", "copies"])
+def test_most_steps_of_a_training_are_ordinary(copies: bool) -> None:
+    rows, seen = rows_of(long_training, copies=copies, ordinary=True)
+    assert rows == rows_of(long_training, copies=copies, ordinary=False)[0]
+    assert seen > 40, "of 72; an epoch's last, those at powers of two and the first are not"

@@ -33,6 +33,7 @@ from assay.instruments import _values
 from assay.instruments._batches import Batches, Fetched, Pass
 from assay.instruments._evaluated import Evaluated, Evaluation
 from assay.instruments._groups import Calls, covered
+from assay.instruments._ordinary import Ordinary
 from assay.instruments._outermost import Outermost
 from assay.instruments._phases import FORWARD, NAMES, HostPhases
 from assay.instruments._recorder import Recorder
@@ -93,6 +94,7 @@ class Attached:
         self._blocked_then = 0  # what had been waited for by then
         self._others = False  # other ranks
         self._engine = torch.autograd.Variable._execution_engine
+        self.ordinary = Ordinary(self, torch)
         self.reducers: list[Any] = []  # DistributedDataParallel's
         self._logged: dict[int, int] = {}  # of each, the passes before the first step, as far as its log tells
 
@@ -104,7 +106,7 @@ class Attached:
 
     def failed(self, error: Exception) -> None:
         """Something went wrong in here: nothing more is measured, and the training goes on."""
-        self.inside = self.calls.wanted = False
+        self.inside = self.calls.wanted = self.ordinary.on = False
         self._recorder.fail(error, "attach")
 
     @property
@@ -114,6 +116,7 @@ class Attached:
 
     def pause(self, kind: str) -> int:
         """Somebody who knows says that no training goes on; since when. What is called meanwhile is not looked at."""
+        self.ordinary.leave()
         self._paused += 1
         return self._recorder.pause(kind)
 
@@ -125,6 +128,7 @@ class Attached:
 
     def saved(self, begin: int, end: int) -> None:
         """Somebody says afterwards that a checkpoint was being saved from then to then."""
+        self.ordinary.leave()
         self._recorder.saved(begin, end - begin)
         self._pauses.append((begin, end))
 
@@ -159,11 +163,14 @@ class Attached:
         self._stepping.clear()  # one that failed has not told its end
         if self._looked_ns:
             self._evaluated(now)
-        if self._stepped:
+        turned = bool(self._stepped)
+        if turned:
             self._learn(self._stepped)
             self._turn()
             now = self._now()
         self._asked = now
+        if turned:
+            self.ordinary.enter(now)
 
     def got(self, iterator: Any, batch: Any) -> None:
         """It is here."""
@@ -412,6 +419,8 @@ class Attached:
     def _phase(self) -> str | None:
         """The phase under way, for what communication takes of it; none after the last gradient, whose waiting is told as a whole,
         nor where nothing is trained."""
+        if self.ordinary.on:
+            return self.ordinary.phase()
         if self._computed is not None:
             return None
         if self._asked is not None:
@@ -479,6 +488,7 @@ class Attached:
 
     def made(self, optimizer: Any) -> None:
         """There is one more optimizer."""
+        self.ordinary.leave()
         self.outermost.look_again()
         self._known.add(id(optimizer))
         self._cycle = frozenset(self._known) if len(self._known) == 1 else None
@@ -606,6 +616,7 @@ class Attached:
 
     def close(self) -> None:
         """The process ends: the step under way is the last."""
+        self.ordinary.leave()
         self.batches.close()
         self._tell_doubt()
         self.evaluated.looked(self._looked)

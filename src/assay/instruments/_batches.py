@@ -158,6 +158,10 @@ class Batches:
             self.doubt = f"batches were fetched by {queue.group} and then otherwise, and worked on as copies"
         queue.waiting.append(one)
         self.refresh(one.key)
+        self.register(one, batch)
+
+    def register(self, one: Fetched, batch: Any) -> None:
+        """Its tensors are known from here on."""
         for tensor in _tensors(batch, self._tensor):
             self._register(one, tensor)
         if len(self._pieces) > self._sweep:

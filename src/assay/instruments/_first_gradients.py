@@ -37,7 +37,7 @@ class FirstGradients:
     def __init__(self, torch: Any, model: Any, tell: Tell, met: Callable[[Any], None]) -> None:
         self._torch, self._model, self._tell, self._met = torch, model, tell, met
         self._own = {id(parameter) for parameter in model.parameters()}
-        self._told = False
+        self.told = False
         self._less = self._autocast()  # the model may be watched from inside of it
         self._undo: list[Callable[[], None]] = []
         optimizers = importlib.import_module("torch.optim.optimizer")  # the package hides it
@@ -52,8 +52,8 @@ class FirstGradients:
 
     def tell(self) -> None:
         """Now, once."""
-        if not self._told:
-            self._told = True
+        if not self.told:
+            self.told = True
             self._tell(of_model(self._model), self._precision())
 
     def _stepping(self, optimizer: Any, _: Any, __: Any) -> None:
@@ -66,7 +66,7 @@ class FirstGradients:
         self._met(optimizer)
 
     def _clipping(self, parameters: Any, *_: Any, **__: Any) -> None:
-        if not self._told and self._trains([parameters] if hasattr(parameters, "grad") else parameters):
+        if not self.told and self._trains([parameters] if hasattr(parameters, "grad") else parameters):
             self.tell()
 
     def _casting(self, autocast: Any) -> None:

@@ -93,7 +93,7 @@ def _epochs(attached: Attached, iterators: Any) -> list[Undo]:
 
 def _batches(attached: Attached, iterators: Any) -> list[Undo]:
     """Waiting for a batch, and which samples it holds: helpers ask for indices ahead, and answer in their order."""
-    main, current = threading.main_thread().ident, threading.get_ident
+    main, current, ordinary = threading.main_thread().ident, threading.get_ident, attached.ordinary
 
     def next_index(original: Any) -> Any:
         def _next_index(self: Any) -> Any:
@@ -109,15 +109,20 @@ def _batches(attached: Attached, iterators: Any) -> list[Undo]:
 
     def following(original: Any) -> Any:
         def __next__(self: Any) -> Any:
-            if not attached.active or current() != main:
+            if current() != main:
                 return original(self)
-            attached.shielded(attached.ask)
+            if not (ordinary.on and ordinary.ask()):
+                if not attached.active:
+                    return original(self)
+                attached.shielded(attached.ask)
             try:
                 batch = original(self)
             except StopIteration:
+                ordinary.leave()
                 attached.shielded(attached.ran_out, self)
                 raise
-            attached.shielded(attached.got, self, batch)
+            if not (ordinary.on and ordinary.got(self, batch)):
+                attached.shielded(attached.got, self, batch)
             return batch
 
         return __next__
@@ -134,11 +139,19 @@ def _modules(_: Any, attached: Attached) -> list[Undo]:
 
 
 def _backward(torch: Any, attached: Attached) -> list[Undo]:
+    ordinary = attached.ordinary
     main, is_compiling, current = threading.main_thread().ident, torch.compiler.is_compiling, threading.get_ident
 
     def running(original: Any) -> Any:
         def _engine_run_backward(roots: Any, *arguments: Any, **words: Any) -> Any:
-            if is_compiling() or not attached.active or current() != main:
+            if is_compiling() or current() != main:
+                return original(roots, *arguments, **words)
+            if ordinary.on and ordinary.backward(roots, bool(words.get("accumulate_grad"))):
+                try:
+                    return original(roots, *arguments, **words)
+                finally:
+                    ordinary.backwarded()
+            if not attached.active:
                 return original(roots, *arguments, **words)
             begun = attached.shielded(attached.backward, roots, bool(words.get("accumulate_grad")))
             try:
@@ -166,13 +179,14 @@ def _backward(torch: Any, attached: Attached) -> list[Undo]:
 
 def _optimizers(torch: Any, attached: Attached) -> list[Undo]:
     optimizers = importlib.import_module("torch.optim.optimizer")  # the package hides it
+    ordinary = attached.ordinary
 
     def before(optimizer: Any, _: Any, __: Any) -> None:
-        if attached.active:
+        if not (ordinary.on and ordinary.step(optimizer)) and attached.active:
             attached.shielded(attached.step, optimizer)
 
     def after(optimizer: Any, _: Any, __: Any) -> None:
-        if attached.active:
+        if not (ordinary.on and ordinary.stepped(optimizer)) and attached.active:
             attached.shielded(attached.stepped, optimizer)
 
     def init(original: Any) -> Any:
@@ -196,6 +210,7 @@ def _scalers(torch: Any, attached: Attached) -> list[Undo]:
         def step(self: Any, optimizer: Any, *arguments: Any, **words: Any) -> Any:
             if not attached.active or not self.is_enabled():
                 return original(self, optimizer, *arguments, **words)
+            attached.ordinary.leave()
             attached.shielded(attached.step, optimizer)
             try:
                 return original(self, optimizer, *arguments, **words)
@@ -314,4 +329,4 @@ def _ending(_: Any, attached: Attached) -> list[Undo]:
     import atexit
 
     atexit.register(attached.close)
-    return [lambda: atexit.unregister(attached.close)]
+    return [lambda: atexit.unregister(attached.close), attached.ordinary.leave]

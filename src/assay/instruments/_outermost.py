@@ -117,7 +117,16 @@ def called(self: Any, *arguments: Any, **words: Any) -> Any:
     """The `__call__` of a class that is called outermost and that had none of its own."""
     if _is_traced() or (state := _current) is None:
         return (_base or _module()).__call__(self, *arguments, **words)
-    if state.attached.inside or (attached := _measuring(state)) is None:
+    attached = state.attached
+    if attached.inside:
+        return _base.__call__(self, *arguments, **words)
+    ordinary = attached.ordinary
+    if ordinary.on and threading.get_ident() == state.main and ordinary.forward(self, arguments or words):
+        try:
+            return _base.__call__(self, *arguments, **words)
+        finally:
+            ordinary.forwarded()
+    if _measuring(state) is None:
         return _base.__call__(self, *arguments, **words)
     begun = attached.shielded(attached.forward, self, arguments or words)
     try:
@@ -135,6 +144,12 @@ def _calling(original: Any) -> Any:
             return original(self, *arguments, **words)
         if (attached := _measuring(state)) is None:
             return original(self, *arguments, **words)
+        ordinary = attached.ordinary
+        if ordinary.on and ordinary.forward(self, arguments or words):
+            try:
+                return original(self, *arguments, **words)
+            finally:
+                ordinary.forwarded()
         begun = attached.shielded(attached.forward, self, arguments or words)
         try:
             return original(self, *arguments, **words)

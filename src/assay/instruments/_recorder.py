@@ -192,6 +192,16 @@ class Recorder(Probe):
         self._phases.clear()
         self._in_step = True
 
+    @property
+    def plain(self) -> bool:
+        """Whether the end of a step is a row and nothing else, until the next step at which hashes are due."""
+        more = (self._later, self._work, self._profiled, self._communication, self._held)
+        phases = self._phases
+        idle = isinstance(phases, HostPhases) and not (phases.paused or phases.stack)
+        seen = self._first_step_seen and self._marks_optimizer and not self._saved
+        told = self._gradients is None or self._gradients.told
+        return self.active and self._in_step and idle and seen and told and all(one is None for one in more)
+
     def withdraw(self) -> None:
         """The step under way is none: nobody can tell where steps begin and end."""
         self._in_step = False
