@@ -63,6 +63,7 @@ class Attached:
         self._paused = 0
         self._pauses: list[tuple[int, int]] = []  # in the step under way, that somebody told
         self.batches = Batches(torch)
+        self.scales = False  # losses, before their backward pass
         self._doubted = ""
         self._derived = False  # gradients were asked for in the step under way
         self._settled = 0  # since when batches that were fetched are no evaluation's, of the step under way

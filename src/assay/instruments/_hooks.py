@@ -140,18 +140,19 @@ def _modules(_: Any, attached: Attached) -> list[Undo]:
 
 def _backward(torch: Any, attached: Attached) -> list[Undo]:
     ordinary = attached.ordinary
+    is_traced = getattr(torch.compiler, "is_dynamo_compiling", torch.compiler.is_compiling)  # one call less
     main, is_compiling, current = threading.main_thread().ident, torch.compiler.is_compiling, threading.get_ident
 
     def running(original: Any) -> Any:
         def _engine_run_backward(roots: Any, *arguments: Any, **words: Any) -> Any:
-            if is_compiling() or current() != main:
+            if is_traced() or current() != main:
                 return original(roots, *arguments, **words)
             if ordinary.on and ordinary.backward(roots, bool(words.get("accumulate_grad"))):
                 try:
                     return original(roots, *arguments, **words)
                 finally:
                     ordinary.backwarded()
-            if not attached.active:
+            if is_compiling() or not attached.active:
                 return original(roots, *arguments, **words)
             begun = attached.shielded(attached.backward, roots, bool(words.get("accumulate_grad")))
             try:
@@ -223,7 +224,7 @@ def _scalers(torch: Any, attached: Attached) -> list[Undo]:
         def scale(self: Any, outputs: Any) -> Any:
             scaled = original(self, outputs)
             if scaled is not outputs and isinstance(scaled, torch.Tensor):
-                scaled._assay_unscaled = outputs
+                scaled._assay_unscaled, attached.scales = outputs, True
             return scaled
 
         return scale

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 BETWEEN, ASKED, IN_FORWARD, IN_BACKWARD, IN_STEP = range(5)
 TIMED: Final = 16  # one of so many ordinary steps is timed: what it takes itself
+MOST_RECENT: Final = 64  # batches
 LONGEST_WAIT: Final = 64  # steps before the next attempt, where steps turn out not to be ordinary
 METHODS: Final = ("ask", "got", "forward", "forwarded", "backward", "backwarded", "step", "stepped")
 
@@ -39,7 +40,7 @@ class Ordinary:
         self._append = self._recorder._append
         self._progress = self._recorder._sink.step
         self._failures = self._streak = self._retry = self._until = 0
-        self._recent: list[tuple[Fetched, tuple[Any, ...]]] = []
+        self._recent: list[tuple[Any, Source, int]] = []
         self._own = 0
         self._clear(0)
         self._at, self._source, self._epoch = BETWEEN, None, None  # type: tuple[int, Source | None, int | None]
@@ -110,9 +111,7 @@ class Ordinary:
 
     def _give_back_batch(self) -> None:
         """What was fetched here is known there too."""
-        for one, refs in self._recent:
-            self._batches.register(one, [tensor for tensor in (each() for each in refs) if tensor is not None])
-        self._recent.clear()
+        self._tell_recent()
         source, batch = self._source, self._batch
         if source is not None and self._by_order and source not in self._batches.queues:
             self._batches.queues[source] = Queue(source, ahead=0, passes=1)
@@ -121,13 +120,24 @@ class Ordinary:
             return
         refs, begin, ns, items, ids = batch
         one = Fetched(begin, ns, items, ids, source, counted=True, key=source)
-        there = [tensor for tensor in (each() for each in refs) if tensor is not None]
         if not self._passed:
-            self._batches.add(one, there)
+            self._batches.add(one, _still(refs))
             return
-        self._batches.register(one, there)
+        self._batches.register(one, _still(refs))
         self._batches.passing.append(Pass(one, None, 0, -1, by_order=self._by_order))
         self._batch = None
+
+    def _tell_recent(self) -> None:
+        """The batches of the last steps: what the script keeps of them, and that they were trained on."""
+        recent, self._recent = self._recent, []
+        for (refs, begin, ns, items, ids), source, step in recent:
+            one = Fetched(
+                begin, ns, items, ids, source, counted=True, key=source, trained=True, step=step, worked=None, told=None
+            )
+            if there := _still(refs):
+                self._batches.register(one, there)
+            if ids is not None and not source.noted:
+                self._attached.evaluated.trained(one, ids)
 
     def _refuse(self) -> bool:
         """This step is not an ordinary one."""
@@ -150,13 +160,12 @@ class Ordinary:
             if self._at != BETWEEN or (self._batch is not None and not self._derived):
                 return self._refuse()
             now = self._now()
-            if self._stepped:
-                if self._recorder._step + 1 >= self._until:
-                    self.leave()
-                    return False
-                self._turn(now)
-            else:  # it accumulates
+            if not self._stepped:  # it accumulates
                 return self._refuse()
+            if self._recorder._step + 1 >= self._until:
+                self.leave()
+                return False
+            self._turn(now)
             self._asked, self._at = now, ASKED
             return True
         except Exception as error:
@@ -165,11 +174,10 @@ class Ordinary:
     def got(self, iterator: Any, batch: Any) -> bool:
         """It is here."""
         try:
+            ns = self._now() - self._asked
             source = getattr(iterator, "_assay_source", None)
             if source is not self._source and not self._begins(source):
                 return self._refuse()
-            asked = self._asked
-            ns = self._now() - asked
             kind = type(batch)
             if kind is list or kind is tuple:
                 tensors = batch
@@ -177,11 +185,15 @@ class Ordinary:
                 tensors = tuple(batch.values())
             else:
                 tensors = (batch,)
-            if source is None or type(tensors[0]) is not self._tensor:
+            if source is None or not tensors or type(tensors[0]) is not self._tensor or not (shape := tensors[0].shape):
                 return self._refuse()
             ids = source.ids.popleft() if source.ids else None
             self._data, self._at = ns, BETWEEN
-            self._batch = (_weakly(tensors), asked, ns, float(tensors[0].shape[0]), ids)
+            try:
+                refs = tuple(map(ref, tensors))
+            except TypeError:  # among them are what cannot be referenced weakly: numbers, texts, lists
+                refs = tuple(ref(one) for one in tensors if type(one) is self._tensor)
+            self._batch = (refs, self._asked, ns, float(shape[0]), ids)
             if source.tells:
                 source.left -= 1
                 if not source.left:
@@ -208,7 +220,8 @@ class Ordinary:
                 return self._refuse()
             first = inputs[0] if type(inputs) is tuple else next(iter(inputs.values()), None)
             if not self._passed:
-                if self._batch is None or not self._is_given(first):
+                batch = self._batch
+                if batch is None or ((self._by_order or batch[0][0]() is not first) and not self._is_given(first)):
                     return self._refuse()
                 self._passed = True
             elif type(first) is not self._tensor or not getattr(
@@ -227,10 +240,8 @@ class Ordinary:
             return self._fail(error)
 
     def _is_given(self, first: Any) -> bool:
-        """Whether a call is given the whole batch: as it is, as a view, or a copy by the order that was seen before."""
-        known = self._batch[0][0]() if self._batch is not None and self._batch[0] else None
-        if known is first and known is not None:
-            return not self._by_order
+        """Whether a call is given the whole batch: a view of it, or a copy by the order that was seen before."""
+        known = self._batch[0][0]() if self._batch is not None else None
         if type(first) is not self._tensor:
             return False
         storage = first.untyped_storage()._cdata
@@ -265,31 +276,13 @@ class Ordinary:
 
     def _feed(self) -> None:
         """The batch is trained on in the step under way."""
-        refs, begin, ns, items, ids = self._batch  # type: ignore[misc]
+        batch: Any = self._batch
         source: Any = self._source
-        self._items, recorder = items, self._recorder
-        one = Fetched(
-            begin,
-            ns,
-            items,
-            ids,
-            source,
-            counted=True,
-            key=source,
-            trained=True,
-            step=recorder._step,
-            worked=None,
-            told=None,
-        )
-        self._recent.append((one, refs))
-        if len(self._recent) > LONGEST_WAIT:
-            self._recent = [each for each in self._recent if each[1] and each[1][0]() is not None]
-            if len(self._recent) > LONGEST_WAIT:  # the script keeps them
-                for kept, there in self._recent:
-                    self._batches.register(
-                        kept, [tensor for tensor in (each() for each in there) if tensor is not None]
-                    )
-                self._recent.clear()
+        ids, self._items, recorder = batch[4], batch[3], self._recorder
+        step = recorder._step
+        self._recent.append((batch, source, step))
+        if len(self._recent) > MOST_RECENT:
+            self._tell_recent()
         if ids is None:
             return
         if not self._known:
@@ -297,11 +290,9 @@ class Ordinary:
             self._batches.feeds.add(source)
             if source.ended:
                 self._attached.sources.ended(source, recorder)
-        if not source.noted:
-            self._attached.evaluated.trained(one, ids)
         if self._epoch is not None:
             recorder._epoch = self._epoch
-            self._append("samples", (*recorder._key, self._epoch, recorder._step, ids))
+            self._append("samples", (*recorder._key, self._epoch, step, ids))
 
     def backwarded(self) -> None:
         """They are there."""
@@ -315,8 +306,13 @@ class Ordinary:
             attached.inside, self._at = False, BETWEEN
             if self._hook is not None:
                 attached._computed_until(self._hook, "backward", ended)
-            if self._roots is not None:
-                attached._lose(self._roots)
+            roots = self._roots
+            if roots is not None and len(roots) == 1:
+                root = roots[0]
+                if type(root) is self._tensor and root.is_cpu and root.numel() == 1:
+                    attached._losses.append((attached.unscaled(root) if attached.scales else root).item())
+                else:
+                    attached._lose(roots)
         except Exception as error:
             self._fail(error)
         self._roots = self._hook = None
@@ -353,7 +349,10 @@ class Ordinary:
         attached, recorder = self._attached, self._recorder
         losses, step, key = attached._losses, recorder._step, recorder._key
         if losses:
-            recorder.lost(losses[0] if len(losses) == 1 else sum(losses))
+            if len(losses) == 1 and type(losses[0]) is float:
+                self._append("fingerprints", (*key, step, "loss", losses[0], None))
+            else:
+                recorder.lost(sum(losses))
             attached._losses = []
         exposed = None
         if attached._others or attached.reducers or attached.calls.seen:
@@ -406,8 +405,6 @@ class Ordinary:
         return timed
 
 
-def _weakly(tensors: Any) -> tuple[Any, ...]:
-    try:
-        return tuple(map(ref, tensors))
-    except TypeError:  # among them are what cannot be referenced weakly: numbers, texts, lists
-        return tuple(ref(one) for one in tensors if hasattr(one, "untyped_storage"))
+def _still(refs: tuple[Any, ...]) -> list[Any]:
+    """Those that are still there."""
+    return [one for one in (each() for each in refs) if one is not None]

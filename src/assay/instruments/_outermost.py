@@ -18,6 +18,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from threading import get_ident
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -121,7 +122,7 @@ def called(self: Any, *arguments: Any, **words: Any) -> Any:
     if attached.inside:
         return _base.__call__(self, *arguments, **words)
     ordinary = attached.ordinary
-    if ordinary.on and threading.get_ident() == state.main and ordinary.forward(self, arguments or words):
+    if ordinary.on and get_ident() == state.main and ordinary.forward(self, arguments or words):
         try:
             return _base.__call__(self, *arguments, **words)
         finally:
@@ -162,7 +163,7 @@ def _calling(original: Any) -> Any:
 
 def _measuring(state: Outermost) -> Attached | None:
     """Who measures a call made now that no other is round, if the script itself makes it, in the main thread."""
-    if _is_compiling() or not state.attached.active or threading.get_ident() != state.main:
+    if _is_compiling() or not state.attached.active or get_ident() != state.main:
         return None
     return state.attached
 
