@@ -682,3 +682,20 @@ def test_most_steps_of_a_training_are_ordinary(copies: bool) -> None:
     rows, seen = rows_of(long_training, copies=copies, ordinary=True)
     assert rows == rows_of(long_training, copies=copies, ordinary=False)[0]
     assert seen > 40, "of 72; an epoch's last, those at powers of two and the first are not"
+
+
+def test_rows_are_noted_until_an_epoch_was_trained_on_as_a_whole(script: Script) -> None:
+    loader, held_out = script.loader(), script.loader(script.data(size=8, first=100))
+    for _ in range(3):
+        for (x,) in loader:
+            script.train(x)
+        script.evaluate(held_out)
+    (below,) = {
+        id(view.below): view.below
+        for _, view in script.attached.evaluated._views.values()
+        if view is not None and view.trained
+    }.values()
+    assert len(below.pending) == SIZE // BATCH, "of one epoch"
+    script.evaluate(loader)
+    script.close()
+    assert evaluated(script)[-1] == (SIZE, SIZE, True)

@@ -445,8 +445,11 @@ def _is_over(queue: Queue) -> bool:
     return not _is_alive(queue) and queue.ahead != 1
 
 
-def _tensors(value: Any, kind: type) -> list[Any]:
+def _tensors(value: Any, kind: type) -> Sequence[Any]:
     """The tensors of a batch or of a call's inputs, two levels deep."""
+    if type(value) in (list, tuple) and 0 < len(value) <= MOST_TENSORS and all(type(one) is kind for one in value):
+        flat: Sequence[Any] = value
+        return flat
     found: list[Any] = []
     _collect(value, kind, found, 3)
     return found

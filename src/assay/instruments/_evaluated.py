@@ -52,6 +52,7 @@ class View:
     maps: tuple[Any, ...]  # indices of nested subsets, the outermost first
     first: int  # row of the index 0
     trained: bool = False  # the data set itself is trained on
+    whole: Source | None = None  # that was the first to be trained on to its end: later ones show no other samples
 
     def rows(self, ids: Iterable[int]) -> list[int]:
         """The rows of these indices."""
@@ -83,8 +84,10 @@ class Evaluated:
     def trained(self, one: Fetched, ids: list[int]) -> None:
         """A step is trained on these samples of a batch."""
         view = None if one.source is None or not _are_rows(ids) else self._view(one.source)
-        if view is not None:
-            view.trained = True
+        if view is not None and one.source is not None:
+            if view.whole is not None and view.whole is not one.source:
+                return
+            view.trained, view.whole = True, one.source if one.source.ended else None
             view.below.pending.append((view, ids))
             if len(view.below.pending) >= KEPT:
                 view.below.note()

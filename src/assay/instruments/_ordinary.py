@@ -136,7 +136,7 @@ class Ordinary:
             )
             if there := _still(refs):
                 self._batches.register(one, there)
-            if ids is not None and not source.noted:
+            if ids is not None:
                 self._attached.evaluated.trained(one, ids)
 
     def _refuse(self) -> bool:

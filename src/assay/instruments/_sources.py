@@ -36,7 +36,6 @@ class Source:
     data: Callable[[], Any] | None = None  # the data set, while it exists
     name: str = ""  # of the data set, for people
     iterator: Callable[[], Any] | None = None  # None once it is gone
-    noted: bool = False  # an epoch of its data was trained on as a whole: each of its samples is known to be
     epoch: int | None = None  # once it was trained on
     opened: int = 0  # of all events here, by number
     ended: int = 0  # read to its end
