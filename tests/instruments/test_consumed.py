@@ -536,3 +536,166 @@ def test_helpers_fetch_ahead_and_only_what_is_trained_on_counts(script: Script, 
     assert script.unknown() == []
     assert script.told() == script.truth
     assert script.epochs() == [4 * BATCH] * 2
+
+
+# ---- the same samples in training and evaluation --------------------------------------------------------------------------
+
+Told = tuple[int, int, bool]  # samples, those that were trained on, whether of the training's own data set
+
+
+def evaluated(script: Script) -> list[Told]:
+    found = []
+    for row in script.of("events"):
+        if row["kind"] == "evaluated_samples":
+            detail = json.loads(row["detail"])
+            found.append((detail["samples"], int(row["value"]), detail["training_data"]))
+    return found
+
+
+def one_epoch(script: Script, train: Any, *held_out: Any) -> list[Told]:
+    for (x,) in train:
+        script.train(x)
+    for loader in held_out:
+        script.evaluate(loader)
+    script.close()
+    return evaluated(script)
+
+
+def test_splits_of_one_data_set_share_no_sample(script: Script) -> None:
+    parts = script.torch.utils.data.random_split(script.data(), [16, 8])
+    assert one_epoch(script, *map(script.loader, parts)) == [(8, 0, False)]
+
+
+def test_rows_of_one_tensor_are_told_apart(script: Script) -> None:
+    kind, x = script.torch.utils.data.TensorDataset, script.data().tensors[0]
+    clean, shared = kind(x[16:]), kind(x[12:20])
+    train, *held_out = (script.loader(data, shuffle=False) for data in (kind(x[:16]), clean, shared))
+    assert one_epoch(script, train, *held_out) == [(8, 0, False), (8, 4, False)]
+
+
+def test_subsets_that_overlap_are_seen(script: Script) -> None:
+    subset, data = script.torch.utils.data.Subset, script.data()
+    train, held_out = subset(data, range(16)), subset(subset(data, range(8, 24)), [0, 1, 10, 11])
+    assert one_epoch(script, script.loader(train), script.loader(held_out)) == [(4, 2, False)]
+
+
+def test_samplers_of_one_data_set_are_told_apart(script: Script) -> None:
+    tools, data = script.torch.utils.data, script.data()
+    train, held_out, shared = (
+        script.loader(data, shuffle=False, sampler=tools.SubsetRandomSampler(list(ids)))
+        for ids in (range(16), range(16, 24), range(12, 20))
+    )
+    assert one_epoch(script, train, held_out, shared) == [(8, 0, True), (8, 4, True)]
+
+
+def test_the_training_s_own_data_are_named_so(script: Script) -> None:
+    loader = script.loader()
+    assert one_epoch(script, loader, loader) == [(SIZE, SIZE, True)]
+
+
+def test_an_evaluation_before_the_training_is_of_new_data(script: Script) -> None:
+    loader = script.loader()
+    script.evaluate(loader)
+    assert one_epoch(script, loader) == [(SIZE, 0, False)]
+
+
+def test_statistics_taken_in_training_mode_are_no_evaluation(script: Script) -> None:
+    """As `swa_utils.update_bn` takes them, over the training's data."""
+    loader = script.loader()
+    for (x,) in loader:
+        script.train(x)
+    script.model.train()
+    with script.torch.no_grad():
+        for (x,) in loader:
+            script.model(script.to(x))
+    script.close()
+    assert evaluated(script) == []
+
+
+def test_each_fold_of_a_cross_validation_is_a_training_of_its_own(script: Script) -> None:
+    torch, data = script.torch, script.data()
+    subset = torch.utils.data.Subset
+    for fold in range(3):
+        script.model = torch.nn.Linear(2, 1)
+        script.optimizer = torch.optim.SGD(script.model.parameters(), lr=1e-6)
+        rest = [row for row in range(SIZE) if row % 3 != fold]
+        for (x,) in script.loader(subset(data, rest)):
+            script.train(x)
+        script.evaluate(script.loader(subset(data, range(fold, SIZE, 3))))
+    script.close()
+    assert evaluated(script) == [(8, 0, False)] * 3
+
+
+def test_many_evaluations_are_told_rarely_and_the_last_one_always(script: Script) -> None:
+    train, held_out = script.loader(), script.loader(script.data(size=8, first=100))
+    for _ in range(11):
+        for (x,) in itertools.islice(train, 1):
+            script.train(x)
+        script.evaluate(held_out)
+    script.close()
+    assert evaluated(script) == [(8, 0, False)] * 6, "passes 1 to 4, 8 and 11"
+
+
+# ---- ordinary steps, which are seen in fewer calls -------------------------------------------------------------------------
+
+
+def rows_of(train: Callable[[Script], None], *, copies: bool, ordinary: bool) -> tuple[list[Any], int]:
+    """All that is recorded but for times; how many steps were seen in few calls."""
+    random.seed(0)
+    script = Script(copies)
+    taken = script.attached.ordinary
+    seen: list[int] = []
+    if ordinary:
+        turn = taken._turn
+        taken._turn = lambda now: (seen.append(now), turn(now))[1]  # type: ignore[method-assign, func-returns-value]
+    else:
+        taken.enter = lambda asked: None  # type: ignore[method-assign]
+    train(script)
+    script.close()
+    steps = [
+        {name: value if name in ("step", "items") else value is None for name, value in row.items()}
+        for row in script.of("steps")
+    ]
+    events = [(row["kind"], row["step"]) for row in script.of("events")]
+    prints = [(row["step"], row["what"], row["value"], row["text"]) for row in script.of("fingerprints")]
+    return [steps, script.of("samples"), events, prints], len(seen)
+
+
+@pytest.mark.parametrize("train", [*KNOWN, *AGAIN], ids=lambda one: one.__name__)
+@pytest.mark.parametrize("copies", [False, True], ids=["shares", "copies"])
+def test_what_is_recorded_of_ordinary_steps_is_what_is_recorded_of_any(
+    train: Callable[[Script], None], copies: bool
+) -> None:
+    assert rows_of(train, copies=copies, ordinary=True)[0] == rows_of(train, copies=copies, ordinary=False)[0]
+
+
+def long_training(script: Script) -> None:
+    held_out = script.loader(script.data(size=8, first=100))
+    for _ in range(12):
+        for (x,) in script.loader():
+            script.train(x)
+        script.evaluate(held_out)
+
+
+@pytest.mark.parametrize("copies", [False, True], ids=["shares", "copies"])
+def test_most_steps_of_a_training_are_ordinary(copies: bool) -> None:
+    rows, seen = rows_of(long_training, copies=copies, ordinary=True)
+    assert rows == rows_of(long_training, copies=copies, ordinary=False)[0]
+    assert seen > 40, "of 72; an epoch's last, those at powers of two and the first are not"
+
+
+def test_rows_are_noted_until_an_epoch_was_trained_on_as_a_whole(script: Script) -> None:
+    loader, held_out = script.loader(), script.loader(script.data(size=8, first=100))
+    for _ in range(3):
+        for (x,) in loader:
+            script.train(x)
+        script.evaluate(held_out)
+    (below,) = {
+        id(view.below): view.below
+        for _, view in script.attached.evaluated._views.values()
+        if view is not None and view.trained
+    }.values()
+    assert len(below.pending) == SIZE // BATCH, "of one epoch"
+    script.evaluate(loader)
+    script.close()
+    assert evaluated(script)[-1] == (SIZE, SIZE, True)

@@ -35,7 +35,9 @@ from typing import Any, Final
 
 from assay.instruments import _values
 from assay.instruments._batches import Batches, Fetched, Pass
+from assay.instruments._evaluated import Evaluated, Evaluation
 from assay.instruments._groups import Calls, covered
+from assay.instruments._ordinary import Ordinary
 from assay.instruments._outermost import Outermost
 from assay.instruments._parallelism import KIND, Evidence
 from assay.instruments._phases import FORWARD, NAMES, HostPhases
@@ -59,12 +61,14 @@ class Attached:
         self.inside = False  # a forward or backward pass: what is called in it is part of it
         self.outermost = Outermost(torch, self)
         self.sources = Sources(torch)
+        self.evaluated = Evaluated(torch, self._tell_evaluated)
         self._own_ns = 0  # what measuring took, of the step under way
         self._own: deque[int] = deque(maxlen=1024)  # and of steps before it
         self._begun = False
         self._paused = 0
         self._pauses: list[tuple[int, int]] = []  # in the step under way, that somebody told
         self.batches = Batches(torch)
+        self.scales = False  # losses, before their backward pass
         self._doubted = ""
         self._derived = False  # gradients were asked for in the step under way
         self._settled = 0  # since when batches that were fetched are no evaluation's, of the step under way
@@ -98,6 +102,7 @@ class Attached:
         self._blocked_then = 0  # what had been waited for by then
         self._others = False  # other ranks
         self._engine = torch.autograd.Variable._execution_engine
+        self.ordinary = Ordinary(self, torch)
         self.reducers: list[Any] = []  # DistributedDataParallel's
         self._logged: dict[int, int] = {}  # of each, the passes before the first step, as far as its log tells
 
@@ -109,7 +114,7 @@ class Attached:
 
     def failed(self, error: Exception) -> None:
         """Something went wrong in here: nothing more is measured, and the training goes on."""
-        self.inside = self.calls.wanted = False
+        self.inside = self.calls.wanted = self.ordinary.on = False
         self._recorder.fail(error, "attach")
 
     @property
@@ -124,6 +129,7 @@ class Attached:
 
     def pause(self, kind: str) -> int:
         """Somebody who knows says that no training goes on; since when. What is called meanwhile is not looked at."""
+        self.ordinary.leave()
         self._paused += 1
         return self._recorder.pause(kind)
 
@@ -135,6 +141,7 @@ class Attached:
 
     def saved(self, begin: int, end: int) -> None:
         """Somebody says afterwards that a checkpoint was being saved from then to then."""
+        self.ordinary.leave()
         self._recorder.saved(begin, end - begin)
         self._pauses.append((begin, end))
 
@@ -169,11 +176,14 @@ class Attached:
         self._stepping.clear()  # one that failed has not told its end
         if self._looked_ns:
             self._evaluated(now)
-        if self._stepped:
+        turned = bool(self._stepped)
+        if turned:
             self._learn(self._stepped)
             self._turn()
             now = self._now()
         self._asked = now
+        if turned:
+            self.ordinary.enter(now)
 
     def got(self, iterator: Any, batch: Any) -> None:
         """It is here."""
@@ -207,6 +217,7 @@ class Attached:
 
     def _evaluated(self, now: int) -> None:
         """What was looked at was not trained on: it was an evaluation, from when its batch was asked for."""
+        self.evaluated.looked(self._looked)
         if not self._looked:
             self._recorder.set_aside("evaluation", now - self._looked_ns, self._looked_ns)
         elif self._evaluating is None:
@@ -220,6 +231,7 @@ class Attached:
 
     def _evaluated_before_the_update(self) -> None:
         """Between the last gradient and the optimizer's step: told now, for after it the next step begins."""
+        self.evaluated.looked(self._looked)
         since = self._looked[0].begin if self._evaluating is None else self._evaluating
         for one in (*self._looked, *self.batches.waiting()):
             if one.counted and one.begin >= max(since, self._recorder._begin):
@@ -252,10 +264,15 @@ class Attached:
             return
         self._looker = module if gradients else None
         if self._asks:
-            self._looked.extend(self.batches.looks(inputs))
+            self._look_at(self.batches.looks(inputs), module)
         else:
             self._looks(module, gradients)
         self._looking = self._now()
+
+    def _look_at(self, batches: list[Fetched], module: Any) -> None:
+        for one in batches:
+            one.evaluated = not module.training
+        self._looked.extend(batches)
 
     def _looks(self, module: Any, gradients: bool) -> None:
         """A look where no batch is asked for: it begins a step, but for the first, which begins where something is trained."""
@@ -289,6 +306,8 @@ class Attached:
         elif not self._begun:
             self._open(0)
         end = self._asked_since_look or 0
+        if self.evaluated.under_way:
+            self.evaluated.ended()
         if self._evaluating is not None:
             self._set_aside(self._evaluating, end)
         self._evaluating = self._asked_since_look = None
@@ -381,11 +400,16 @@ class Attached:
         if items == 0.0:
             return
         epoch = None if batch.source is None or ids is None else self.sources.used(batch.source)
+        if ids is not None:
+            self.evaluated.trained(batch, ids)
         recorder.fed(items, epoch, ids)
         if batch.source is not None and batch.source.ended:
             self.sources.ended(batch.source, recorder)
         if self.batches.doubt:
             self._tell_doubt()
+
+    def _tell_evaluated(self, data: str, found: Evaluation) -> None:
+        self._recorder.evaluated(data, found.samples, found.trained_on, found.same)
 
     def _tell_doubt(self) -> None:
         if self.batches.doubt and not self._doubted:
@@ -418,6 +442,8 @@ class Attached:
     def _phase(self) -> str | None:
         """The phase under way, for what communication takes of it; none after the last gradient, whose waiting is told as a whole,
         nor where nothing is trained."""
+        if self.ordinary.on:
+            return self.ordinary.phase()
         if self._computed is not None:
             return None
         if self._asked is not None:
@@ -486,9 +512,11 @@ class Attached:
 
     def made(self, optimizer: Any) -> None:
         """There is one more optimizer."""
+        self.ordinary.leave()
         self.outermost.look_again()
         self._known.add(id(optimizer))
         self._cycle = frozenset(self._known) if len(self._known) == 1 else None
+        self.evaluated.begins_anew()
 
     def step(self, optimizer: Any) -> None:
         """An optimizer begins to step. One that steps inside of another's step is a part of it."""
@@ -618,8 +646,11 @@ class Attached:
 
     def close(self) -> None:
         """The process ends: the step under way is the last."""
+        self.ordinary.leave()
         self.batches.close()
         self._tell_doubt()
+        self.evaluated.looked(self._looked)
+        self.evaluated.close()
         if self._stepped:
             if self._looked_ns and not self._asks:
                 self._tell_looks()

@@ -43,6 +43,7 @@ class Fetched:
     counted: bool  # whether the wait is part of the step's data time
     key: Any  # of its iterator
     trained: bool = False
+    evaluated: bool = False  # looked at in evaluation mode
     step: int = -1  # that worked on it last
     worked: set[int] | None = field(default_factory=set)  # rows that this step worked on; None: all of them
     told: set[int] | None = field(default_factory=set)  # rows whose ids were told; None: all of them
@@ -157,6 +158,10 @@ class Batches:
             self.doubt = f"batches were fetched by {queue.group} and then otherwise, and worked on as copies"
         queue.waiting.append(one)
         self.refresh(one.key)
+        self.register(one, batch)
+
+    def register(self, one: Fetched, batch: Any) -> None:
+        """Its tensors are known from here on."""
         for tensor in _tensors(batch, self._tensor):
             self._register(one, tensor)
         if len(self._pieces) > self._sweep:
@@ -440,8 +445,11 @@ def _is_over(queue: Queue) -> bool:
     return not _is_alive(queue) and queue.ahead != 1
 
 
-def _tensors(value: Any, kind: type) -> list[Any]:
+def _tensors(value: Any, kind: type) -> Sequence[Any]:
     """The tensors of a batch or of a call's inputs, two levels deep."""
+    if type(value) in (list, tuple) and 0 < len(value) <= MOST_TENSORS and all(type(one) is kind for one in value):
+        flat: Sequence[Any] = value
+        return flat
     found: list[Any] = []
     _collect(value, kind, found, 3)
     return found

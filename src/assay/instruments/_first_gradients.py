@@ -36,7 +36,7 @@ class FirstGradients:
 
     def __init__(self, torch: Any, model: Any, tell: Tell, met: Callable[[Any], object]) -> None:
         self._torch, self._model, self._tell, self._met = torch, model, tell, met
-        self._told = False
+        self.told = False
         self.over = False  # nothing is waited for any more
         self._less = self._autocast()  # the model may be watched from inside of it
         self._steps, self._calls = OptimizerWatch(torch, model), OptimizerWatch(torch, model)
@@ -52,8 +52,8 @@ class FirstGradients:
 
     def tell(self) -> None:
         """Now, once."""
-        if not self._told:
-            self._told = True
+        if not self.told:
+            self.told = True
             self._tell(of_model(self._model), self._precision())
 
     def _stepping(self, optimizer: Any, _: Any, __: Any) -> None:
@@ -65,7 +65,7 @@ class FirstGradients:
         self._met(optimizer)
 
     def _clipping(self, parameters: Any, *_: Any, **__: Any) -> None:
-        if not self._told and self._steps.trains([parameters] if hasattr(parameters, "grad") else parameters):
+        if not self.told and self._steps.trains([parameters] if hasattr(parameters, "grad") else parameters):
             self.tell()
 
     def _casting(self, autocast: Any) -> None:

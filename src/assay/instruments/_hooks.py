@@ -94,29 +94,36 @@ def _epochs(attached: Attached, iterators: Any) -> list[Undo]:
 
 def _batches(attached: Attached, iterators: Any) -> list[Undo]:
     """Waiting for a batch, and which samples it holds: helpers ask for indices ahead, and answer in their order."""
-    main, current = threading.main_thread().ident, threading.get_ident
+    main, current, ordinary = threading.main_thread().ident, threading.get_ident, attached.ordinary
 
     def next_index(original: Any) -> Any:
         def _next_index(self: Any) -> Any:
             index = original(self)
             source = getattr(self, "_assay_source", None)
-            if source is not None and source.tells:
-                source.ids.append(index)
+            if source is not None and source.indexed:
+                source.ids.append(
+                    index if type(index) is list else None
+                )  # a sampler of the script's own gives anything
             return index
 
         return _next_index
 
     def following(original: Any) -> Any:
         def __next__(self: Any) -> Any:
-            if not attached.active or current() != main:
+            if current() != main:
                 return original(self)
-            attached.shielded(attached.ask)
+            if not (ordinary.on and ordinary.ask()):
+                if not attached.active:
+                    return original(self)
+                attached.shielded(attached.ask)
             try:
                 batch = original(self)
             except StopIteration:
+                ordinary.leave()
                 attached.shielded(attached.ran_out, self)
                 raise
-            attached.shielded(attached.got, self, batch)
+            if not (ordinary.on and ordinary.got(self, batch)):
+                attached.shielded(attached.got, self, batch)
             return batch
 
         return __next__
@@ -133,11 +140,20 @@ def _modules(_: Any, attached: Attached) -> list[Undo]:
 
 
 def _backward(torch: Any, attached: Attached) -> list[Undo]:
+    ordinary = attached.ordinary
+    is_traced = getattr(torch.compiler, "is_dynamo_compiling", torch.compiler.is_compiling)  # one call less
     main, is_compiling, current = threading.main_thread().ident, torch.compiler.is_compiling, threading.get_ident
 
     def running(original: Any) -> Any:
         def _engine_run_backward(roots: Any, *arguments: Any, **words: Any) -> Any:
-            if is_compiling() or not attached.active or current() != main:
+            if is_traced() or current() != main:
+                return original(roots, *arguments, **words)
+            if ordinary.on and ordinary.backward(roots, bool(words.get("accumulate_grad"))):
+                try:
+                    return original(roots, *arguments, **words)
+                finally:
+                    ordinary.backwarded()
+            if is_compiling() or not attached.active:
                 return original(roots, *arguments, **words)
             begun = attached.shielded(attached.backward, roots, bool(words.get("accumulate_grad")))
             try:
@@ -165,11 +181,12 @@ def _backward(torch: Any, attached: Attached) -> list[Undo]:
 
 def _optimizers(torch: Any, attached: Attached) -> list[Undo]:
     optimizers = importlib.import_module("torch.optim.optimizer")  # the package hides it
+    ordinary = attached.ordinary
 
     dry: list[Any] = []  # the optimizer that steps to make its state alone
 
     def before(optimizer: Any, arguments: Any, words: Any) -> None:
-        if not attached.active:
+        if (ordinary.on and ordinary.step(optimizer)) or not attached.active:
             return
         if not attached.trains and _is_dry(optimizer, len(arguments) > 1 or words.get("closure") is not None):
             dry.append(optimizer)
@@ -177,6 +194,8 @@ def _optimizers(torch: Any, attached: Attached) -> list[Undo]:
         attached.shielded(attached.step, optimizer)
 
     def after(optimizer: Any, _: Any, __: Any) -> None:
+        if ordinary.on and ordinary.stepped(optimizer):
+            return
         if dry and dry[-1] is optimizer:
             dry.pop()
         elif attached.active:
@@ -212,6 +231,7 @@ def _scalers(torch: Any, attached: Attached) -> list[Undo]:
         def step(self: Any, optimizer: Any, *arguments: Any, **words: Any) -> Any:
             if not attached.active or not self.is_enabled():
                 return original(self, optimizer, *arguments, **words)
+            attached.ordinary.leave()
             attached.shielded(attached.step, optimizer)
             try:
                 return original(self, optimizer, *arguments, **words)
@@ -224,7 +244,7 @@ def _scalers(torch: Any, attached: Attached) -> list[Undo]:
         def scale(self: Any, outputs: Any) -> Any:
             scaled = original(self, outputs)
             if scaled is not outputs and isinstance(scaled, torch.Tensor):
-                scaled._assay_unscaled = outputs
+                scaled._assay_unscaled, attached.scales = outputs, True
             return scaled
 
         return scale
@@ -332,4 +352,4 @@ def _ending(_: Any, attached: Attached) -> list[Undo]:
     import atexit
 
     atexit.register(attached.close)
-    return [lambda: atexit.unregister(attached.close)]
+    return [lambda: atexit.unregister(attached.close), attached.ordinary.leave]

@@ -18,6 +18,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from threading import get_ident
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -117,7 +118,16 @@ def called(self: Any, *arguments: Any, **words: Any) -> Any:
     """The `__call__` of a class that is called outermost and that had none of its own."""
     if _is_traced() or (state := _current) is None:
         return (_base or _module()).__call__(self, *arguments, **words)
-    if state.attached.inside or (attached := _measuring(state)) is None:
+    attached = state.attached
+    if attached.inside:
+        return _base.__call__(self, *arguments, **words)
+    ordinary = attached.ordinary
+    if ordinary.on and get_ident() == state.main and ordinary.forward(self, arguments or words):
+        try:
+            return _base.__call__(self, *arguments, **words)
+        finally:
+            ordinary.forwarded()
+    if _measuring(state) is None:
         return _base.__call__(self, *arguments, **words)
     begun = attached.shielded(attached.forward, self, arguments or words)
     try:
@@ -135,6 +145,12 @@ def _calling(original: Any) -> Any:
             return original(self, *arguments, **words)
         if (attached := _measuring(state)) is None:
             return original(self, *arguments, **words)
+        ordinary = attached.ordinary
+        if ordinary.on and ordinary.forward(self, arguments or words):
+            try:
+                return original(self, *arguments, **words)
+            finally:
+                ordinary.forwarded()
         begun = attached.shielded(attached.forward, self, arguments or words)
         try:
             return original(self, *arguments, **words)
@@ -147,7 +163,7 @@ def _calling(original: Any) -> Any:
 
 def _measuring(state: Outermost) -> Attached | None:
     """Who measures a call made now that no other is round, if the script itself makes it, in the main thread."""
-    if _is_compiling() or not state.attached.active or threading.get_ident() != state.main:
+    if _is_compiling() or not state.attached.active or get_ident() != state.main:
         return None
     return state.attached
 

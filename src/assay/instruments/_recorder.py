@@ -217,6 +217,16 @@ class Recorder(Probe):
         self._phases.clear()
         self._in_step = True
 
+    @property
+    def plain(self) -> bool:
+        """Whether the end of a step is a row and nothing else, until the next step at which hashes are due."""
+        more = (self._later, self._work, self._profiled, self._communication, self._held)
+        phases = self._phases
+        idle = isinstance(phases, HostPhases) and not (phases.paused or phases.stack)
+        seen = self._first_step_seen and self._marks_optimizer and not self._saved
+        told = self._gradients is None or self._gradients.told
+        return self.active and self._in_step and idle and seen and told and all(one is None for one in more)
+
     def withdraw(self) -> None:
         """The step under way is none: nobody can tell where steps begin and end."""
         self._in_step = False
@@ -238,6 +248,11 @@ class Recorder(Probe):
     def unknown_samples(self, reason: str) -> None:
         """Which samples were trained on cannot be told, of this launch."""
         self._event("samples_unknown", self._now(), step=self._step, detail={"reason": reason})
+
+    def evaluated(self, data: str, samples: int, trained_on: int, same: bool) -> None:
+        """An evaluation of so many samples, so many of which the model had been trained on; whether its data set is the training's."""
+        detail = {"data": data, "samples": samples, "training_data": same}
+        self._event("evaluated_samples", self._now(), step=self._step, value=float(trained_on), detail=detail)
 
     def lost(self, loss: Any) -> None:
         """The loss of the step under way."""

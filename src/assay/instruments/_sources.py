@@ -31,7 +31,10 @@ class Source:
     tells: bool  # whether its indices name samples
     left: int  # batches until its end: a script that knows their number does not ask whether there is another
     ids: deque[Any] = field(default_factory=deque)  # asked for by helpers ahead of the batches, in their order
+    indexed: bool = False  # whether its indices are those of the data set's samples, in whichever selection
     loader: int = 0
+    data: Callable[[], Any] | None = None  # the data set, while it exists
+    name: str = ""  # of the data set, for people
     iterator: Callable[[], Any] | None = None  # None once it is gone
     epoch: int | None = None  # once it was trained on
     opened: int = 0  # of all events here, by number
@@ -73,7 +76,10 @@ class Sources:
         key = (id(loader.dataset), _size(loader.dataset))
         tells = key[1] is not None and tells_ids(self._torch, loader)
         there = None if iterator is None else weakref.ref(iterator)
-        return Source(key, tells, len(loader) if tells else 0, loader=id(loader), iterator=there, opened=self._next())
+        return Source(
+            key, tells, len(loader) if tells else 0, indexed=tells or _is_indexed(self._torch, loader), loader=id(loader),
+            data=_weakly(loader.dataset), name=_name(key[1], loader.dataset), iterator=there, opened=self._next(),
+        )  # fmt: skip
 
     def _next(self) -> int:
         self._events += 1
@@ -106,6 +112,25 @@ class Sources:
         if not self._told and source.size is not None:
             self._told = True
             recorder.dataset(source.size)
+
+
+def _name(size: int | None, dataset: Any) -> str:
+    return type(dataset).__name__ if size is None else f"{type(dataset).__name__} of {size:,}"
+
+
+def _weakly(dataset: Any) -> Callable[[], Any] | None:
+    try:
+        return weakref.ref(dataset)
+    except TypeError:  # a list
+        return None
+
+
+def _is_indexed(torch: Any, loader: Any) -> bool:
+    """Whether each batch has a list of indices of samples, in the order of the batches."""
+    if _of_torchdata(loader) and getattr(loader, "next_iter_state", None) is not None:
+        return False
+    maps = not isinstance(loader.dataset, torch.utils.data.IterableDataset)
+    return bool(maps and getattr(loader, "batch_sampler", None) is not None and getattr(loader, "in_order", True))
 
 
 def _size(dataset: Any) -> int | None:

@@ -20,6 +20,7 @@ import polars as pl
 
 from assay.metrics.estimate import Absent
 from assay.metrics.hashed import hashes
+from assay.metrics.ledger import known_samples
 from assay.metrics.measured import Measured
 from assay.metrics.parallelism import absent
 from assay.stats.gradient_difference import Difference, Part, compare, tolerance
@@ -159,7 +160,7 @@ def accumulations(measured: Measured, first: First) -> int | None:
     )
     if fingerprints.height:
         return int(fingerprints["value"].max())  # type: ignore[arg-type]
-    own = measured.table("samples").filter((pl.col("launch") == first.launch) & (pl.col("step") <= first.step))
+    own = known_samples(measured).filter((pl.col("launch") == first.launch) & (pl.col("step") <= first.step))
     return None if own.height == 0 else int(own.group_by("rank", "incarnation").len()["len"].max())  # type: ignore[arg-type]
 
 
@@ -313,6 +314,6 @@ def samples_of(measured: Measured, every: Sequence[First]) -> pl.DataFrame:
         {"launch": [one.launch for one in every], "until": [one.step for one in every]},
         schema={"launch": pl.Int32, "until": pl.Int64},
     )
-    rows = measured.table("samples").filter(pl.col("incarnation") == 0).join(until, on="launch")
+    rows = known_samples(measured).filter(pl.col("incarnation") == 0).join(until, on="launch")
     rows = rows.filter(pl.col("step") <= pl.col("until")).select("launch", "ids")
     return rows.explode("ids").drop_nulls("ids").sort("launch", "ids")

@@ -11,10 +11,12 @@ They are counted as dropped.
 What a restart left out of the epoch that it interrupted, or used again in it, is told and not judged: a script that saves inside of an
 epoch may begin it again or go on with the next one, and the last rows of a killed worker may be missing.
 The data set is 0 .. size-1 in number, declared by probe.dataset(size); else the ids seen in the base's launches.
+Launches of which it could not be told what a step was trained on (copies, in an order that could be another one) have no ledger.
 """
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from itertools import chain, groupby, pairwise
 from operator import itemgetter
@@ -60,15 +62,36 @@ def epochs(measured: Measured, *, role: str = "timed") -> tuple[Epoch, ...]:
     return measured.once(f"epochs {role}", lambda one: _epochs(one, role))
 
 
+def known_samples(measured: Measured) -> pl.DataFrame:
+    """The samples of the launches of which it is known what their steps were trained on."""
+    return measured.once("known samples", lambda one: one.table("samples").join(_unknown(one), on="launch", how="anti"))
+
+
+def _unknown(measured: Measured) -> pl.DataFrame:
+    """(launch, detail) of the others."""
+    events = measured.table("events").filter(pl.col("kind") == "samples_unknown")
+    return events.unique("launch", keep="first", maintain_order=True).select("launch", "detail")
+
+
+def no_ledger(measured: Measured, configuration: str) -> Absent:
+    """Why a configuration has none."""
+    own = measured.timed.filter(pl.col("configuration") == configuration).join(_unknown(measured), on="launch")
+    if own.height == 0:
+        return NO_LEDGER
+    reason = json.loads(own["detail"][0])["reason"]
+    return Absent(
+        reason="not_measured",
+        detail=f"which samples its steps were trained on cannot be told: {reason}; call probe.samples(ids) in every step",
+    )
+
+
 def _epochs(measured: Measured, role: str) -> tuple[Epoch, ...]:
-    samples = measured.table("samples")
+    samples = known_samples(measured)
     untold = list(unknown_progress(measured))  # which of their steps counted is not known
     launches = measured.table("launches").filter((pl.col("status") == "ok") & ~pl.col("launch").is_in(untold))
     if samples.height == 0 or launches.height == 0:
         return ()
-    every = measured.once(
-        "uses of samples", lambda one: pl.concat(_uses(own) for own in by_launch(one.table("samples")))
-    )
+    every = measured.once("uses of samples", lambda one: pl.concat(_uses(own) for own in by_launch(known_samples(one))))
     uses = every.join(launches.select("launch", "configuration", "workers", "role"), on="launch")
     if uses.height == 0:
         return ()

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from assay.metrics.base import Metric, Results
 from assay.metrics.estimate import Value
-from assay.metrics.ledger import NO_LEDGER, epochs
+from assay.metrics.ledger import epochs, no_ledger
 from assay.metrics.measured import Measured
 from assay.metrics.parallelism import absent
 from assay.metrics.per_launch import exact
@@ -26,7 +26,7 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
             found[name] = unfit
             continue
         own = [epoch for epoch in judged if epoch.configuration == name]
-        found[name] = NO_LEDGER if not own else exact(
+        found[name] = no_ledger(measured, name) if not own else exact(
             float(max(epoch.duplicated for epoch in own)), unit=COUNT, name="samples_duplicated",
             n_launches=len({epoch.launch for epoch in own}), n_trials=sum(epoch.used for epoch in own),
             how=f"exact count over {len(own)} epochs and all ranks",

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from assay.metrics.base import Metric, Results
 from assay.metrics.ended_launches import not_to_its_end
 from assay.metrics.estimate import Absent, Value
-from assay.metrics.ledger import NO_LEDGER, NO_WHOLE_EPOCH, Epoch, epochs
+from assay.metrics.ledger import NO_WHOLE_EPOCH, Epoch, epochs, no_ledger
 from assay.metrics.measured import Measured
 from assay.metrics.parallelism import absent
 from assay.metrics.per_launch import exact
@@ -40,7 +40,7 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
 
 def _nothing_whole(measured: Measured, name: str, every: list[Epoch]) -> Absent:
     if not every:
-        return NO_LEDGER
+        return no_ledger(measured, name)
     return (
         not_to_its_end(measured, name, "no epoch is whole, so nothing can be said about lost samples") or NO_WHOLE_EPOCH
     )

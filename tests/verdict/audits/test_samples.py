@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from assay.metrics.estimate import Absent
 from assay.verdict.audits.samples import AUDIT
 from tests.handmade import Handmade
 from tests.verdict.making import EPOCH, STEPS, add_samples, change, good, judged, rules, wrong
@@ -272,3 +273,18 @@ def test_rows_that_died_with_a_worker_are_no_loss() -> None:
                     ids = [4 * step + 2 * rank, 4 * step + 2 * rank + 1]
                     made.samples(number, ids, rank=rank, epoch=epoch, step=2 * epoch + step, incarnation=epoch)
     assert [one.rule for one in AUDIT.examine(made.measured(), {}) if one.severity == "fail"] == []
+
+
+def test_a_launch_of_which_nobody_can_tell_what_was_trained_on_has_no_ledger() -> None:
+    """Two samples seem lost; but they were copied, in an order that could be another one."""
+    made = dealt({1: [[0, 1, 2, 3, 4, 5]], 2: [[0, 1], [2, 3]]}, 6)
+    for number, row in enumerate(list(made.rows["launches"])):
+        if row[4] == 2:
+            made.event(number, "samples_unknown", 1.0, rank=0, detail={"reason": "two iterators of one loader"})
+    judgement = judged(made)
+    assert wrong(judgement) == []
+    for metric in ("samples_lost", "samples_duplicated"):
+        absent = judgement.results[metric]["workers=2"]
+        assert isinstance(absent, Absent)
+        assert "cannot be told: two iterators of one loader" in absent.detail
+        assert not isinstance(judgement.results[metric]["workers=1"], Absent)

@@ -15,7 +15,7 @@ import polars as pl
 from assay.metrics.base import Results
 from assay.metrics.ended_launches import ended
 from assay.metrics.format import count
-from assay.metrics.ledger import Epoch, epochs, shuffled_alike
+from assay.metrics.ledger import Epoch, epochs, known_samples, shuffled_alike
 from assay.metrics.measured import Measured
 from assay.metrics.parallelism import why_not
 from assay.verdict.audits.base import Audit
@@ -61,7 +61,7 @@ def _dropped(judged: Sequence[Epoch]) -> list[Finding]:
 def _same_order(measured: Measured) -> list[Finding]:
     """Looked at in the first timed launch of each configuration."""
     found = []
-    samples = measured.table("samples")
+    samples = known_samples(measured)
     for name in measured.configurations:
         launches = measured.timed.filter(pl.col("configuration") == name)["launch"].sort().to_list()
         launch = launches[0] if launches else -1

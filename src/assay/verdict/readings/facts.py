@@ -9,6 +9,7 @@ import polars as pl
 
 from assay.metrics.base import Results
 from assay.metrics.estimate import Estimate
+from assay.metrics.ledger import known_samples
 from assay.metrics.measured import Measured
 from assay.verdict.condition import Read
 
@@ -58,7 +59,7 @@ def examples(measured: Measured, _: Results) -> Any:
 
 def samples(measured: Measured, _: Results) -> Any:
     """Digest of the set of training samples, where an epoch was whole: a part of one depends on the seed."""
-    ids = measured.table("samples").select(pl.col("ids").explode()).drop_nulls().unique().sort("ids")
+    ids = known_samples(measured).select(pl.col("ids").explode()).drop_nulls().unique().sort("ids")
     whole = fingerprint("dataset_size")(measured, {})
     return _digest(ids["ids"].cast(pl.String), "samples") if ids.height and ids.height == whole else None
 
