@@ -122,10 +122,12 @@ def quietly(words: list[str], folder: Path) -> None:
 def environment(case: Case, folder: Path) -> dict[str, str]:
     """Of both runs: the witness, one thread, no hub, and gloo on this machine alone."""
     outer = {name: value for name, value in os.environ.items() if not name.startswith(("ASSAY_", "CORPUS_"))}
+    paths = [SITE, *(SITE / one for one in case.stand_ins if (SITE / one).is_dir()), folder]
+    installed = [one for one in case.stand_ins if (SITE / f"stand_in_{one}.py").exists()]
     fixed = {
-        "CORPUS_OUT": str(folder / ".out"), "CORPUS_STAND_INS": " ".join(case.stand_ins), "PYTHONHASHSEED": "0", "OMP_NUM_THREADS": "1",
-        "GLOO_SOCKET_IFNAME": "lo", "HF_HUB_OFFLINE": "1", "HF_HOME": str(folder / ".hub"), "CUDA_VISIBLE_DEVICES": "",
-        "PYTHONDONTWRITEBYTECODE": "1", "MPLBACKEND": "Agg", "PYTHONPATH": f"{SITE}{os.pathsep}{folder}", "TORCHINDUCTOR_CACHE_DIR": str(folder / ".inductor"),
+        "CORPUS_OUT": str(folder / ".out"), "CORPUS_STAND_INS": " ".join(installed), "PYTHONPATH": os.pathsep.join(map(str, paths)),
+        "PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "", "MPLBACKEND": "Agg",
+        "GLOO_SOCKET_IFNAME": "lo", "HF_HUB_OFFLINE": "1", "HF_HOME": str(folder / ".hub"), "TORCHINDUCTOR_CACHE_DIR": str(folder / ".inductor"),
     }  # fmt: skip
     return {**outer, **fixed, **{name: str(value) for name, value in case.environment.items()}}
 

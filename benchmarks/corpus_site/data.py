@@ -142,5 +142,49 @@ def bert(folder):
     )
 
 
+def picotron(folder):
+    """A Llama of two layers, a tokenizer of words and short stories, in `made`, and one file of settings for each kind and worker count."""
+    import torch
+    from tokenizers import Tokenizer, models, pre_tokenizers
+    from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+
+    place = folder / "made"
+    (folder / "hf_model" / "made").mkdir(parents=True, exist_ok=True)
+    vocabulary = {word: number for number, word in enumerate(["[UNK]", *dict.fromkeys(WORDS)])}
+    vocabulary |= {f"[{number}]": number for number in range(len(vocabulary), 64)}
+    made = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
+    made.pre_tokenizer = pre_tokenizers.Whitespace()
+    PreTrainedTokenizerFast(tokenizer_object=made, unk_token="[UNK]").save_pretrained(place)
+    torch.manual_seed(0)
+    shape = LlamaConfig(
+        vocab_size=64, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2, intermediate_size=64,
+        max_position_embeddings=32,
+    )  # fmt: skip
+    model = LlamaForCausalLM(shape)
+    model.save_pretrained(folder / "hf_model_safetensors")
+    shape.save_pretrained(place)
+    shape.save_pretrained(folder / "hf_model" / "made")
+    random = np.random.default_rng(0)
+    lines = [json.dumps({"text": " ".join(random.choice(WORDS, 33))}) for _ in range(400)]
+    (folder / "stories").mkdir(exist_ok=True)
+    (folder / "stories" / "train.jsonl").write_text("\n".join(lines) + "\n")
+    for kind in ("tp", "pp", "dp"):
+        for workers in (1, 2):
+            sizes = {f"{one}_size": workers if one == kind else 1 for one in ("tp", "cp", "pp", "dp")}
+            settings = {
+                "distributed": {**sizes, "pp_engine": "1f1b", "backend": "gloo", "use_cpu": True},
+                "model": {"name": "made", "dtype": "float32", "use_flash_attention": False, "use_fused_adam": False},
+                "training": {
+                    "seed": 42, "learning_rate": 3e-3, "total_train_steps": 20, "seq_length": 32, "micro_batch_size": 4,
+                    "gradient_accumulation_steps": 2 // sizes["dp_size"], "num_samples": 400, "max_tokens": 20 * 2 * 4 * 32,
+                },
+                "dataset": {"name": "stories", "subset_name": None, "num_workers": 0, "num_proc": 1},
+                "checkpoint": {"save_dir": "saved", "save_frequency": 10, "load_path": ""},
+                "logging": {"use_wandb": False, "project_name": "made", "run_name": None},
+                "environment": {"OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false", "FLASH_ATTEN": "0", "HF_TOKEN": "none"},
+            }  # fmt: skip
+            (folder / f"{kind}{workers}.json").write_text(json.dumps(settings))
+
+
 if __name__ == "__main__":
     globals()[sys.argv[1]](Path(sys.argv[2]))
