@@ -154,7 +154,9 @@ def picotron(folder):
     vocabulary |= {f"[{number}]": number for number in range(len(vocabulary), 64)}
     made = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
     made.pre_tokenizer = pre_tokenizers.Whitespace()
-    PreTrainedTokenizerFast(tokenizer_object=made, unk_token="[UNK]").save_pretrained(place)
+    PreTrainedTokenizerFast(
+        tokenizer_object=made, unk_token="[UNK]", eos_token="[62]", pad_token="[63]"
+    ).save_pretrained(place)
     torch.manual_seed(0)
     shape = LlamaConfig(
         vocab_size=64, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2, intermediate_size=64,
@@ -162,7 +164,7 @@ def picotron(folder):
     )  # fmt: skip
     model = LlamaForCausalLM(shape)
     model.save_pretrained(folder / "hf_model_safetensors")
-    shape.save_pretrained(place)
+    model.save_pretrained(place)
     shape.save_pretrained(folder / "hf_model" / "made")
     random = np.random.default_rng(0)
     lines = [json.dumps({"text": " ".join(random.choice(WORDS, 33))}) for _ in range(400)]

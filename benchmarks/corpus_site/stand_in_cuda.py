@@ -20,6 +20,7 @@ def install(torch):
 
     torch.cuda.set_device = lambda _device: None
     torch.cuda.current_device = lambda: 0
+    torch.cuda.synchronize = lambda _device=None: None
     torch.cuda.device_count = lambda: 2
     for holder, names in (
         (torch.Tensor, ("to", "cuda", "pin_memory")), (torch.nn.Module, ("to", "cuda")),
