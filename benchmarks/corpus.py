@@ -28,6 +28,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from fnmatch import fnmatch
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -178,10 +179,10 @@ def witnesses(folder: Path) -> list[Json]:
 def attached(case: Case, place: Place, options: Iterable[str]) -> Json:
     """By `assay run` on all worker counts, one record."""
     folder = prepare(case, place, "attached")
-    launches = str(case.launches or place.launches)
+    launches, records = str(case.launches or place.launches), place.folder(case, "records")
     words = [
         str(place.python), "-m", "assay", "run", "--workers", ",".join(map(str, case.workers)), "--launches", launches, "--name", case.name,
-        "--root", "records", "--json", "--quiet", "--timeout", str(LIMIT_S), *options, *case.options, "--", case.script, *case.arguments,
+        "--root", str(records), "--json", "--quiet", "--timeout", str(LIMIT_S), *fresh(place), *options, *case.options, "--", case.script, *case.arguments,
     ]  # fmt: skip
     output = folder.parent / "attached.json"
     output.write_text("")
@@ -190,7 +191,16 @@ def attached(case: Case, place: Place, options: Iterable[str]) -> Json:
         report = json.loads(output.read_text())
     except json.JSONDecodeError:
         return {"code": code, "report": None, "said": witnesses(folder), "steps": {}}
-    return {"code": code, "report": slim(report), "said": witnesses(folder), "steps": recorded(folder / "records")}
+    return {"code": code, "report": slim(report), "said": witnesses(folder), "steps": recorded(records)}
+
+
+@cache
+def fresh(place: Place) -> tuple[str, ...]:
+    """Each launch in a copy of the folder, where this assay can do that."""
+    said = subprocess.run(
+        [str(place.python), "-m", "assay", "run", "--help"], capture_output=True, text=True, check=False
+    ).stdout
+    return ("--fresh-folder",) if "--fresh-folder" in said else ()
 
 
 def slim(report: Json) -> Json:
@@ -325,7 +335,8 @@ def findings(whole: Json) -> list[Json]:
 def judgement(case: Case, listed: Json, finding: Json) -> tuple[str, str]:
     """("true", "false" or "open", why) of a finding."""
     for one in (*case.judged, *listed.get("judged", [])):
-        if fnmatch(finding["id"], one["finding"]) and one.get("says", "") in finding["evidence"]:
+        here = fnmatch(case.parallelism, one.get("parallelism", "*"))
+        if here and fnmatch(finding["id"], one["finding"]) and one.get("says", "") in finding["evidence"]:
             return ("true" if one["true"] else "false"), one["why"]
     return "open", ""
 
