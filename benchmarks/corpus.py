@@ -18,6 +18,7 @@ import argparse
 import json
 import os
 import platform
+import re
 import shutil
 import signal
 import subprocess
@@ -57,6 +58,7 @@ class Case:
     kinds: str = ""  # what it stands for
     steps: tuple[int, ...] = ()  # of a rank, by worker count, from reading the script
     items: tuple[float, ...] = ()  # likewise
+    loss: str = ""  # a pattern whose last match in the plain log, with one worker, is the last step's loss
     judged: tuple[Json, ...] = ()  # finding = "rule@configuration", true, why
     useful: str = ""
     launches: int = 0
@@ -145,7 +147,14 @@ def plain(case: Case, place: Place, workers: int, again: str = "") -> Json:
     ]  # fmt: skip
     begun = datetime.now(UTC)
     code = limited(words, folder, environment(case, folder), folder.parent / f"plain{workers}{again}.log")
-    return {"code": code, "seconds": (datetime.now(UTC) - begun).total_seconds(), "said": witnesses(folder)}
+    seconds = (datetime.now(UTC) - begun).total_seconds()
+    log = (folder.parent / f"plain{workers}{again}.log").read_text(errors="replace")
+    return {
+        "code": code,
+        "seconds": seconds,
+        "said": witnesses(folder),
+        "loss": re.findall(case.loss, log)[-1:] if case.loss else [],
+    }
 
 
 def limited(
@@ -297,7 +306,22 @@ def contradictions(case: Case, whole: Json) -> list[str]:
             for rank in range(workers):
                 row = whole["attached"]["steps"].get(f"{launch['launch']}-{rank}")
                 found += against(case, workers, place, rank, row, [one for one in said if one["rank"] == rank])
-    return list(dict.fromkeys(found))
+    return [*dict.fromkeys(found), *other_loss(whole)]
+
+
+def other_loss(whole: Json) -> list[str]:
+    """The last loss with one worker, where the script prints it: to as many digits."""
+    printed = whole["plain"].get("1", {}).get("loss") or []
+    rows = [whole["attached"]["steps"].get(f"{one['launch']}-0", {}) for one in launches_of(whole, 1)]
+    digits = [len(one.partition("e")[0].partition(".")[2]) for one in printed]
+    said = (
+        [f"{row.get('last_loss') or 0.0:.{digits[0]}{'e' if 'e' in printed[0] else 'f'}}" for row in rows]
+        if printed
+        else []
+    )
+    return [
+        f"1 worker: last loss {one}, the script prints {printed[0]}" for one in said if float(one) != float(printed[0])
+    ]
 
 
 def against(case: Case, workers: int, place: int, rank: int, row: Json | None, said: list[Json]) -> list[str]:
