@@ -141,9 +141,10 @@ def plain(case: Case, place: Place, workers: int, again: str = "") -> Json:
     arguments = [
         one.replace("{workers}", str(workers)).replace("{seed}", "1").replace("{launch}", "0") for one in case.arguments
     ]
-    words = [
+    script = [case.script, *arguments]
+    words = [str(place.python), *script] if "plain" in case.options else [
         str(place.python), "-m", "torch.distributed.run", "--nnodes", "1", "--nproc-per-node", str(workers), "--max-restarts", "0",
-        "--rdzv-backend", "c10d", "--rdzv-endpoint", "127.0.0.1:0", "--local-addr", "127.0.0.1", case.script, *arguments,
+        "--rdzv-backend", "c10d", "--rdzv-endpoint", "127.0.0.1:0", "--local-addr", "127.0.0.1", *script,
     ]  # fmt: skip
     begun = datetime.now(UTC)
     code = limited(words, folder, environment(case, folder), folder.parent / f"plain{workers}{again}.log")
@@ -342,16 +343,17 @@ def against(case: Case, workers: int, place: int, rank: int, row: Json | None, s
 
 
 def findings(whole: Json) -> list[Json]:
-    """What is to be judged: grave findings, layers that failed, and the dimensions that did."""
+    """What is to be judged: grave findings, and layers that failed for another reason than one of these."""
     report = whole["attached"]["report"]
     if report is None:
         return []
     grave = [
         {"id": f"{one['rule']}@{one['configuration']}", **one} for one in report["findings"] if one["severity"] in GRAVE
     ]
+    rules = {one["rule"] for one in grave}
     layers = [
         {"id": f"layer_{one['layer']}@{one['configuration']}", "severity": one["state"], "evidence": one["sentence"]}
-        for one in report["layers"] if one["state"] not in ("pass", "advice", "not run")
+        for one in report["layers"] if one["state"] not in ("pass", "advice", "not run") and one["sentence"].partition(":")[0] not in rules
     ]  # fmt: skip
     return [*grave, *layers]
 
@@ -365,14 +367,21 @@ def judgement(case: Case, listed: Json, finding: Json) -> tuple[str, str]:
     return "open", ""
 
 
-def grouped(case: Case, listed: Json, whole: Json) -> dict[str, list[str]]:
-    """The names of the findings by judgement."""
-    found: dict[str, list[str]] = defaultdict(list)
+def grouped(case: Case, listed: Json, whole: Json) -> dict[str, dict[str, list[str]]]:
+    """The names of the findings, by judgement and its reason."""
+    found: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for finding in findings(whole):
-        name = finding["id"].replace("@workers=", "@").replace("@None", "")
         verdict, why = judgement(case, listed, finding)
-        found[verdict].append(f"{name}" + (f" ({why})" if verdict == "false" else ""))
+        names = found[verdict][why]
+        name = finding["id"].partition("@")[0]
+        if name not in names:
+            names.append(name)
     return found
+
+
+def names_of(groups: dict[str, list[str]]) -> str:
+    """In a cell."""
+    return ", ".join(sorted({name for names in groups.values() for name in names})) or "-"
 
 
 # ---------------------------------------------------------------------- telling
@@ -383,12 +392,17 @@ def kept(case: Case, listed: Json, whole: Json) -> list[str]:
     broken = [f"exit code, {workers}" for workers in case.workers if "**" in code_words(whole, workers)]
     broken += [f"weights, {workers}" for workers in case.workers if "**" in weights_words(whole, workers)]
     judged = grouped(case, listed, whole)
+    broken += [f"false: {', '.join(names)}: {why}" for why, names in judged["false"].items()]
     return [
         *broken,
         *contradictions(case, whole),
-        *(f"false: {one}" for one in judged["false"]),
-        *(f"open: {one}" for one in judged["open"]),
+        *(f"open: {name}" for names in judged["open"].values() for name in names),
     ]
+
+
+def ran(whole: Json) -> bool:
+    """Whether the script runs here at all, without assay."""
+    return any(run["code"] == 0 for run in whole["plain"].values())
 
 
 def shown(case: Case, listed: Json, whole: Json) -> None:
@@ -415,19 +429,22 @@ def shown(case: Case, listed: Json, whole: Json) -> None:
 
 def table(listed: Json, done: list[tuple[Case, Json]], place: Place, path: Path) -> None:
     """Write the table."""
+    absent = [case.name for case, whole in done if not ran(whole)]
+    done = [(case, whole) for case, whole in done if ran(whole)]
     lines = [line(number, case, listed, whole) for number, (case, whole) in enumerate(done, 1)]
     broken = [(case.name, one) for case, whole in done for one in kept(case, listed, whole)]
     head = [
         f"# Unmodified scripts of others, plain and attached, {max(whole['made_utc'] for _, whole in done)[:10]}", "",
         f"`python benchmarks/corpus.py --launches {place.launches}`. {machine(place)}", "", *listed["conditions"].strip().splitlines(), "",
-        "| | script | parallelism on 2 | exit 1, 2 | weights 1, 2 | steps of a rank 1, 2 | findings true / false / open | useful |",
-        "|---|---|---|---|---|---|---|---|",
+        "| | script | parallelism on 2 | exit 1, 2 | weights 1, 2 | steps of a rank 1, 2 | true findings | false | open | useful |",
+        "|---|---|---|---|---|---|---|---|---|---|",
     ]  # fmt: skip
     tail = [
         "",
         f"{len(done)} scripts; {len(broken)} promises broken" + (":" if broken else "."),
         "",
         *(f"* {name}: {one}" for name, one in broken),
+        *(["", f"Not shown, since they do not run here without assay either: {', '.join(absent)}."] if absent else []),
     ]
     origins = ["", "## Where they are from", "", *(origin(case, listed["sources"][case.source]) for case, _ in done)]
     path.write_text("\n".join([*head, *lines, *tail, *origins]) + "\n")
@@ -452,7 +469,7 @@ def line(number: int, case: Case, listed: Json, whole: Json) -> str:
              (launches_of(whole, workers) for workers in case.workers)]  # fmt: skip
     cells = [
         number, f"{case.name}: {case.kinds}", case.parallelism, *(", ".join(words(whole, workers) for workers in case.workers) for words in
-        (code_words, weights_words)), ", ".join(steps), " / ".join(", ".join(sorted(set(judged[one]))) or "-" for one in ("true", "false", "open")),
+        (code_words, weights_words)), ", ".join(steps), *(names_of(judged[one]) for one in ("true", "false", "open")),
         case.useful or "-",
     ]  # fmt: skip
     return "| " + " | ".join(str(one).replace("|", "\\|") for one in cells) + " |"

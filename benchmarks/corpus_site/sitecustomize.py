@@ -54,7 +54,7 @@ def watch(torch):
     )
     from torch.optim.optimizer import register_optimizer_step_post_hook
 
-    torch.manual_seed(1000 + int(os.environ["RANK"]))  # an unseeded script would differ from run to run
+    torch.manual_seed(1000 + int(os.environ.get("RANK", "0")))  # an unseeded script would differ from run to run
     for stand_in in os.environ.get("CORPUS_STAND_INS", "").split():
         __import__(f"stand_in_{stand_in}").install(torch)
 
@@ -134,10 +134,10 @@ def testify():
 
 
 PID = os.getpid()
-if "CORPUS_OUT" in os.environ and "RANK" in os.environ:
-    random.seed(1000 + int(os.environ["RANK"]))
+if "CORPUS_OUT" in os.environ:
+    random.seed(1000 + int(os.environ.get("RANK", "0")))
     sys.meta_path[:0] = [
         After("torch", watch),
-        After("numpy", lambda numpy: numpy.random.seed(1000 + int(os.environ["RANK"]))),
+        After("numpy", lambda numpy: numpy.random.seed(1000 + int(os.environ.get("RANK", "0")))),
     ]
     atexit.register(testify)

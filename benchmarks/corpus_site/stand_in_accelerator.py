@@ -1,4 +1,4 @@
-"""What if a script asks for two accelerators of any kind?  The processor says that it is eight of them; for `corpus.py` alone."""
+"""What if a script asks for two accelerators of any kind?  The processor says that it is two of them; for `corpus.py` alone."""
 
 import contextlib
 
@@ -6,8 +6,9 @@ import contextlib
 def install(torch):
     """Put it into torch, which has just been imported."""
     import torch.distributed
+    from torch.nn.parallel import DistributedDataParallel as Parallel
 
-    start = torch.distributed.init_process_group
+    start, wrap = torch.distributed.init_process_group, Parallel.__init__
     torch.accelerator.is_available = lambda *_arguments, **_keywords: True
     torch.accelerator.device_count = lambda: 2
     torch.accelerator.current_accelerator = lambda *_arguments, **_keywords: torch.device("cpu")
@@ -24,5 +25,8 @@ def install(torch):
     def started(*arguments, device_id=None, **keywords):
         return start(*arguments, **keywords)
 
-    torch.Tensor.to, torch.nn.Module.to = to(0), to(1)
+    def wrapped(self, module, device_ids=None, output_device=None, *arguments, **keywords):
+        return wrap(self, module, None, None, *arguments, **keywords)
+
+    torch.Tensor.to, torch.nn.Module.to, Parallel.__init__ = to(0), to(1), wrapped
     torch.distributed.init_process_group = started
