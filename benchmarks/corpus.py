@@ -215,7 +215,7 @@ def fresh(place: Place) -> tuple[str, ...]:
 
 def slim(report: Json) -> Json:
     """What is compared of a report."""
-    kept = {key: report[key] for key in ("verdict", "dimensions", "findings", "layers", "launches", "gates")}
+    kept = {key: report.get(key, []) for key in ("verdict", "dimensions", "findings", "layers", "launches", "gates")}
     metrics = {f"{one['metric']}@{one['configuration']}": one["value"] for one in report["metrics"] if one["measured"]}
     absent = {
         f"{one['metric']}@{one['configuration']}": one.get("detail") for one in report["metrics"] if not one["measured"]
@@ -398,6 +398,13 @@ def kept(case: Case, listed: Json, whole: Json) -> list[str]:
         *contradictions(case, whole),
         *(f"open: {name}" for names in judged["open"].values() for name in names),
     ]
+
+
+def praised(case: Case, whole: Json) -> list[str]:
+    """Layers that passed on several ranks that have nothing to do with each other."""
+    layers = (whole["attached"]["report"] or {}).get("layers", []) if case.parallelism.startswith("none") else []
+    names = [one["layer"] for one in layers if one["state"] == "pass"]
+    return [f"false: passed {', '.join(names)}: nothing is distributed"] if names else []
 
 
 def ran(whole: Json) -> bool:
