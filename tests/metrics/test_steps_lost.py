@@ -28,6 +28,15 @@ def test_a_job_that_never_trained_again_has_none() -> None:
     assert value.reason == "undefined"
 
 
+def test_a_step_that_a_survivor_finished_before_the_engine_stopped_it_is_lost_too() -> None:
+    """Its row died with it; the coordinator read 8 finished steps off its progress."""
+    made = struck()
+    made.event(0, "worker_gone", 10.5, rank=0, incarnation=0, step=8)
+    value = METRIC.compute(made.measured(), {})["workers=2"]
+    assert isinstance(value, Estimate)
+    assert value.value == 4.0
+
+
 def test_steps_whose_rows_died_with_the_victim_are_counted_from_what_the_coordinator_saw() -> None:
     made = struck(workers=1)
     made.rows["steps"] = [

@@ -121,7 +121,8 @@ def _one(launch: dict[str, object], fault: dict[str, object], events: pl.DataFra
     trained = incarnation + 1 if again.height == 0 else int(again["incarnation"][0])
     starts = after.filter((pl.col("kind") == "worker_start") & (pl.col("incarnation") == trained))
     resumed = None if again.height == 0 else int(again["begin_ns"].min())  # type: ignore[arg-type]
-    finished = _finished(steps.filter(pl.col("incarnation") == incarnation), fault["step"])
+    gone = after.filter((pl.col("kind") == "worker_gone") & (pl.col("incarnation") == incarnation))["step"].max()
+    finished = _finished(steps.filter(pl.col("incarnation") == incarnation), fault["step"], gone)
     regained, lost = _regained(finished, again, later)
     return Recovery(
         launch=int(launch["launch"]), configuration=str(launch["configuration"]), workers=int(launch["workers"]),  # type: ignore[call-overload]
@@ -138,11 +139,11 @@ def process_began() -> pl.Expr:
     return pl.min_horizontal(told.fill_null(pl.col("ns")), "ns")
 
 
-def _finished(before: pl.DataFrame, seen: object) -> int:
-    """Steps finished when the fault struck. A victim's last rows may never have reached the disk: what the coordinator
-    saw of its progress counts as well."""
+def _finished(before: pl.DataFrame, *seen: object) -> int:
+    """Steps finished by any rank before the restart. The last rows of those that were killed, or stopped by the engine, may never have
+    reached the disk: what the coordinator saw of their progress counts as well."""
     rows = int(before["step"].max()) + 1 if before.height else 0  # type: ignore[arg-type]
-    return max(rows, seen if isinstance(seen, int) else 0)
+    return max([rows, *(one for one in seen if isinstance(one, int))])
 
 
 def _regained(finished: int, again: pl.DataFrame, later: pl.DataFrame) -> tuple[int | None, int | None]:

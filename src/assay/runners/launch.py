@@ -247,8 +247,13 @@ class LaunchRun:
         write_event(self.writer, self.job.number, "fault_end", now, detail, rank=self.rank_struck)
 
     def _note_vanished(self) -> None:
-        for worker in self.watch.vanished():
-            self._event("worker_gone", {"pid": worker.pid}, rank=worker.rank, incarnation=worker.incarnation)
+        gone = self.watch.vanished()
+        if gone:
+            self.watch.look()  # how far they were: their last rows may never have reached the disk
+        for worker in gone:
+            last = self.watch.ranks.get(worker.rank)
+            step = last.steps if last is not None and last.pid == worker.pid else None
+            self._event("worker_gone", {"pid": worker.pid}, rank=worker.rank, incarnation=worker.incarnation, step=step)
 
     def _end_if_needed(self, handle: Handle) -> None:
         limits, stop = self.context.experiment.limits, self.context.stop
