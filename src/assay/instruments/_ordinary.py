@@ -267,7 +267,7 @@ class Ordinary:
             self._feed()
             self._roots = roots if accumulates else None
             attached._computed = self._hook = None
-            if accumulates and attached._others:
+            if accumulates and attached._together():
                 self._hook = attached._watch_engine(roots[0])
             self._asked = self._now()
             return True
