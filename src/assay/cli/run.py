@@ -185,7 +185,7 @@ VERB = Verb(
 
     assay run examples/digits.toml                                   an experiment from its file
     assay run --workers 1,2,4 --launches 5 -- train.py --epochs 3    my own script, no file needed
-    assay run --workers 1,2 --steps 200 --only performance -- train.py   some steps of a job that runs for days
+    assay run --workers 1,2 --steps 200 --only performance -- train.py   200 steps of a long job
     assay run examples/digits.toml --dry-run                         the plan and the expected time
 
 In the script's arguments and in the values of --env {workers}, {seed} and {launch} are replaced for every launch.

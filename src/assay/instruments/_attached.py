@@ -89,6 +89,12 @@ class Attached:
         self._known: set[int] = set()  # optimizers there are
         self.optimizers: weakref.WeakSet[Any] = weakref.WeakSet()  # the same, as the hooks met them
         self._cycle: frozenset[int] | None = None
+        self._closed = False  # a closure has told the loss of this update
+        self.last_update: tuple[int, int | None, int] = (
+            0,
+            None,
+            0,
+        )  # when the last optimizer had stepped; paused and blocked by then
         self._passed = False  # forward with gradients, since an optimizer stepped
         self._losses: list[Any] = []  # of the step under way, or their sum so far where they are numbers
         self._passes: list[tuple[bool, Any, Any]] = []  # backward passes under way, one inside of the other
@@ -489,6 +495,10 @@ class Attached:
         root = roots[0] if len(roots) == 1 else None
         if not isinstance(root, self._tensor) or root.numel() != 1:
             return
+        if self._stepping:  # a closure's (LBFGS) is asked for often, and all of them are one loss: that of the first
+            if self._closed:
+                return
+            self._closed = True
         loss = self.unscaled(root)
         self._losses.append(loss.item() if type(loss) is self._tensor and loss.is_cpu else loss.detach())
 
@@ -534,8 +544,10 @@ class Attached:
                 self._evaluated_before_the_update()
         elif self._looked_ns:
             self._tell_looks()
+        self._closed = False
         if id(optimizer) in self._stepped:
-            self._learn(self._stepped)
+            if not self._cycled():  # it is trained without the others from here on
+                self._cycle = frozenset(self._stepped)
             if not self._passed:  # it asks for passes itself (LBFGS): the step begins here
                 self._tell_looks()
                 self._turn()
@@ -554,6 +566,7 @@ class Attached:
                 self._feed(one)
         self._stepped[id(optimizer)] = None
         self._passed = False
+        self.last_update = (self._now(), self._recorder._pause, self.calls.blocked_ns)
 
     def _learn(self, stepped: Iterable[int]) -> None:
         if self._cycle is None:
@@ -655,6 +668,7 @@ class Attached:
             if self._looked_ns and not self._asks:
                 self._tell_looks()
             self._tell_loss()
+            self._end_last()
             self._tell_communication()
         elif self._begun and not self._recorder._marks_optimizer:
             self._recorder.withdraw()
@@ -666,6 +680,12 @@ class Attached:
         if self.reducers:
             self._recorder.logs_every(LOGGED_EVERY)
         self._tell_parallelism()
+
+    def _end_last(self) -> None:
+        """The last step is over with its last update: what a script does then (scoring, saving, taking apart) is no part of it."""
+        end, paused, blocked = self.last_update
+        self._recorder.ends_at, self._recorder._pause = end, paused
+        self.calls.end_at(end, blocked)
 
     def _tell_parallelism(self) -> None:
         recorder = self._recorder

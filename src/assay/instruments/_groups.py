@@ -173,6 +173,14 @@ class Calls:
         self.waits.taken()
         self.blocked_ns = 0
 
+    def end_at(self, ns: int, blocked_ns: int) -> None:
+        """The last step was over then, and had blocked the main thread for so long: what was made later belongs to none."""
+        for call in tuple(self._open):
+            if call.begin >= ns:
+                call.step = None
+        self.blocked_ns = blocked_ns
+        self.waits.at_most(blocked_ns)
+
     def taken(self, *, everything: bool = False) -> list[Call]:
         """The calls that are over, in the order in which they were made; at the end the others too."""
         self.look()

@@ -116,12 +116,16 @@ def _batches(attached: Attached, iterators: Any) -> list[Undo]:
                 if not attached.active:
                     return original(self)
                 attached.shielded(attached.ask)
+            inside, attached.inside = attached.inside, True  # modules that transform samples make no forward pass
             try:
                 batch = original(self)
             except StopIteration:
+                attached.inside = inside
                 ordinary.leave()
                 attached.shielded(attached.ran_out, self)
                 raise
+            finally:
+                attached.inside = inside
             if not (ordinary.on and ordinary.got(self, batch)):
                 attached.shielded(attached.got, self, batch)
             return batch

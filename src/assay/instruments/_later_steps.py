@@ -66,7 +66,7 @@ class LaterSteps:
         self.next = NEVER  # the step to wait in
         self.gradients_since: int | None = None  # the step of the first gradients: later ones are kept too
         self._seed, self._look = seed, look
-        self._armed = True
+        self.armed = True
         self._clips: list[Clip] = []
         self._watch = OptimizerWatch(torch, model)
         self._compiling = torch.compiler.is_compiling
@@ -75,27 +75,27 @@ class LaterSteps:
 
     def leave(self) -> None:
         """Take everything out again."""
-        self._armed, self.next = False, NEVER
+        self.armed, self.next = False, NEVER
         self._watch.leave()
 
     def arm(self) -> None:
         """A chosen step begins."""
-        self._armed, self.next = True, NEVER
+        self.armed, self.next = True, NEVER
         self._clips = []
 
     def looked(self, step: int) -> None:
         """It was looked at the step under way."""
-        self._armed = False
+        self.armed = False
         self.next = following(self._seed, step)
 
     def _stepping(self, optimizer: Any, _: Any, __: Any) -> None:
-        if self._compiling() or not self._armed or not self._watch.trained_by(optimizer):
+        if self._compiling() or not self.armed or not self._watch.trained_by(optimizer):
             return
         clips, self._clips = self._clips, []
         self._look(optimizer, clips)
 
     def _clipping(self, parameters: Any, max_norm: Any = None, total_norm: Any = None, *_: Any, **__: Any) -> None:
-        if not self._armed or len(self._clips) >= CLIPS or hasattr(total_norm, "to_local"):
+        if not self.armed or len(self._clips) >= CLIPS or hasattr(total_norm, "to_local"):
             return
         if self._watch.trains([parameters] if hasattr(parameters, "grad") else parameters):
             self._clips.append((float(total_norm), float(max_norm)))

@@ -76,7 +76,7 @@ class Ordinary:
         if not plain:
             return
         self._clear(recorder._begin)
-        self._asked, self._at, self._until = asked, ASKED, 1 << step.bit_length()
+        self._asked, self._at, self._until = asked, ASKED, min(1 << step.bit_length(), recorder.due)
         self._optimizer_id = next(iter(attached._cycle or (0,)))
         self._source, self._epoch = None, None
         attached._asked = None
@@ -332,7 +332,9 @@ class Ordinary:
         try:
             if self._at != IN_STEP or id(optimizer) != self._optimizer_id:
                 return self._refuse()
-            self._optimizer, self._at, self._stepped = self._now() - self._asked, BETWEEN, True
+            now = self._now()
+            self._optimizer, self._at, self._stepped = now - self._asked, BETWEEN, True
+            self._attached.last_update = (now, None, self._attached.calls.blocked_ns)
             return True
         except Exception as error:
             return self._fail(error)

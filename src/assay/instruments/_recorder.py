@@ -123,6 +123,7 @@ class Recorder(Probe):
         self._later_steps: _later_steps.LaterSteps | None = None
         self._asks_sending = False  # whether statistics of batch normalisation are sent to all ranks
         self._starts: Mapping[str, int] = {}  # of the parameters, for launches of which no rank may hold them all
+        self.ends_at: int | None = None  # when the last step was over, as far as somebody else tells
         self._batches = 0  # worked on in the step under way, as far as somebody else tells
         self._first_step_seen = False
         self._step = 0  # number of the step under way, which is the number of steps finished before it
@@ -225,7 +226,23 @@ class Recorder(Probe):
         idle = isinstance(phases, HostPhases) and not (phases.paused or phases.stack)
         seen = self._first_step_seen and self._marks_optimizer and not self._saved
         told = self._gradients is None or self._gradients.told
-        return self.active and self._in_step and idle and seen and told and all(one is None for one in more)
+        looking = self._later_steps is not None and self._later_steps.armed
+        return (
+            self.active
+            and self._in_step
+            and idle
+            and seen
+            and told
+            and not looking
+            and all(one is None for one in more)
+        )
+
+    @property
+    def due(self) -> int:
+        """The step before which more is to be done than to write the row of the last one, hashes aside."""
+        later, limit = self._later_steps, self.limit
+        ends = limit.last if limit is not None else None
+        return min(_later_steps.NEVER if later is None else later.next, _later_steps.NEVER if ends is None else ends)
 
     def withdraw(self) -> None:
         """The step under way is none: nobody can tell where steps begin and end."""
@@ -331,7 +348,7 @@ class Recorder(Probe):
         if not self._in_step or loop != self._loop:
             return
         if self._phases.seen[OPTIMIZER]:
-            self._end_step(self._now())
+            self._end_step(self.ends_at or self._now())
         elif not failed and not self._marks_optimizer and (self._touched or any(self._phases.seen)):
             now = self._now()
             self._held = (self._step, self._begin, now)

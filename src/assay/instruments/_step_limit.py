@@ -47,6 +47,11 @@ class StepLimit:
         self.local = self._every if local is None else local
         self._first: int | None = 0 if incarnation else None  # a restarted job goes on with the numbers of the first
 
+    @property
+    def last(self) -> int | None:
+        """The number of the step that is not made any more; None before the first."""
+        return None if self._first is None else self._first + self._steps
+
     def reached(self, finished: int) -> bool:
         """Whether the last step was the last one, given the number of the next."""
         if self._first is None:

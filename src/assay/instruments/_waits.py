@@ -61,6 +61,11 @@ class Waits:
         """A phase's end was waiting, as a whole."""
         self._waiting[phase] += ns
 
+    def at_most(self, waited_ns: int) -> None:
+        """Between the phases of this step it was waited for so long at most: what came later was not in it."""
+        if BETWEEN in self._waiting:
+            self._waiting[BETWEEN] = min(self._waiting[BETWEEN], waited_ns)
+
     def taken(self) -> list[tuple[str, int, int]]:
         """(phase, asking, waiting) of the step that ends."""
         found = [(phase, self._asking[phase], self._waiting[phase]) for phase in {**self._asking, **self._waiting}]

@@ -1,0 +1,144 @@
+"""Scripts whose steps were seen wrongly: modules in the loader, optimizers in turn, closures, and what comes after the last update."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from assay.instruments._recorder import Recorder
+from assay.instruments._sink import Identity, MemorySink
+from assay.record.tables import TABLES
+
+torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.torch
+
+
+class Seen:
+    """What is recorded of a script that runs in this process."""
+
+    def __init__(self) -> None:
+        from assay.instruments import _hooks
+        from assay.instruments._attached import Attached
+
+        self.sink, self.undo = MemorySink(), list[Callable[[], None]]()
+        identity = Identity(launch=0, rank=0, workers=1, incarnation=0, seed=0, host="here")
+        self.recorder = Recorder(identity, self.sink)
+        self.attached = Attached(torch, self.recorder)
+        _hooks.install(torch, self.attached, self.undo)
+
+    def close(self) -> None:
+        self.attached.close()
+        self.recorder.close()
+        while self.undo:
+            self.undo.pop()()
+
+    def of(self, table: str) -> list[dict[str, Any]]:
+        return [dict(zip(TABLES[table].column_names, row, strict=True)) for row in self.sink.of(table)]
+
+    def losses(self) -> list[float]:
+        return [row["value"] for row in self.of("fingerprints") if row["what"] == "loss"]
+
+
+@pytest.fixture
+def seen() -> Iterator[Seen]:
+    one = Seen()
+    yield one
+    one.close()
+
+
+class Transformed(torch.utils.data.Dataset):  # type: ignore[misc,type-arg]
+    """A data set whose samples pass through a module, as those of torchvision do."""
+
+    def __init__(self) -> None:
+        self.transform = torch.nn.Sequential(torch.nn.Flatten(0), torch.nn.BatchNorm1d(4, affine=False))
+
+    def __len__(self) -> int:
+        return 96
+
+    def __getitem__(self, place: int) -> Any:
+        return torch.nn.Flatten(0)(torch.full((4,), float(place)))
+
+
+def test_modules_that_transform_samples_make_no_forward_pass_and_hide_no_model(seen: Seen) -> None:
+    """24 modules a batch: more than it takes until nothing new is looked for."""
+    model = torch.nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.001)
+    for batch in torch.utils.data.DataLoader(Transformed(), batch_size=24):
+        optimizer.zero_grad()
+        model(batch).mean().backward()
+        optimizer.step()
+    seen.close()
+    steps = seen.of("steps")
+    assert len(steps) == 4
+    for row in steps:
+        parts = sum(
+            row[name] or 0 for name in ("data_ns", "forward_ns", "backward_ns", "optimizer_ns", "checkpoint_ns")
+        )
+        assert parts <= row["end_ns"] - row["begin_ns"]
+    assert [row["items"] for row in steps] == [24.0] * 4
+    assert "parameter_hash" in {row["what"] for row in seen.of("fingerprints")}
+
+
+def test_optimizers_that_are_trained_one_after_the_other_make_a_step_each_time(seen: Seen) -> None:
+    """Layer by layer, as forward-forward networks are; where one takes over from the other two updates may be told as one."""
+    layers = [torch.nn.Linear(4, 4) for _ in range(2)]
+    optimizers = [torch.optim.SGD(layer.parameters(), lr=0.01) for layer in layers]
+    inputs = torch.ones(3, 4)
+    for layer, optimizer in zip(layers, optimizers, strict=True):
+        for _ in range(20):
+            optimizer.zero_grad()
+            layer(inputs).square().mean().backward()
+            optimizer.step()
+    seen.close()
+    assert 38 <= len(seen.of("steps")) <= 40
+
+
+def test_the_loss_of_a_step_by_a_closure_is_that_of_its_first_call(seen: Seen) -> None:
+    """As `LBFGS.step` gives it back, however often it asks."""
+    model = torch.nn.Linear(3, 1)
+    optimizer, told = torch.optim.LBFGS(model.parameters(), lr=0.1, max_iter=7), []
+
+    def closure() -> Any:
+        optimizer.zero_grad()
+        loss = (model(torch.eye(3)) - 1.0).square().mean()
+        loss.backward()
+        return loss
+
+    for _ in range(4):
+        told.append(float(optimizer.step(closure).detach()))
+    seen.close()
+    assert seen.losses() == pytest.approx(told)
+
+
+@pytest.mark.parametrize("steps", [3, 40])
+def test_what_a_script_does_after_its_last_update_is_no_part_of_the_last_step(seen: Seen, steps: int) -> None:
+    import time
+
+    model = torch.nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.001)
+    for (batch,) in torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.ones(2 * steps, 4)), batch_size=2):
+        model(batch).mean().backward()
+        optimizer.step()
+    updated = time.monotonic_ns()
+    torch.save(model.state_dict(), "/dev/null")
+    model(torch.ones(1000, 4))
+    seen.close()
+    rows = seen.of("steps")
+    assert len(rows) == steps
+    assert rows[-1]["end_ns"] <= updated
+    assert (rows[-1]["checkpoint_ns"] or 0) <= rows[-1]["end_ns"] - rows[-1]["begin_ns"]
+
+
+def test_the_batches_of_accelerates_loaders_name_samples(seen: Seen) -> None:
+    data_loader = pytest.importorskip("accelerate.data_loader")
+    inner = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.arange(32.0)[:, None]), batch_size=4)
+    own = data_loader.BatchSamplerShard(inner.batch_sampler, num_processes=2, process_index=1)
+    model = torch.nn.Linear(1, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.001)
+    for (batch,) in torch.utils.data.DataLoader(inner.dataset, batch_sampler=own):
+        model(batch).mean().backward()
+        optimizer.step()
+    seen.close()
+    assert [row["ids"] for row in seen.of("samples")] == [[*range(first, first + 4)] for first in (4, 12, 20, 28)]
