@@ -681,7 +681,7 @@ def long_training(script: Script) -> None:
 def test_most_steps_of_a_training_are_ordinary(copies: bool) -> None:
     rows, seen = rows_of(long_training, copies=copies, ordinary=True)
     assert rows == rows_of(long_training, copies=copies, ordinary=False)[0]
-    assert seen > 40, "of 72; an epoch's last, those at powers of two and the first are not"
+    assert seen > 30, "of 72; an epoch's last, those at powers of two, those that are looked at and the first are not"
 
 
 def test_rows_are_noted_until_an_epoch_was_trained_on_as_a_whole(script: Script) -> None:

@@ -150,21 +150,21 @@ def tells_ids(torch: Any, loader: Any) -> bool:
     if _of_torchdata(loader) and getattr(loader, "next_iter_state", None) is not None:
         return False
     batches: Any = getattr(loader, "batch_sampler", None)
-    if _of_accelerate(batches):  # this rank's batches of those that the inner one makes
+    if _of_accelerate(batches, "BatchSamplerShard"):  # this rank's batches of those that the inner one makes
         batches = batches.batch_sampler
     sampler: Any = getattr(batches, "sampler", None)
     if not _is(batches, data.BatchSampler) or not getattr(loader, "in_order", True):
         return False
     if _is(sampler, data.distributed.DistributedSampler):
         return len(sampler.dataset) == len(loader.dataset)
-    if _is(sampler, data.RandomSampler) and (sampler.replacement or sampler.num_samples != len(loader.dataset)):
+    shuffles = _is(sampler, data.RandomSampler) or _of_accelerate(sampler, "SeedableRandomSampler")
+    if shuffles and (sampler.replacement or sampler.num_samples != len(loader.dataset)):
         return False
-    known = _is(sampler, data.SequentialSampler) or _is(sampler, data.RandomSampler)
-    return known and len(sampler.data_source) == len(loader.dataset)
+    return (shuffles or _is(sampler, data.SequentialSampler)) and len(sampler.data_source) == len(loader.dataset)
 
 
-def _of_accelerate(thing: Any) -> bool:
-    return type(thing).__name__ == "BatchSamplerShard" and type(thing).__module__.partition(".")[0] == "accelerate"
+def _of_accelerate(thing: Any, name: str) -> bool:
+    return type(thing).__name__ == name and type(thing).__module__.partition(".")[0] == "accelerate"
 
 
 def _of_torchdata(thing: Any) -> bool:
