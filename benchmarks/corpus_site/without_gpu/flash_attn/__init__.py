@@ -1,0 +1,1 @@
+"""What if a script imports Flash Attention and has no GPU?  Names that nobody calls."""

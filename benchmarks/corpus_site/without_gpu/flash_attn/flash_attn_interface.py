@@ -1,0 +1,3 @@
+"""See `flash_attn`."""
+
+flash_attn_func = None

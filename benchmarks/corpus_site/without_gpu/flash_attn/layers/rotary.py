@@ -1,0 +1,3 @@
+"""See `flash_attn`."""
+
+apply_rotary_emb = None

@@ -1,0 +1,1 @@
+"""What if a script imports wandb and does not use it?  A name."""
