@@ -395,6 +395,7 @@ def kept(case: Case, listed: Json, whole: Json) -> list[str]:
     broken += [f"false: {', '.join(names)}: {why}" for why, names in judged["false"].items()]
     return [
         *broken,
+        *praised(case, whole),
         *contradictions(case, whole),
         *(f"open: {name}" for names in judged["open"].values() for name in names),
     ]
