@@ -204,3 +204,21 @@ def test_a_stage_of_a_pipeline_is_nobodys_replica_though_its_parameters_have_the
     assert ("parameter_shard_hash" in kinds, "parameter_hash" in kinds) == (staged, not staged)
     assert "optimizer_hash" not in kinds or not staged
     assert (sink.of("gradients") == []) == staged
+
+
+@pytest.mark.torch
+def test_a_frozen_average_of_each_ranks_own_beginning_is_nobodys_replica() -> None:
+    """As timm's task holds one beside the model, copied before DistributedDataParallel makes the ranks equal."""
+    import torch
+
+    from assay.instruments._model import Watch
+
+    def watched(seed: int) -> Watch:
+        torch.manual_seed(seed)
+        average = torch.nn.Linear(2, 2).requires_grad_(False)
+        torch.manual_seed(5)
+        return Watch(torch.nn.ModuleDict({"model": torch.nn.Linear(2, 2), "average": average}))
+
+    one, other = (dict(watched(seed).hashes(0)) for seed in (0, 1))
+    assert one["parameter_hash"] == other["parameter_hash"]
+    assert one["parameter_names"] == "model.weight\nmodel.bias"

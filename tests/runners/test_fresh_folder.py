@@ -64,6 +64,17 @@ def test_what_one_launch_leaves_no_other_one_finds_and_the_original_stays_as_it_
     assert list((tmp_path / "records").iterdir()) == [here.record.path]
 
 
+def test_what_lies_beside_the_folder_lies_beside_the_copy(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "a.bin").write_text("shared")
+    here = made(tmp_path / "mnist")
+    with fresh_folder.working_folder(here, job()) as folder:
+        assert (folder / ".." / "data" / "a.bin").read_text() == "shared"
+        (folder / ".." / "new.txt").write_text("of this launch alone")
+    assert (tmp_path / "data" / "a.bin").read_text() == "shared"
+    assert not (tmp_path / "new.txt").exists()
+
+
 def test_copies_are_kept_on_request_and_the_record_says_where(tmp_path: Path) -> None:
     here = made(tmp_path, keep_folders=True)
     with fresh_folder.working_folder(here, job(3)) as folder:

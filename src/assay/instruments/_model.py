@@ -23,12 +23,17 @@ _WRAPPERS = {"DistributedDataParallel": "module", "DataParallel": "module", "Opt
 
 
 class Watch:
-    """A model whose tensors are hashed after 0, 1, 2, 4, 8, ... finished steps."""
+    """A model whose tensors are hashed after 0, 1, 2, 4, 8, ... finished steps.
+
+    Of its parameters those that are trained when it is first watched: a frozen part (an average of each rank's own beginning, a teacher, a
+    target network) is nobody's replica.  Cannot see: parameters that are frozen then and trained later.
+    """
 
     def __init__(self, model: Any, *, staged: bool = False) -> None:
         """`staged`: it is one rank's stage of a pipeline, and nobody else's replica, whatever its parameters are called."""
         self.model, self.staged = model, staged
         self.sharded = is_sharded(model)
+        self.kept = trained(model)
         self._next, self._first = 0, True
         self.hashed: int | None = None  # steps finished at the last hash
         self.device = device_of(model)
@@ -43,9 +48,9 @@ class Watch:
         """The hashes after so many finished steps; the next are due at the next power of two."""
         self.hashed = steps
         self._next = 1 << steps.bit_length()  # 0 -> 1 -> 2 -> 4 -> 8
-        found = [*hashes(self.model), *random_hashes(self.device)]
+        found = [*hashes(self.model, self.kept), *random_hashes(self.device)]
         if not self.staged:
-            found += each_parameter(self.model, named=self._first)
+            found += each_parameter(self.model, self.kept, named=self._first)
             self._first = False
         optimizer = None if self._optimizer is None else self._optimizer()
         if optimizer is not None:
@@ -87,10 +92,16 @@ def is_called_as_a_stage() -> bool:
     return False
 
 
-def hashes(model: Any) -> Iterator[tuple[str, str]]:
+def trained(model: Any) -> frozenset[str]:
+    """The names of the parameters that are trained; of all where none is."""
+    named = dict(unwrap(model).named_parameters())
+    return frozenset(name for name, one in named.items() if one.requires_grad) or frozenset(named)
+
+
+def hashes(model: Any, kept: frozenset[str] | None = None) -> Iterator[tuple[str, str]]:
     """(what, hash): `parameter_hash`, and `buffer_hash` if the model has buffers; `..._shard_hash` if it is sharded."""
     plain = unwrap(model)
-    parameters = list(plain.named_parameters())
+    parameters = _kept(plain, kept)
     buffers = list(plain.named_buffers())
     kind = "shard_hash" if _is_sharded(plain, parameters) else "hash"
     yield f"parameter_{kind}", tensor_hash(parameters)
@@ -98,11 +109,15 @@ def hashes(model: Any) -> Iterator[tuple[str, str]]:
         yield f"buffer_{kind}", tensor_hash(buffers)
 
 
-def each_parameter(model: Any, *, named: bool) -> list[tuple[str, str]]:
+def _kept(plain: Any, kept: frozenset[str] | None) -> list[tuple[str, Any]]:
+    return [(name, one) for name, one in plain.named_parameters() if kept is None or name in kept]
+
+
+def each_parameter(model: Any, kept: frozenset[str] | None = None, *, named: bool) -> list[tuple[str, str]]:
     """`parameter_hashes`: eight hexadecimal digits (CRC-32) for each parameter, by which one that differs is found; `named`: with their
     names, a line each, in the same order.  None where ranks hold parts."""
     plain = unwrap(model)
-    parameters = list(plain.named_parameters())
+    parameters = _kept(plain, kept)
     if _is_sharded(plain, parameters):
         return []
     found = [("parameter_hashes", "".join(f"{_crc(parameter):08x}" for _, parameter in parameters))]

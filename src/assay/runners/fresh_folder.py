@@ -1,6 +1,7 @@
 """In which folder does a launch run?  The experiment's own, or with `workload.fresh_folder` a copy that no other launch has seen.
 
-The copy lies beside the record, in `<record>.folders/launch=0003`, since that is where there is room and where every worker can reach it.
+The copy lies beside the record, in `<record>.folders/launch=0003/<name>`, since that is where there is room and where every worker can reach it.
+What lies beside the original lies beside the copy as well, by links: `../data` is found.
 All incarnations of a launch share it; it is removed when the launch has ended, unless `workload.keep_folders`.
 Not copied: version control, virtual environments, caches, records, sockets and devices.  A link that leads out of the folder leads to the
 same place from the copy: what lies there is shared by all launches, which is right for data that is only read.
@@ -31,6 +32,7 @@ IGNORED: Final = frozenset({
 })  # fmt: skip
 SUFFIX: Final = ".folders"
 BLOCK: Final = 4096  # bytes that even an empty file takes
+MOST_NEIGHBOURS: Final = 1000
 LARGEST: Final = 3  # entries that are named
 
 
@@ -72,7 +74,7 @@ def working_folder(context: RunContext, job: Job) -> Iterator[Path]:
     if not workload.fresh_folder or job.planned.role == "sweep":
         yield context.folder
         return
-    target = folders_of(context.record.path) / launch_name(job.number)
+    target = folders_of(context.record.path) / launch_name(job.number) / (context.folder.name or "root")
     begin = context.clock.now_ns()
     try:
         copied = _copy(context.folder, target)
@@ -84,7 +86,7 @@ def working_folder(context: RunContext, job: Job) -> Iterator[Path]:
         yield target
     finally:
         if not workload.keep_folders:
-            _remove(target)
+            _remove(target.parent)
 
 
 def folders_of(record: Path) -> Path:
@@ -118,11 +120,20 @@ def _copy(source: Path, target: Path) -> int:
         target.mkdir(parents=True)
         for path, entry in _walk(source, source):
             copied += _copy_one(source, entry, target / path, target)
+        _link_neighbours(source, target)
     except OSError as error:
         raise files.explain(error, target, "copy the working folder to") from error
     except shutil.Error as error:
         raise RecordError(f"cannot copy the working folder to {target}: {error}") from error
     return copied
+
+
+def _link_neighbours(source: Path, target: Path) -> None:
+    """What lies beside the folder, where it may be read; scripts keep their data there."""
+    with suppress(PermissionError), os.scandir(source.parent) as entries:
+        for entry in sorted(entries, key=lambda one: one.name)[:MOST_NEIGHBOURS]:
+            if entry.name != target.name:
+                (target.parent / entry.name).symlink_to(entry.path)
 
 
 def _copy_one(source: Path, entry: os.DirEntry[str], target: Path, root: Path) -> int:

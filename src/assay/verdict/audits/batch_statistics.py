@@ -24,6 +24,7 @@ from assay.metrics.base import Results
 from assay.metrics.format import count, given
 from assay.metrics.hashed import hashes
 from assay.metrics.measured import Measured, effective_steps
+from assay.metrics.parallelism import why_not
 from assay.verdict.audits.base import Audit
 from assay.verdict.types import Finding
 
@@ -49,7 +50,7 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
         launches = kept.filter(pl.col("configuration") == name).partition_by("launch", maintain_order=True)
         drifts = [(_drift(own), own) for own in launches if own.height == own["workers"][0]]
         worst = max(drifts, key=lambda one: one[0], default=None)
-        if worst is not None and worst[0] > ROUNDING:
+        if worst is not None and worst[0] > ROUNDING and not why_not(measured, name, "replicas"):
             found.append(_finding(measured, name, *worst))
     return tuple(found)
 

@@ -11,6 +11,7 @@ import polars as pl
 
 from assay.metrics.base import Results
 from assay.metrics.measured import Measured, effective_steps
+from assay.metrics.parallelism import why_not
 from assay.verdict.audits.base import Audit
 from assay.verdict.diagnosis import legitimate
 from assay.verdict.types import Finding
@@ -32,7 +33,7 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
     return tuple(
         _finding(measured, name, own)
         for name in measured.configurations
-        if (own := apart.filter(pl.col("configuration") == name)).height
+        if (own := apart.filter(pl.col("configuration") == name)).height and not why_not(measured, name, "replicas")
     )
 
 
