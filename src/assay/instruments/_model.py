@@ -95,7 +95,7 @@ def is_called_as_a_stage() -> bool:
 def trained(model: Any) -> frozenset[str]:
     """The names of the parameters that are trained; of all where none is."""
     named = dict(unwrap(model).named_parameters())
-    return frozenset(name for name, one in named.items() if one.requires_grad) or frozenset(named)
+    return frozenset(name for name, one in named.items() if getattr(one, "requires_grad", True)) or frozenset(named)
 
 
 def hashes(model: Any, kept: frozenset[str] | None = None) -> Iterator[tuple[str, str]]:
