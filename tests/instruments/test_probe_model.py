@@ -222,3 +222,28 @@ def test_a_frozen_average_of_each_ranks_own_beginning_is_nobodys_replica() -> No
     one, other = (dict(watched(seed).hashes(0)) for seed in (0, 1))
     assert one["parameter_hash"] == other["parameter_hash"]
     assert one["parameter_names"] == "model.weight\nmodel.bias"
+
+
+@pytest.mark.torch
+def test_beside_a_reduced_model_what_no_optimizer_holds_is_nobodys_replica() -> None:
+    """timm's average is not frozen; a head that is trained beside the reduced part is a replica that somebody forgot to wrap."""
+    import torch
+
+    from assay.instruments._model import Watch
+
+    class DistributedDataParallel(torch.nn.Module):
+        """As torch's, which would want a process group."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.module = torch.nn.Linear(2, 2)
+            self._module_parameters = list(self.module.parameters())
+
+    parts = {"model": DistributedDataParallel(), "head": torch.nn.Linear(2, 2), "average": torch.nn.Linear(2, 2)}
+    model = torch.nn.ModuleDict(parts)
+    optimizer = torch.optim.SGD([*parts["model"].parameters(), *parts["head"].parameters()], lr=0.1)
+    expected = {"model.module.weight", "model.module.bias", "head.weight", "head.bias"}
+    assert Watch(model, optimizers=[optimizer]).kept == expected
+    whole = torch.nn.ModuleDict({"model": torch.nn.Linear(2, 2), "average": torch.nn.Linear(2, 2)})
+    optimizer = torch.optim.SGD(whole["model"].parameters(), lr=0.1)
+    assert len(Watch(whole, optimizers=[optimizer]).kept) == 4, "another rank's optimizer may hold it (ZeRO by hand)"

@@ -88,6 +88,7 @@ class Attached:
         self._stepping: list[int] = []  # optimizers that are stepping now, one inside of the other
         self._known: set[int] = set()  # optimizers there are
         self.optimizers: weakref.WeakSet[Any] = weakref.WeakSet()  # the same, as the hooks met them
+        recorder.optimizers = self.optimizers
         self._cycle: frozenset[int] | None = None
         self._closed = False  # a closure has told the loss of this update
         self.last_update: tuple[int, int | None, int] = (

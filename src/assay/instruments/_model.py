@@ -29,11 +29,11 @@ class Watch:
     target network) is nobody's replica.  Cannot see: parameters that are frozen then and trained later.
     """
 
-    def __init__(self, model: Any, *, staged: bool = False) -> None:
+    def __init__(self, model: Any, *, staged: bool = False, optimizers: Iterable[Any] = ()) -> None:
         """`staged`: it is one rank's stage of a pipeline, and nobody else's replica, whatever its parameters are called."""
         self.model, self.staged = model, staged
         self.sharded = is_sharded(model)
-        self.kept = trained(model)
+        self.kept = trained(model, optimizers)
         self._next, self._first = 0, True
         self.hashed: int | None = None  # steps finished at the last hash
         self.device = device_of(model)
@@ -92,10 +92,22 @@ def is_called_as_a_stage() -> bool:
     return False
 
 
-def trained(model: Any) -> frozenset[str]:
-    """The names of the parameters that are trained; of all where none is."""
+def trained(model: Any, optimizers: Iterable[Any] = ()) -> frozenset[str]:
+    """The names of the parameters that are trained; of all where none is.
+
+    Beside a part that DistributedDataParallel reduces, one that neither it nor an optimizer holds is a copy (timm's task keeps an average
+    that is not frozen).  Without such a part nothing tells a copy from what another rank's optimizer holds.
+    """
     named = dict(unwrap(model).named_parameters())
-    return frozenset(name for name, one in named.items() if getattr(one, "requires_grad", True)) or frozenset(named)
+    reduced = {id(one) for part in model.modules() if _is_reduced(part) for one in part._module_parameters}
+    held = reduced | {id(one) for optimizer in optimizers for _, _, one in _trained(optimizer)}
+    learns = frozenset(name for name, one in named.items() if getattr(one, "requires_grad", True))
+    return frozenset(name for name in learns if not reduced or id(named[name]) in held) or learns or frozenset(named)
+
+
+def _is_reduced(module: Any) -> bool:
+    """Whether it is torch's own wrapper for data parallelism, or somebody's subclass of it."""
+    return any(base.__name__ == "DistributedDataParallel" for base in type(module).__mro__)
 
 
 def hashes(model: Any, kept: frozenset[str] | None = None) -> Iterator[tuple[str, str]]:

@@ -116,6 +116,7 @@ class Recorder(Probe):
         self._entered = 0
         self._flights = Flights(now, self.workers) if self.workers > 1 else None  # for torch's own list of collectives
         self._watch: _model.Watch | None = None
+        self.optimizers: Iterable[Any] = ()  # that there are, as far as somebody else knows
         self.states: States | None = None  # how far it is, where workers may be started again
         self.went_on: Restored | None = None  # from where this incarnation went on
         self._hash_ns = 0
@@ -555,7 +556,8 @@ class Recorder(Probe):
         """See `Probe.watch`."""
         self._leave_gradients()
         self._leave_later_steps()
-        watch = self._watch = _model.Watch(model, staged=_model.is_called_as_a_stage())
+        staged = _model.is_called_as_a_stage()
+        watch = self._watch = _model.Watch(model, staged=staged, optimizers=self.optimizers)
         self._fingerprint("parameters", value=float(watch.parameters))
         for what, number in zip(("random_layers", "batch_layers"), _model.layers(model), strict=True):
             self._fingerprint(what, value=float(number))
