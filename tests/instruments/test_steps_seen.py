@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -82,7 +83,7 @@ def test_modules_that_transform_samples_make_no_forward_pass_and_hide_no_model(s
 
 
 def test_optimizers_that_are_trained_one_after_the_other_make_a_step_each_time(seen: Seen) -> None:
-    """Layer by layer, as forward-forward networks are; where one takes over from the other two updates may be told as one."""
+    """Layer by layer, as forward-forward networks are."""
     layers = [torch.nn.Linear(4, 4) for _ in range(2)]
     optimizers = [torch.optim.SGD(layer.parameters(), lr=0.01) for layer in layers]
     inputs = torch.ones(3, 4)
@@ -92,7 +93,73 @@ def test_optimizers_that_are_trained_one_after_the_other_make_a_step_each_time(s
             layer(inputs).square().mean().backward()
             optimizer.step()
     seen.close()
-    assert 38 <= len(seen.of("steps")) <= 40
+    steps = seen.of("steps")
+    assert [row["step"] for row in steps] == list(range(40))
+    assert all(one["end_ns"] <= other["begin_ns"] for one, other in pairwise(steps))
+    for row in steps:
+        parts = [row[name] for name in ("forward_ns", "backward_ns", "optimizer_ns")]
+        assert all(parts) and sum(parts) + (row["checkpoint_ns"] or 0) <= row["end_ns"] - row["begin_ns"]
+    assert len(seen.losses()) == 40
+
+
+def test_an_actor_that_begins_late_and_steps_every_other_time_shares_its_critics_steps(seen: Seen) -> None:
+    """As TD3: the critic steps 41 times, the actor after each second one, and rollouts without gradients lie between."""
+    critic, actor = torch.nn.Linear(4, 1), torch.nn.Linear(4, 4)
+    optimizers = [torch.optim.SGD(one.parameters(), lr=0.01) for one in (critic, actor)]
+    inputs = torch.ones(3, 4)
+    for number in range(41):
+        with torch.no_grad():
+            target = critic(actor(inputs)) * 0.9
+        for one, loss in (
+            (0, lambda t=target: (critic(inputs) - t).square().mean()),
+            (1, lambda: -critic(actor(inputs)).mean()),
+        ):
+            if one == 0 or number % 2:
+                optimizers[one].zero_grad()
+                loss().backward()
+                optimizers[one].step()
+    seen.close()
+    assert [row["step"] for row in seen.of("steps")] == list(range(41))
+
+
+@pytest.mark.parametrize("idle", [0, 1])
+def test_a_gan_without_a_loader_is_one_step_for_both_optimizers(seen: Seen, idle: int) -> None:
+    """Also with a third optimizer that never steps: then the cycle is known when the first comes again."""
+    critic, maker = torch.nn.Linear(4, 1), torch.nn.Linear(4, 4)
+    optimizers = [torch.optim.SGD(one.parameters(), lr=0.01) for one in (critic, maker)]
+    never = [torch.optim.SGD(torch.nn.Linear(2, 2).parameters(), lr=0.01) for _ in range(idle)]
+    inputs, told = torch.ones(3, 4), []
+    for _ in range(12):
+        losses = (lambda: critic(maker(inputs).detach()).mean(), lambda: -critic(maker(inputs)).mean())
+        for optimizer, loss in zip(optimizers, losses, strict=True):
+            optimizer.zero_grad()
+            value = loss()
+            value.backward()
+            told.append(value.item())
+            optimizer.step()
+    seen.close()
+    assert len(never) == idle
+    assert [row["step"] for row in seen.of("steps")] == list(range(12))
+    assert seen.losses() == pytest.approx([sum(pair) for pair in zip(told[::2], told[1::2], strict=True)])
+
+
+def test_samples_of_updates_that_are_told_apart_later_are_told_of_their_own_step(seen: Seen) -> None:
+    """Batches that a script keeps in a list and trains two models on, one after the other."""
+    data = torch.utils.data.TensorDataset(torch.arange(24.0)[:, None])
+    kept = list(torch.utils.data.DataLoader(data, batch_size=4))
+    models = [torch.nn.Linear(1, 1) for _ in range(2)]
+    optimizers = [torch.optim.SGD(model.parameters(), lr=0.0001) for model in models]
+    for model, optimizer in zip(models, optimizers, strict=True):
+        for (batch,) in kept:
+            optimizer.zero_grad()
+            model(batch).mean().backward()
+            optimizer.step()
+    seen.close()
+    steps = seen.of("steps")
+    assert [row["items"] for row in steps] == [4.0] * 12
+    assert {row["step"]: row["ids"] for row in seen.of("samples")} == {
+        n: list(range(4 * n, 4 * n + 4)) for n in range(6)
+    }
 
 
 def test_the_loss_of_a_step_by_a_closure_is_that_of_its_first_call(seen: Seen) -> None:

@@ -43,6 +43,7 @@ from assay.instruments._parallelism import KIND, Evidence
 from assay.instruments._phases import FORWARD, NAMES, HostPhases
 from assay.instruments._recorder import Recorder
 from assay.instruments._sources import Source, Sources
+from assay.instruments._turns import Turns
 from assay.instruments._waits import BETWEEN, Waits
 
 # DistributedDataParallel keeps a log of its first ten passes; after them it is asked for one of every so many steps: to keep it costs
@@ -90,6 +91,7 @@ class Attached:
         self.optimizers: weakref.WeakSet[Any] = weakref.WeakSet()  # the same, as the hooks met them
         recorder.optimizers = self.optimizers
         self._cycle: frozenset[int] | None = None
+        self._turns = Turns(self)
         self._closed = False  # a closure has told the loss of this update
         self.last_update: tuple[int, int | None, int] = (
             0,
@@ -137,6 +139,7 @@ class Attached:
     def pause(self, kind: str) -> int:
         """Somebody who knows says that no training goes on; since when. What is called meanwhile is not looked at."""
         self.ordinary.leave()
+        self._turns.goes_on()
         self._paused += 1
         return self._recorder.pause(kind)
 
@@ -185,6 +188,7 @@ class Attached:
             self._evaluated(now)
         turned = bool(self._stepped)
         if turned:
+            self._turns.goes_on()
             self._learn(self._stepped)
             self._turn()
             now = self._now()
@@ -288,6 +292,8 @@ class Attached:
         elif self._cycled():
             self._tell_looks()  # in the step that ends
             self._turn()
+        elif self._stepped:
+            self._turns.may_end()
         if any(True for _ in module.parameters()):  # nobody switches a loss function to evaluation mode
             self._lookers.add(0 if gradients or module.training else id(module))
 
@@ -312,6 +318,8 @@ class Attached:
             self._turn()
         elif not self._begun:
             self._open(0)
+        elif self._stepped:
+            self._turns.may_end()
         end = self._asked_since_look or 0
         if self.evaluated.under_way:
             self.evaluated.ended()
@@ -399,6 +407,8 @@ class Attached:
 
     def _feed(self, one: Pass) -> None:
         """A batch, or some rows of it, is trained on in the step under way."""
+        if self._turns.feeds(one):
+            return
         batch, recorder = one.fetched, self._recorder
         if not batch.counted and batch.begin >= max(self._settled, recorder._begin):
             batch.counted = True
@@ -549,10 +559,11 @@ class Attached:
         if id(optimizer) in self._stepped:
             if not self._cycled():  # it is trained without the others from here on
                 self._cycle = frozenset(self._stepped)
-            if not self._passed:  # it asks for passes itself (LBFGS): the step begins here
+            if not self._turns.ended() and not self._passed:  # it asks for passes itself (LBFGS): the step begins here
                 self._tell_looks()
                 self._turn()
             self._stepped.clear()  # its cycle begins
+        self._turns.goes_on()
         self._recorder._named["optimizer"].__enter__()
 
     def stepped(self, optimizer: Any) -> None:
@@ -582,13 +593,14 @@ class Attached:
         self._recorder.opened(epoch)
         self.calls.step = self._recorder._step
 
-    def _turn(self) -> None:
+    def _turn(self, at: int | None = None) -> None:
+        """The step under way is over, now or since then."""
         self._tell_loss()
         if self._others or self.reducers or self.calls.seen:
             self._tell_communication()
         self._stepped, self._pauses, self._settled, self._derived = {}, [], 0, False
         self.batches.turn()
-        self._recorder.turn()
+        self._recorder.turn(at)
         self._own.append(self._own_ns + self.calls.own_ns)
         self._own_ns = self.calls.own_ns = 0
         self._recorder.opened(self._recorder._epoch)
@@ -661,6 +673,7 @@ class Attached:
     def close(self) -> None:
         """The process ends: the step under way is the last."""
         self.ordinary.leave()
+        self._turns.goes_on()
         self.batches.close()
         self._tell_doubt()
         self.evaluated.looked(self._looked)

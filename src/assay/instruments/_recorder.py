@@ -168,10 +168,10 @@ class Recorder(Probe):
             self._communication.begun()
         self.turn()
 
-    def turn(self) -> None:
-        """The next batch is asked for: the step under way ends and the next begins."""
+    def turn(self, at: int | None = None) -> None:
+        """The next batch is asked for, or was then: the step under way ends and the next begins."""
         try:
-            now = self._now()
+            now = self._now() if at is None else at
             if self._in_step:
                 self._end_step(now)
             if self._profiled is not None and self._profiled.due:
