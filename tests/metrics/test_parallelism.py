@@ -66,6 +66,10 @@ CASES: dict[str, tuple[Made, str | None]] = {
     "wrapped, and its replicas part": (other_samples(ddp=[2]).hashed(PARTING).calls(EVERY), "data"),
     "wrapped by half of the ranks": (Made(ddp=[2], group=2, fsdp=0).calls(EVERY), "data"),
     "wrapped, with experts of each rank": (Made(ddp=[2], ddp_ignored=3), "mixed"),
+    "wrapped in parts, with embeddings of each rank": (
+        Made(ddp=[2, 2]).samples([0, 1], [0, 1]).hashed({0: "aa", 1: "bb", 8: "cc"}).calls([1]).calls(EVERY, op="all_to_all", nbytes=20), "mixed",
+    ),
+    "wrapped, and gradients seen in one step alone": (other_samples(ddp=[2]).hashed({0: "aa", 1: "bb", 8: "cc"}).calls([3]), "data"),
     "wrapped, with torch's local SGD": (Made(ddp=[2], ddp_hooks=["post_localSGD_hook"]), "local_sgd"),
     "wrapped, averaged at intervals": (Made(ddp=[2]).hashed({0: "aa", 2: "bc", 4: "dd", 8: "ee"}).calls([3, 7]), "local_sgd"),
     "wrapped, synchronised now and then": (Made(ddp=[2]).hashed({0: "aa", 2: "bc", 4: "de", 8: "fg"}).calls([3, 7]), "data"),

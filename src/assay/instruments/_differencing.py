@@ -55,9 +55,9 @@ def install(torch: Any, attached: Attached, recorder: Recorder, undo: list[Calla
         finally:
             self.require_backward_grad_sync = was
 
-    def turned() -> None:
+    def turned(at: int | None = None) -> None:
         taking.asked()
-        turn()
+        turn(at)
         taking.turned()
 
     def back() -> None:

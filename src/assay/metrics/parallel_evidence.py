@@ -49,6 +49,7 @@ class Facts:
     moved: float  # bytes that collectives moved in a step, per byte of gradients
     in_forward: int  # steps with collectives in the forward pass
     peers: int  # steps with calls from rank to rank
+    exchanges: int  # steps with all-to-all
     unseen: bool  # the engine counted more collectives than were seen
     start: Likeness  # the parameters before the first step
     stayed: bool  # they were the same at every look, and changed
@@ -91,6 +92,7 @@ def _facts(measured: Measured, launch: int, workers: int, details: list[dict[str
         moved=float(moved["share"].sum()) / max(1, steps),
         in_forward=_ranks_steps(own["waits"].filter((pl.col("phase") == "forward") & (pl.col("asking_ns") > 0)), workers),
         peers=max(told["p2p_steps"], _ranks_steps(own["collectives"].filter(pl.col("op").is_in(PEERS)), workers)),
+        exchanges=_ranks_steps(own["collectives"].filter(pl.col("op") == "all_to_all"), workers),
         unseen=_unseen(own["collectives"], details), start=start,
         stayed=looks.height > 1 and bool(looks["agree"].all()) and looks["text"].n_unique() > 1,
         rejoined=bool(looks.filter(pl.col("step") > 0)["agree"].any()), met_again=_met_again(looks, carrying), samples=_likeness(own, told, start, workers),

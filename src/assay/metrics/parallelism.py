@@ -6,6 +6,7 @@ Declared (`workload.parallelism`), else recognised, by the first rule whose evid
 |---|---|
 | torch's pipeline; FSDP; DTensor or layers of tensor parallelism; DistributedDataParallel | what they say; several, or over a part of the ranks: mixed |
 | no process group of several ranks | nothing is distributed |
+| all-to-all in most steps (embeddings or experts that lie on different ranks) | mixed |
 | parameters equal at every look, though every rank used other samples | data |
 | calls from rank to rank in most steps, and parameters that differ from the start | pipeline |
 | collectives in most forward passes, parameters that differ from the start, the same samples | tensor |
@@ -212,7 +213,7 @@ Rule = Callable[[Facts], Parallelism | None]
 def recognise(known: Facts) -> Parallelism:
     """The first rule that fits; not known where none does."""
     rules: tuple[Rule, ...] = (
-        _staged, _fully_sharded, _split, _wrapped, _strangers, _agreeing, _piped, _cut, _averaged, _reduced, _blind, _forgotten, _apart,
+        _staged, _fully_sharded, _split, _exchanging, _wrapped, _strangers, _agreeing, _piped, _cut, _averaged, _reduced, _blind, _forgotten, _apart,
     )  # fmt: skip
     for rule in rules:
         found = rule(known)
@@ -272,6 +273,15 @@ def _split(known: Facts) -> Parallelism | None:
     return _is("tensor", what)
 
 
+def _exchanging(known: Facts) -> Parallelism | None:
+    """Data parallelism has no use for it: what is exchanged was computed by parts of the model that the others do not have."""
+    if not known.often(known.exchanges):
+        return None
+    wrapped = max(known.told["ddp"], default=0)
+    beside = f", with {DDP} over {_ranks(known, wrapped)}" if wrapped > 1 else ""
+    return _is("mixed", f"all-to-all in {known.exchanges} of {known.steps} steps{beside}")
+
+
 def _wrapped(known: Facts) -> Parallelism | None:
     ranks = max(known.told["ddp"], default=0)
     if ranks < 2:
@@ -327,6 +337,7 @@ def _averaged(known: Facts) -> Parallelism | None:
         or not known.averaging
         or min(gaps, default=2) < 2
         or known.told["shapes"] > 1
+        or known.stayed  # between two averages replicas part
         or known.met_again is False
     ):
         return None

@@ -55,6 +55,11 @@ def test_a_last_step_in_which_the_queue_drains_is_named(last: float, named: bool
     assert signs(launches([*[1.0] * 9, last])) == ({"last_step_drains_queue"} if named else set())
 
 
+def test_a_last_step_of_a_kind_that_came_before_is_none() -> None:
+    """Local SGD's averages in every eighth step: 24 steps, of which three take 30 s."""
+    assert signs(launches([*[1.0] * 7, 30.0] * 3)) == set()
+
+
 def test_a_long_last_step_among_very_many_is_none() -> None:
     """200 steps of 1 s and one of 20 s: 9 % of the time."""
     assert signs(launches([*[1.0] * 200, 20.0])) == set()

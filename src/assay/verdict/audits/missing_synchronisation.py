@@ -2,7 +2,7 @@
 
 Work on a device is queued: without synchronisation a step ends when its work is queued, and whoever waits next pays.  Three signs in a
 record, each in most launches of a configuration: steps shorter than their own phases; a last step that is more than ten times the
-median and a fifth of all step time (the queue drains there); more than half of the time between the first and the last step that
+median, a fifth of all step time and twice any other after the first (the queue drains there); more than half of the time between the first and the last step that
 is in no step, evaluation or checkpoint.  Cannot tell: a queue that drains unseen.  Peak rates of devices are not known here, so
 "faster than its arithmetic allows" is not looked for.
 """
@@ -25,6 +25,7 @@ from assay.verdict.types import Finding
 FEWEST_STEPS = 8
 OVERLAP = 0.05  # of a step; phases and step are read from one clock, so that a hundredth would do
 LAST_TO_MEDIAN, LAST_SHARE, OUTSIDE = 10.0, 0.20, 0.50
+LAST_TO_LONGEST = 2.0  # what every eighth step does too (local SGD's averages) is no queue
 DEVICES = ("gpu", "cuda", "tpu", "h100", "h200", "a100", "b200", "v100", "l40", "mi300", "npu", "rocm")
 REMEDY = "synchronise the device before each reading of the clock, or let the probe time the phases with device events"
 
@@ -47,7 +48,7 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
 
 _WORDS = {
     "steps_shorter_than_phases": "most steps are shorter than their own phases together",
-    "last_step_drains_queue": "the last step takes more than 10 times the median and a fifth of all step time",
+    "last_step_drains_queue": "the last step takes more than 10 times the median, a fifth of all step time and twice any other after the first",
     "time_outside_steps": "more than half of the time from the first to the last step lies in no step, evaluation or checkpoint",
 }  # fmt: skip
 
@@ -61,6 +62,7 @@ def _signs(measured: Measured) -> pl.DataFrame:
         .group_by("launch", "configuration", maintain_order=True)
         .agg(
             pl.len().alias("steps"), step.sum().alias("inside"), step.last().alias("last"), step.median().alias("median"),
+            step.slice(1, pl.len() - 2).max().alias("longest"),
             (pl.col("unknown_s") < -OVERLAP * step).mean().fill_null(0.0).alias("overlap"),
         )
         .filter(pl.col("steps") >= FEWEST_STEPS)
@@ -70,7 +72,10 @@ def _signs(measured: Measured) -> pl.DataFrame:
     return paused.select(
         "launch", "configuration",
         (pl.col("overlap") > 0.5).alias("steps_shorter_than_phases"),
-        ((pl.col("last") > LAST_TO_MEDIAN * pl.col("median")) & (pl.col("last") > LAST_SHARE * pl.col("inside"))).alias("last_step_drains_queue"),
+        (
+            (pl.col("last") > LAST_TO_MEDIAN * pl.col("median")) & (pl.col("last") > LAST_SHARE * pl.col("inside"))
+            & (pl.col("last") > LAST_TO_LONGEST * pl.col("longest"))
+        ).alias("last_step_drains_queue"),
         (pl.col("span") - pl.col("inside") - pl.col("paused") > OUTSIDE * pl.col("span")).alias("time_outside_steps"),
     )  # fmt: skip
 
