@@ -301,12 +301,14 @@ def code_words(whole: Json, workers: int) -> str:
 def contradictions(case: Case, whole: Json) -> list[str]:
     """Numbers of the record that the witness or the script contradict."""
     found = []
+    unseen = {one["configuration"] for one in findings(whole) if one["id"].startswith("steps_unseen@")}
     for place, workers in enumerate(case.workers):
         for launch in launches_of(whole, workers):
             said = [one for one in whole["attached"]["said"] if one["launch"] == launch["launch"]]
             for rank in range(workers):
                 row = whole["attached"]["steps"].get(f"{launch['launch']}-{rank}")
-                found += against(case, workers, place, rank, row, [one for one in said if one["rank"] == rank])
+                own = [one for one in said if one["rank"] == rank]
+                found += against(case, workers, place, rank, row, own, unseen=f"workers={workers}" in unseen)
     return [*dict.fromkeys(found), *other_loss(whole)]
 
 
@@ -325,13 +327,15 @@ def other_loss(whole: Json) -> list[str]:
     ]
 
 
-def against(case: Case, workers: int, place: int, rank: int, row: Json | None, said: list[Json]) -> list[str]:
-    """One rank of one launch."""
+def against(
+    case: Case, workers: int, place: int, rank: int, row: Json | None, said: list[Json], *, unseen: bool
+) -> list[str]:
+    """One rank of one launch; `unseen`: the report says that it saw no step, and why."""
     where = f"{workers} worker{'s' * (workers > 1)}, rank {rank}"
     counts = sorted({count for one in said for _, count in one["steps"]})
     expected = case.steps[place] if case.steps else None
     if row is None or not row.get("steps"):
-        return [f"{where}: no step seen of {expected or counts}"] if expected or counts else []
+        return [f"{where}: no step seen of {expected or counts}"] if (expected or counts) and not unseen else []
     found = []
     if expected is not None and row["steps"] != expected:
         found.append(f"{where}: {row['steps']} steps, the script makes {expected}")

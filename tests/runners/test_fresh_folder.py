@@ -64,12 +64,15 @@ def test_what_one_launch_leaves_no_other_one_finds_and_the_original_stays_as_it_
     assert list((tmp_path / "records").iterdir()) == [here.record.path]
 
 
-def test_what_lies_beside_the_folder_lies_beside_the_copy(tmp_path: Path) -> None:
+@pytest.mark.parametrize("within", ["mnist", "implementations/wgan", "a/b/c"])
+def test_what_lies_beside_the_folder_and_those_that_hold_it_lies_beside_the_copy(tmp_path: Path, within: str) -> None:
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "a.bin").write_text("shared")
-    here = made(tmp_path / "mnist")
+    up = Path(*[".."] * len(Path(within).parts))
+    (tmp_path / within).mkdir(parents=True)
+    here = made(tmp_path / within)
     with fresh_folder.working_folder(here, job()) as folder:
-        assert (folder / ".." / "data" / "a.bin").read_text() == "shared"
+        assert (folder / up / "data" / "a.bin").read_text() == "shared"
         (folder / ".." / "new.txt").write_text("of this launch alone")
     assert (tmp_path / "data" / "a.bin").read_text() == "shared"
     assert not (tmp_path / "new.txt").exists()

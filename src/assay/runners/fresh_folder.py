@@ -1,7 +1,7 @@
 """In which folder does a launch run?  The experiment's own, or with `workload.fresh_folder` a copy that no other launch has seen.
 
-The copy lies beside the record, in `<record>.folders/launch=0003/<name>`, since that is where there is room and where every worker can reach it.
-What lies beside the original lies beside the copy as well, by links: `../data` is found.
+The copy lies beside the record, below `<record>.folders/launch=0003`, since that is where there is room and where every worker can reach it.
+What lies beside the original and beside the folders that hold it lies there as well, by links: `../data` and `../../data` are found.
 All incarnations of a launch share it; it is removed when the launch has ended, unless `workload.keep_folders`.
 Not copied: version control, virtual environments, caches, records, sockets and devices.  A link that leads out of the folder leads to the
 same place from the copy: what lies there is shared by all launches, which is right for data that is only read.
@@ -33,6 +33,7 @@ IGNORED: Final = frozenset({
 SUFFIX: Final = ".folders"
 BLOCK: Final = 4096  # bytes that even an empty file takes
 MOST_NEIGHBOURS: Final = 1000
+LEVELS: Final = 3  # of folders whose neighbours are linked: up to `../../../data`
 LARGEST: Final = 3  # entries that are named
 
 
@@ -74,10 +75,12 @@ def working_folder(context: RunContext, job: Job) -> Iterator[Path]:
     if not workload.fresh_folder or job.planned.role == "sweep":
         yield context.folder
         return
-    target = folders_of(context.record.path) / launch_name(job.number) / (context.folder.name or "root")
+    own = folders_of(context.record.path) / launch_name(job.number)
+    source = context.folder.resolve()
+    target = own.joinpath(*source.parts[1:][-LEVELS:] or ("root",))
     begin = context.clock.now_ns()
     try:
-        copied = _copy(context.folder, target)
+        copied = _copy(source, target, own)
         took = context.clock.now_ns() - begin
         kept = str(target) if workload.keep_folders else ""
         write_event(
@@ -86,7 +89,7 @@ def working_folder(context: RunContext, job: Job) -> Iterator[Path]:
         yield target
     finally:
         if not workload.keep_folders:
-            _remove(target.parent)
+            _remove(own)
 
 
 def folders_of(record: Path) -> Path:
@@ -113,14 +116,14 @@ def script_in(experiment: Experiment, folder: Path, original: Path) -> Path:
 # ---- copying ---------------------------------------------------------------------------------------------------------
 
 
-def _copy(source: Path, target: Path) -> int:
+def _copy(source: Path, target: Path, own: Path) -> int:
     """Copy what is to be copied; how many files that were."""
     copied = 0
     try:
         target.mkdir(parents=True)
         for path, entry in _walk(source, source):
             copied += _copy_one(source, entry, target / path, target)
-        _link_neighbours(source, target)
+        _link_neighbours(source, target, own)
     except OSError as error:
         raise files.explain(error, target, "copy the working folder to") from error
     except shutil.Error as error:
@@ -128,12 +131,14 @@ def _copy(source: Path, target: Path) -> int:
     return copied
 
 
-def _link_neighbours(source: Path, target: Path) -> None:
-    """What lies beside the folder, where it may be read; scripts keep their data there."""
-    with suppress(PermissionError), os.scandir(source.parent) as entries:
-        for entry in sorted(entries, key=lambda one: one.name)[:MOST_NEIGHBOURS]:
-            if entry.name != target.name:
-                (target.parent / entry.name).symlink_to(entry.path)
+def _link_neighbours(source: Path, target: Path, top: Path) -> None:
+    """What lies beside the folder and beside those that hold it, where it may be read; scripts keep their data there."""
+    while target != top:
+        with suppress(PermissionError), os.scandir(source.parent) as entries:
+            for entry in sorted(entries, key=lambda one: one.name)[:MOST_NEIGHBOURS]:
+                if entry.name != target.name:
+                    (target.parent / entry.name).symlink_to(entry.path)
+        source, target = source.parent, target.parent
 
 
 def _copy_one(source: Path, entry: os.DirEntry[str], target: Path, root: Path) -> int:
