@@ -122,11 +122,14 @@ def test_it_is_recognised(name: str) -> None:
     assert found.alone == (kind == "none")
 
 
-def test_ranks_that_train_nothing_are_not_said_to_train_alone() -> None:
+@pytest.mark.parametrize(("training", "kind"), [(1, None), (2, "none")])
+def test_ranks_that_train_nothing_are_not_said_to_train_alone(training: int, kind: str | None) -> None:
+    """Where no module was seen, their steps tell that they train: layers whose `forward` is called directly (forward-forward networks)."""
     made = Made(group=0)
     for place, row in enumerate(made.made.rows["events"]):
         made.made.rows["events"][place] = (*row[:-1], '{"group": 0, "engine": [], "p2p_steps": 0, "libraries": []}')
-    assert (made.found().kind, made.found().alone) == (None, False)
+    made.made.rows["steps"] = [row for row in made.made.rows["steps"] if row[1] < training]
+    assert (made.found().kind, made.found().alone) == (kind, kind == "none")
 
 
 def test_one_worker_has_none_to_recognise() -> None:

@@ -43,6 +43,7 @@ class Facts:
     group: int  # ranks that met; 0: none did
     told: Mapping[str, Any]  # of the event, over all ranks
     steps: int
+    training: int  # ranks that made steps
     carrying: tuple[int, ...]  # steps that carry gradients
     averaging: bool  # what they carry is as much as all parameters
     outside: float  # how often collectives outside of the steps carried as much
@@ -86,7 +87,7 @@ def _facts(measured: Measured, launch: int, workers: int, details: list[dict[str
     carries = moved.filter((pl.col("summed") >= CARRIES) | pl.col("gathered").is_between(1.0 - EXACT, 1.0 + EXACT))
     carrying = tuple(carries["step"].sort().to_list())
     return Facts(
-        workers=workers, group=told["group"], told=told, steps=steps, carrying=carrying,
+        workers=workers, group=told["group"], told=told, steps=steps, training=own["steps"]["rank"].n_unique(), carrying=carrying,
         averaging=bool((carries["share"] >= AVERAGES).all()),
         outside=_outside(own["collectives"], own["steps"], told["bytes"], workers),
         moved=float(moved["share"].sum()) / max(1, steps),

@@ -299,7 +299,8 @@ def _wrapped(known: Facts) -> Parallelism | None:
 
 
 def _strangers(known: Facts) -> Parallelism | None:
-    if known.group > 1 or known.told["libraries"] or known.told["models"] < known.workers:
+    seen = max(known.told["models"], 0 if known.group else known.training)
+    if known.group > 1 or known.told["libraries"] or seen < known.workers:
         return None
     evidence = "no process group was made" if known.group == 0 else "every worker's process group is its own"
     return _is("none", f"{evidence}, so that each of {known.workers} workers trains by itself", alone=True)

@@ -2,8 +2,8 @@
 
 Work on a device is queued: without synchronisation a step ends when its work is queued, and whoever waits next pays.  Three signs in a
 record, each in most launches of a configuration: steps shorter than their own phases; a last step that is more than ten times the
-median, a fifth of all step time and twice any other after the first (the queue drains there); more than half of the time between the first and the last step that
-is in no step, evaluation or checkpoint.  Cannot tell: a queue that drains unseen.  Peak rates of devices are not known here, so
+median, a fifth of all step time and twice any other after the first (the queue drains there); more than half of the time between the
+first and the last step that is in no step, evaluation or checkpoint.  Cannot tell: a queue that drains unseen.  Peak rates of devices are not known here, so
 "faster than its arithmetic allows" is not looked for.
 """
 
