@@ -194,6 +194,17 @@ def test_a_launch_that_takes_too_long_is_ended_and_says_what_it_did_last(tmp_pat
     assert "its last output was: loading data." in row["reason"]
 
 
+@pytest.mark.parametrize(("launcher", "said"), [("local", True), ("plain", False)])
+def test_a_script_that_made_no_step_under_torchrun_may_wait_for_ranks_of_its_own(
+    tmp_path: Path, launcher: str, said: bool
+) -> None:
+    """torch's own `multigpu.py`: torchrun tells every process that the store is its agent's, and the spawned ranks wait for it."""
+    made = context(tmp_path, experiment(limits={"launch_timeout_s": 2.0}), FakeClock())
+    run, _ = launch(made, lambda h: Ending(exit_code=None, signal=15) if h.stops else None)
+    run.launcher = dataclasses.replace(run.launcher, name=launcher)
+    assert ("try --launcher plain" in go(run)["reason"]) == said
+
+
 def test_a_stop_ends_the_launch_in_its_own_way_and_a_second_one_at_once(tmp_path: Path) -> None:
     stop = StopRequest()
     made = context(tmp_path, experiment(), FakeClock(), stop=stop)

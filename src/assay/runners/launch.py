@@ -318,8 +318,14 @@ class LaunchRun:
         steps = f"after {self.watch.steps} steps" if self.watch.ranks else "before its first step"
         return (
             f"still running after limits.launch_timeout_s = {limit:g} s, {steps}, and was ended; {said}. "
-            "Raise the limit, or make the script shorter."
+            f"Raise the limit, or make the script shorter.{'' if self.watch.ranks else self._own_ranks()}"
         )
+
+    def _own_ranks(self) -> str:
+        """torchrun tells every process that it is a rank of its store: ranks that a script starts itself wait there for ever."""
+        if self.launcher.name != "local":
+            return ""
+        return " A script that starts its own ranks (mp.spawn) waits for ever under torchrun: try --launcher plain."
 
     def _ended_as_asked(self) -> bool:
         """Whether every rank made its steps and closed its recording: how its process ended says nothing then."""
