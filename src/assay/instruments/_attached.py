@@ -29,6 +29,7 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from statistics import median
 from types import MappingProxyType
 from typing import Any, Final
@@ -51,6 +52,7 @@ from assay.instruments._waits import BETWEEN, Waits
 LOGGED_ANYHOW: Final = 10
 LOGGED_EVERY: Final = 8
 NEVER: Final = 1 << 30
+AT_ONCE_NS: Final = 50_000  # between two callbacks of the engine, if nobody waits in between
 _NONE: Final = object()  # no argument
 
 
@@ -109,8 +111,10 @@ class Attached:
         self._blocked_then = 0  # what had been waited for by then
         self._others = False  # other ranks
         self._engine = torch.autograd.Variable._execution_engine
-        self._reducer_asks = False  # in the backward pass before, so that its first call tells when to watch the engine
         self._by_reducer = _ByReducer(self)
+        self._tail_missed = (
+            False  # in the step under way: it communicated, but nobody saw when its last gradient was there
+        )
         self._pending = Pending(recorder, self.failed)
         recorder.before_flush(self._pending.tell)
         self.ordinary = Ordinary(self, torch)
@@ -440,8 +444,12 @@ class Attached:
         """The backward pass was over then, which was watched by a hook; what came after its last gradient was waiting, in that phase."""
         if hook is not None:
             hook.remove()
-            if hook is self._by_reducer and self._by_reducer.nothing_asked:
-                self._computed, self._blocked_then = ended, self.calls.blocked_ns
+            self.calls.first = None
+            if hook is self._by_reducer and self._by_reducer.missed:
+                if self._by_reducer.nothing_asked:
+                    self._computed, self._blocked_then = ended, self.calls.blocked_ns
+                else:
+                    self._tail_missed = True
             self.calls.look()
         if self._computed is not None and ended is not None:
             tail, self._computed = ended - self._computed, None
@@ -488,21 +496,17 @@ class Attached:
     def _watch_engine(self, root: Any) -> Any:
         """Note when the last gradient is there: callbacks of the engine run in the order in which they were asked for.  The first
         moment to ask is when the first gradient of all, the root's, is there; DDP asks when it has asked for its last bucket, and then
-        waits.  Where a step before has shown that its reducer asks for buckets, its first one is early enough, and costs half."""
+        waits.  Its first bucket is early enough, and costs half, where a pass before has shown that nobody asked and waited in between."""
         first = root.grad_fn
         if first is None or root.is_cuda:
             return None
-        if self._reducer_asks and self.ordinary.on and self._recorder.active:
+        if self._by_reducer.known and self.ordinary.on and self._recorder.active:
             return self._by_reducer.watch()
-        self.calls.by_group = False
+        self._by_reducer.compare()
         return first.register_prehook(self._queue)
 
     def _queue(self, _: Any) -> None:
-        self._engine.queue_callback(self._all_computed_at_last)
-
-    def _all_computed_at_last(self) -> None:
-        self._all_computed()
-        self._reducer_asks = self.calls.by_group
+        self._engine.queue_callback(self._all_computed)
 
     def _all_computed(self) -> None:
         self._computed, self._blocked_then = self._now(), self.calls.blocked_ns
@@ -649,7 +653,8 @@ class Attached:
                 self.calls.waits.ended(phase, ns)
         asking, waiting = self.calls.waits.both()
         on_gpu = any(call.on_gpu and call.step is not None for call in calls)
-        exposed = None if on_gpu else (tail or 0) + blocked
+        exposed = None if on_gpu or self._tail_missed else (tail or 0) + blocked
+        self._tail_missed = False
         seen = isinstance(self._recorder._phases, HostPhases)  # a GPU waits by itself
         return StepCommunication(step, calls, tail, exposed, asking, waiting, seen)
 
@@ -720,26 +725,43 @@ class _ByReducer:
 
     def __init__(self, attached: Attached) -> None:
         self._attached = attached
+        self.known = False  # the reducer's first bucket is early enough
         self._before = 0  # calls under way and over, when the pass began
-        self.nothing_asked = False  # for nothing, by any way, in the pass that was watched last
+        self.missed = (
+            False  # the end of the last gradient, in the pass that was watched last, for the reducer asked for nothing
+        )
+        self.nothing_asked = False  # nor did anybody else
+
+    def compare(self) -> None:
+        """A pass begins that is watched from its first gradient on."""
+        self.known, self._attached.calls.first = False, self._queue_second
 
     def watch(self) -> _ByReducer:
-        """A pass begins."""
+        """A steady pass begins."""
         calls = self._attached.calls
         calls.steady, calls.first = self._attached.ordinary, self._queue
-        self._before, self.nothing_asked = calls.open, False
+        self._before = calls.open
         return self
 
     def remove(self) -> None:
         """It is over."""
         calls = self._attached.calls
         calls.steady = None
-        if calls.first is not None:
-            calls.first, self._attached._reducer_asks = None, False
-            self.nothing_asked = calls.open == self._before
+        self.missed, self.nothing_asked = self._attached._computed is None, calls.open == self._before
+        if self.missed:
+            self.known = False
 
     def _queue(self) -> None:
-        self._attached._engine.queue_callback(self._attached._all_computed)
+        with suppress(RuntimeError):  # it is not the engine that asks
+            self._attached._engine.queue_callback(self._attached._all_computed)
+
+    def _queue_second(self) -> None:
+        with suppress(RuntimeError):
+            self._attached._engine.queue_callback(self._second)
+
+    def _second(self) -> None:
+        computed = self._attached._computed
+        self.known = computed is not None and self._attached._now() - computed <= AT_ONCE_NS
 
 
 def _optimizers(made: int) -> str:

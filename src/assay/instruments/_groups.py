@@ -83,7 +83,6 @@ class Calls:
         self.waits = Waits(now)
         self.under_way = _UnderWay()
         self.own_ns = 0  # what noting them took
-        self.by_group = False  # a timed group was asked since somebody looked: by a reducer, in C++
         self.steady: Steady | None = None  # a steady step's one backward pass is under way in the main thread
         self.first: Callable[[], None] | None = None  # what to do when the reducer asks first in it
         self._open: deque[Call] = deque()
@@ -119,10 +118,9 @@ class Calls:
         try:
             if len(tensors) != 1 or (tensor := tensors[0]).is_cuda or self.waits.nested:
                 return None
-            if self.first is not None:
-                first, self.first = self.first, None
-                first()
-            self._numbers[name] = number = self._numbers.get(name, -1) + 1
+            self.asked_first()
+            number = self._numbers.get(name, 0)
+            self._numbers[name] = number + 1
             dtype = _name(tensor.dtype)
             call = Call(name, number, "all_reduce", size, tensor.nbytes, dtype, self.step, 0)
             self._open.append(call)
@@ -132,6 +130,16 @@ class Calls:
         except Exception as error:
             self.failed(error)
             return None
+
+    def asked_first(self) -> None:
+        """A reducer asks; whoever waits for the first time in a backward pass is told."""
+        first, self.first = self.first, None
+        if first is None:
+            return
+        try:
+            first()
+        except Exception as error:
+            self.failed(error)
 
     def asked_steadily(self, call: Call, work: Any) -> None:
         """The engine has taken it."""
@@ -154,7 +162,8 @@ class Calls:
 
     def begun(self, name: str, size: int, op: str, tensors: Any) -> Call:
         """What is known of a collective before it is asked for."""
-        self._numbers[name] = number = self._numbers.get(name, -1) + 1
+        number = self._numbers.get(name, 0)
+        self._numbers[name] = number + 1
         one = type(tensors) is list and len(tensors) == 1 and type(tensors[0]) is not list
         flat = tensors if one else list(_flat(tensors))
         nbytes, on_gpu = 0, False
@@ -286,7 +295,7 @@ def _timed_class(torch: Any) -> Any:
             calls, ask = self._calls, getattr(self._inner, method)
             if calls.under_way.any or not calls.taking:
                 return ask(*arguments, **words)
-            calls.by_group = True
+            calls.asked_first()
             tensors = arguments[min(largest, len(arguments) - 1)] if arguments else ()
             call, work = calls.made(self._name, self._size, op, tensors, ask, arguments, words)
             noted(torch, calls, call, work)
