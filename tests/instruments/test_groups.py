@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from assay.clock import FakeClock
-from assay.instruments._groups import Calls, covered, noted
+from assay.instruments._groups import Calls, noted
+from assay.instruments._step_communication import covered
 
 MS = 1_000_000
 

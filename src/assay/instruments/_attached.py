@@ -29,6 +29,7 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from statistics import median
 from types import MappingProxyType
 from typing import Any, Final
@@ -36,13 +37,14 @@ from typing import Any, Final
 from assay.instruments import _values
 from assay.instruments._batches import Batches, Fetched, Pass
 from assay.instruments._evaluated import Evaluated, Evaluation
-from assay.instruments._groups import Calls, covered
+from assay.instruments._groups import Calls
 from assay.instruments._ordinary import Ordinary
 from assay.instruments._outermost import Outermost
 from assay.instruments._parallelism import KIND, Evidence
 from assay.instruments._phases import FORWARD, NAMES, HostPhases
 from assay.instruments._recorder import Recorder
 from assay.instruments._sources import Source, Sources
+from assay.instruments._step_communication import Pending, StepCommunication, covered, tell
 from assay.instruments._turns import Turns
 from assay.instruments._waits import BETWEEN, Waits
 
@@ -51,6 +53,7 @@ from assay.instruments._waits import BETWEEN, Waits
 LOGGED_ANYHOW: Final = 10
 LOGGED_EVERY: Final = 8
 NEVER: Final = 1 << 30
+AT_ONCE_NS: Final = 50_000  # between two callbacks of the engine, if nobody waits in between
 _NONE: Final = object()  # no argument
 
 
@@ -111,6 +114,12 @@ class Attached:
         self._blocked_then = 0  # what had been waited for by then
         self._others = False  # other ranks
         self._engine = torch.autograd.Variable._execution_engine
+        self._by_reducer = _ByReducer(self)
+        self._tail_missed = (
+            False  # in the step under way: it communicated, but nobody saw when its last gradient was there
+        )
+        self._pending = Pending(recorder, self.failed)
+        recorder.before_flush(self._pending.tell)
         self.ordinary = Ordinary(self, torch)
         self.reducers: list[Any] = []  # DistributedDataParallel's
         self._logged: dict[int, int] = {}  # of each, the passes before the first step, as far as its log tells
@@ -446,6 +455,12 @@ class Attached:
         """The backward pass was over then, which was watched by a hook; what came after its last gradient was waiting, in that phase."""
         if hook is not None:
             hook.remove()
+            self.calls.first = None
+            if hook is self._by_reducer and self._by_reducer.missed:
+                if self._by_reducer.nothing_asked:
+                    self._computed, self._blocked_then = ended, self.calls.blocked_ns
+                else:
+                    self._tail_missed = True
             self.calls.look()
         if self._computed is not None and ended is not None:
             tail, self._computed = ended - self._computed, None
@@ -490,10 +505,16 @@ class Attached:
         return self._others
 
     def _watch_engine(self, root: Any) -> Any:
-        """Note when the last gradient is there: callbacks of the engine run in the order in which they were asked for, and the
-        first moment to ask is when the first gradient of all, the root's, is there.  DDP asks later, and then waits."""
+        """Note when the last gradient is there: callbacks of the engine run in the order in which they were asked for.  The first
+        moment to ask is when the first gradient of all, the root's, is there; DDP asks when it has asked for its last bucket, and then
+        waits.  Its first bucket is early enough, and costs half, where a pass before has shown that nobody asked and waited in between."""
         first = root.grad_fn
-        return None if first is None or root.is_cuda else first.register_prehook(self._queue)
+        if first is None or root.is_cuda:
+            return None
+        if self._by_reducer.known and self.ordinary.on and self._recorder.active:
+            return self._by_reducer.watch()
+        self._by_reducer.compare()
+        return first.register_prehook(self._queue)
 
     def _queue(self, _: Any) -> None:
         self._engine.queue_callback(self._all_computed)
@@ -618,33 +639,37 @@ class Attached:
 
     def _tell_communication(self) -> None:
         """What was seen of collectives since the last step, in rows; a call that is not over waits for the next."""
-        calls, recorder = self.calls.taken(), self._recorder
-        for call in calls:
-            recorder.collective(call, "", "host")
+        recorder, step = self._recorder, self._recorder._step
+        one = self._communication(step)
+        of_step = one.tail is not None or any(call.step is not None for call in one.calls)
+        if of_step:
+            recorder._exposed = one.exposed
+        logged = self.reducers and (1 <= step <= LOGGED_ANYHOW or step % LOGGED_EVERY == 1)
+        if self.ordinary.on and not logged:
+            if of_step or one.asking or one.waiting:
+                self._pending.add(one)
+            return
+        self._pending.tell()
+        tell(recorder, one)
+        if logged:
+            self._tell_log(step)
+
+    def _communication(self, step: int) -> StepCommunication:
+        """What was seen since the last step."""
+        calls = self.calls.taken()
         tail, blocked = self._tail_ns, self.calls.blocked_ns
         if not (self.calls.seen or self.reducers or blocked):
             tail = None  # it communicates by other ways (DTensor's): what was not seen is not 0
         self._tail_ns, self.calls.blocked_ns = None, 0
         if tail is not None:
-            recorder.communicated("engine", exposed=tail)
             for phase, ns in self._tails.items():
                 self.calls.waits.ended(phase, ns)
-        seen = isinstance(recorder._phases, HostPhases)  # a GPU waits by itself
-        for phase, asking, waiting in self.calls.waits.taken():
-            recorder.waits(phase, asking, waiting if seen else None)
-        calls = [call for call in calls if call.step is not None]
-        if calls or tail is not None:
-            ends, nbytes, on_gpu = [], 0, False
-            for call in calls:
-                nbytes, on_gpu = nbytes + call.nbytes, on_gpu or call.on_gpu
-                if call.end is not None:
-                    ends.append((call.begin, call.end))
-            total = covered(ends) if len(ends) == len(calls) else None
-            exposed = None if on_gpu else (tail or 0) + blocked
-            recorder.communicated("group", total=total, exposed=exposed, nbytes=nbytes, of_step=True)
-        step = recorder._step
-        if self.reducers and (1 <= step <= LOGGED_ANYHOW or step % LOGGED_EVERY == 1):
-            self._tell_log(step)
+        asking, waiting = self.calls.waits.both()
+        on_gpu = any(call.on_gpu and call.step is not None for call in calls)
+        exposed = None if on_gpu or self._tail_missed else (tail or 0) + blocked
+        self._tail_missed = False
+        seen = isinstance(self._recorder._phases, HostPhases)  # a GPU waits by itself
+        return StepCommunication(step, calls, tail, exposed, asking, waiting, seen)
 
     def _tell_log(self, step: int) -> None:
         """What DistributedDataParallel says of the step before: it is put together when the next forward pass begins.
@@ -706,6 +731,51 @@ class Attached:
         if recorder.active and recorder.workers > 1:
             self.evidence.met(recorder._step)
             recorder._event(KIND, self._now(), detail=self.evidence.detail(recorder._watch, self.reducers))
+
+
+class _ByReducer:
+    """Watches the engine from the first bucket on that the reducer asks for in a steady step's backward pass.  Where it asks for none, no
+    gradient is waited for, unless they go another way: then the next pass is watched from its first gradient on."""
+
+    def __init__(self, attached: Attached) -> None:
+        self._attached = attached
+        self.known = False  # the reducer's first bucket is early enough
+        self._before = 0  # calls under way and over, when the pass began
+        self.missed = (
+            False  # the end of the last gradient, in the pass that was watched last, for the reducer asked for nothing
+        )
+        self.nothing_asked = False  # nor did anybody else
+
+    def compare(self) -> None:
+        """A pass begins that is watched from its first gradient on."""
+        self.known, self._attached.calls.first = False, self._queue_second
+
+    def watch(self) -> _ByReducer:
+        """A steady pass begins."""
+        calls = self._attached.calls
+        calls.steady, calls.first = self._attached.ordinary, self._queue
+        self._before = calls.open
+        return self
+
+    def remove(self) -> None:
+        """It is over."""
+        calls = self._attached.calls
+        calls.steady = None
+        self.missed, self.nothing_asked = self._attached._computed is None, calls.open == self._before
+        if self.missed:
+            self.known = False
+
+    def _queue(self) -> None:
+        with suppress(RuntimeError):  # it is not the engine that asks
+            self._attached._engine.queue_callback(self._attached._all_computed)
+
+    def _queue_second(self) -> None:
+        with suppress(RuntimeError):
+            self._attached._engine.queue_callback(self._second)
+
+    def _second(self) -> None:
+        computed = self._attached._computed
+        self.known = computed is not None and self._attached._now() - computed <= AT_ONCE_NS
 
 
 def _optimizers(made: int) -> str:

@@ -5,7 +5,8 @@ DistributedDataParallel's reducer asks its process group in C++; it is given a g
 through `torch.distributed` in Python (FSDP2's gathering and scattering, a script's own all_reduce): those functions are replaced.
 A call's completion is told by its future's callback, in the engine's thread; the rows wait until the step ends.
 
-Cost: two calls of Python for a collective; what they take is summed up (`own_ns`), but for what torch needs to call them.
+Cost: two calls of Python for a collective; what they take is summed up (`own_ns`), but for what torch needs to call them.  What the
+reducer asks for in a steady step's backward pass is noted in fewer calls (`Calls.steadily`), with the same result.
 Cannot tell: on CUDA the moment of completion (a future of NCCL is complete once it is enqueued): there the row has no end, and kernels
 are read from a profiled window.
 """
@@ -18,10 +19,10 @@ import inspect
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from assay.instruments._waits import Waits
 
@@ -82,6 +83,8 @@ class Calls:
         self.waits = Waits(now)
         self.under_way = _UnderWay()
         self.own_ns = 0  # what noting them took
+        self.steady: Steady | None = None  # a steady step's one backward pass is under way in the main thread
+        self.first: Callable[[], None] | None = None  # what to do when the reducer asks first in it
         self._open: deque[Call] = deque()
         self._numbers: dict[str, int] = {}
         self._threads = {threading.get_ident()}  # whose completions were told before
@@ -108,6 +111,40 @@ class Calls:
             waits.asked(asked)
             self.under_way.any = False
             self.own_ns += begin - entered + self.now() - asked
+
+    def steadily(self, name: str, size: int, tensors: Any) -> Call | None:
+        """`begun` and the begin of `made`, of a bucket that the reducer asks for in a steady step; None: it is not as expected."""
+        entered = self.now()
+        try:
+            if len(tensors) != 1 or (tensor := tensors[0]).is_cuda or self.waits.nested:
+                return None
+            self.asked_first()
+            number = self._numbers.get(name, 0)
+            self._numbers[name] = number + 1
+            dtype = _name(tensor.dtype)
+            call = Call(name, number, "all_reduce", size, tensor.nbytes, dtype, self.step, 0)
+            self._open.append(call)
+            call.begin = begin = self.now()
+            self.own_ns += begin - entered
+            return call
+        except Exception as error:
+            self.failed(error)
+            return None
+
+    def asked_first(self) -> None:
+        """A reducer asks; whoever waits for the first time in a backward pass is told."""
+        first, self.first = self.first, None
+        if first is None:
+            return
+        try:
+            first()
+        except Exception as error:
+            self.failed(error)
+
+    def asked_steadily(self, call: Call, work: Any) -> None:
+        """The engine has taken it."""
+        self.waits.asking("backward", self.now() - call.begin)
+        noted(None, self, call, work)
 
     @property
     def taking(self) -> bool:
@@ -181,6 +218,11 @@ class Calls:
         self.blocked_ns = blocked_ns
         self.waits.at_most(blocked_ns)
 
+    @property
+    def open(self) -> int:
+        """How many calls nobody has taken."""
+        return len(self._open)
+
     def taken(self, *, everything: bool = False) -> list[Call]:
         """The calls that are over, in the order in which they were made; at the end the others too."""
         self.look()
@@ -193,6 +235,12 @@ class Calls:
                 waiting.append(call)
         self._open.extendleft(reversed(waiting))
         return found
+
+
+class Steady(Protocol):
+    """Who takes steady steps (`_ordinary.py`)."""
+
+    on: bool  # the step under way is one
 
 
 def _always() -> bool:
@@ -223,17 +271,6 @@ def _keep_thread() -> None:
         ctypes.pythonapi.PyGILState_Ensure()
 
 
-def covered(intervals: Iterable[tuple[int, int]]) -> int:
-    """How long at least one of the intervals lasts."""
-    total, reach = 0, None
-    for begin, end in sorted(intervals):
-        if reach is None or begin > reach:
-            total, reach = total + end - begin, end
-        elif end > reach:
-            total, reach = total + end - reach, end
-    return total
-
-
 def _flat(tensors: Any) -> Any:
     if hasattr(tensors, "element_size"):
         yield tensors
@@ -258,6 +295,7 @@ def _timed_class(torch: Any) -> Any:
             calls, ask = self._calls, getattr(self._inner, method)
             if calls.under_way.any or not calls.taking:
                 return ask(*arguments, **words)
+            calls.asked_first()
             tensors = arguments[min(largest, len(arguments) - 1)] if arguments else ()
             call, work = calls.made(self._name, self._size, op, tensors, ask, arguments, words)
             noted(torch, calls, call, work)
@@ -270,8 +308,33 @@ def _timed_class(torch: Any) -> Any:
         base.__init__(self, inner.rank(), inner.size())
         self._inner, self._calls = inner, calls
         self._name, self._size = _called(inner)
+        self._direct = inner.allreduce if type(inner) is base else None  # one in Python may call what is noted
+
+    def steadily(general: Any) -> Any:
+        main, current = threading.main_thread().ident, threading.get_ident
+
+        def allreduce(self: Any, *arguments: Any, **words: Any) -> Any:
+            calls = self._calls
+            steady = calls.steady
+            if steady is None or not steady.on or self._direct is None or words or len(arguments) != 2:
+                return general(self, *arguments, **words)
+            if current() != main or calls.under_way.any:
+                return general(self, *arguments)
+            call = calls.steadily(self._name, self._size, arguments[0])
+            if call is None:
+                return general(self, *arguments)
+            try:
+                work = self._direct(*arguments)
+            except BaseException:
+                call.timed = False
+                raise
+            calls.asked_steadily(call, work)
+            return work
+
+        return allreduce
 
     members: dict[str, Any] = {name: make(name, op) for name, op in METHODS.items() if hasattr(base, name)}
+    members["allreduce"] = steadily(members["allreduce"])
     for member in members.values():
         _leave_uncompiled(torch, member)
     members |= {

@@ -295,9 +295,9 @@ class Recorder(Probe):
         what = (call.op, call.size, call.nbytes, call.dtype, phase, None, call.begin, call.end, call.blocked)
         self._append("collectives", (*self._key, *where, *what, None, None, method))
 
-    def waits(self, phase: str, asking: int, waiting: int | None) -> None:
-        """What communication took of this rank's own thread in a phase of the step under way."""
-        self._append("waits", (*self._key, self._step, phase, asking, waiting))
+    def before_flush(self, tell: Callable[[], None]) -> None:
+        """Somebody keeps rows back: they are asked for before what was taken is written."""
+        self._sink.before_flush(tell)
 
     def sees(self, communication: Communication) -> None:
         """Communication is seen beside the marks from here on."""

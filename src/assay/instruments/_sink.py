@@ -9,7 +9,7 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -50,6 +50,10 @@ class Sink(Protocol):
         """Write what was taken so far."""
         ...
 
+    def before_flush(self, tell: Callable[[], None]) -> None:
+        """Call this, from whichever thread, before what was taken is written: there may be rows that nobody has given yet."""
+        ...
+
     def flush_cpu_ns(self) -> int | None:
         """CPU time that writing has cost beside the training thread; None where it cannot be known."""
         ...
@@ -74,6 +78,7 @@ class LaunchSink:
         self._clocks = tuple(filter(None, map(_cpu_clock, set(threading.enumerate()) - before)))
         self.append = self._writer.append
         self.flush = self._writer.flush
+        self.before_flush = self._writer.before_writing
         self.step = progress.step
         self.checkpoint = progress.checkpoint
         self.saving = progress.saving
@@ -113,6 +118,9 @@ class MemorySink:
 
     def saving(self, begun: bool) -> None:
         """Nobody looks."""
+
+    def before_flush(self, tell: Callable[[], None]) -> None:
+        """Nothing is written."""
 
     def flush(self) -> None:
         """Everything taken is in memory and stays there."""

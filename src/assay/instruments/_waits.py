@@ -49,6 +49,15 @@ class Waits:
         if self._depth == 0 and self._where is not None:
             self._asking[self._where] += (now or self._now()) - self._since - self._inside
 
+    @property
+    def nested(self) -> bool:
+        """Whether a call that asks is under way."""
+        return self._depth > 0
+
+    def asking(self, phase: str, ns: int) -> None:
+        """A call inside of no other, which did not wait, took so long."""
+        self._asking[phase] += ns
+
     def waited(self, ns: int) -> None:
         """The main thread stood still for so long."""
         if self._depth:
@@ -68,7 +77,11 @@ class Waits:
 
     def taken(self) -> list[tuple[str, int, int]]:
         """(phase, asking, waiting) of the step that ends."""
-        found = [(phase, self._asking[phase], self._waiting[phase]) for phase in {**self._asking, **self._waiting}]
-        self._asking.clear()
-        self._waiting.clear()
+        asking, waiting = self.both()
+        return [(phase, asking[phase], waiting[phase]) for phase in {**asking, **waiting}]
+
+    def both(self) -> tuple[defaultdict[str, int], defaultdict[str, int]]:
+        """Asking and waiting of the step that ends, by phase."""
+        found = self._asking, self._waiting
+        self._asking, self._waiting = defaultdict(int), defaultdict(int)
         return found

@@ -62,6 +62,7 @@ class StreamWriter:
         self._buffers: dict[str, list[Row]] = {name: [] for name in TABLES}
         self._batches: deque[tuple[str, pa.RecordBatch]] = deque()  # ready ones
         self._streams: dict[str, _Stream] = {}
+        self._before: list[Callable[[], None]] = []  # who may have rows that they have not appended yet
         self._lock = threading.Lock()
         self._holder: int | None = None  # thread that holds the lock, so that a signal handler cannot deadlock
         self._stop = threading.Event()
@@ -101,6 +102,10 @@ class StreamWriter:
         self._batches.append((table, batch))
         if sum(waiting.num_rows for _, waiting in tuple(self._batches)) > ROWS_KEPT:
             self._relieve_batches()
+
+    def before_writing(self, tell: Callable[[], None]) -> None:
+        """Call this before rows are written, from the thread that writes: its appends are written with them."""
+        self._before.append(tell)
 
     def flush(self) -> None:
         """Hand every row taken so far to the kernel."""
@@ -158,6 +163,8 @@ class StreamWriter:
         return True
 
     def _write_rows(self) -> None:
+        for tell in self._before:
+            tell()
         while self._batches:
             self._put(*self._batches[0])
             self._batches.popleft()  # only now, as below
@@ -220,6 +227,7 @@ class StreamWriter:
         atexit.unregister(self.close)
         self._buffers = dict.fromkeys(TABLES, _Nowhere())
         self._batches = deque(maxlen=0)
+        self._before = []
         for stream in self._streams.values():
             stream.close()
         self._streams = {}
