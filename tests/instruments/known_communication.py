@@ -94,7 +94,7 @@ def _training(
         Identity(launch=launch, rank=0, workers=2, incarnation=0, seed=0, host="here"), sink, now=clock.now
     )
     attached = Attached(torch, recorder, clock.now)
-    attached._together = lambda: True  # type: ignore[method-assign]
+    attached._others, attached._meet = True, lambda: None  # type: ignore[method-assign]
     _hooks.install(torch, attached, undo)
     if launch:
         _differencing.install(torch, attached, recorder, undo)

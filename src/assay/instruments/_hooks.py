@@ -21,7 +21,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from assay.instruments import _checkpoints, _groups, _parallelism
+from assay.instruments import _checkpoints, _groups, _ordinary_hooks, _parallelism
 from assay.instruments._attached import Attached
 
 Undo = Callable[[], None]
@@ -108,14 +108,15 @@ def _batches(attached: Attached, iterators: Any) -> list[Undo]:
 
         return _next_index
 
+    def got(iterator: Any, batch: Any, came: int) -> None:
+        if not (ordinary.on and ordinary.got(iterator, batch, came)):
+            attached.shielded(attached.got, iterator, batch)
+
     def following(original: Any) -> Any:
-        def __next__(self: Any) -> Any:
-            if current() != main:
+        def slow(self: Any) -> Any:
+            if not attached.active or current() != main:
                 return original(self)
-            if not (ordinary.on and ordinary.ask()):
-                if not attached.active:
-                    return original(self)
-                attached.shielded(attached.ask)
+            attached.shielded(attached.ask)
             inside, attached.inside = attached.inside, True  # modules that transform samples make no forward pass
             try:
                 batch = original(self)
@@ -126,11 +127,10 @@ def _batches(attached: Attached, iterators: Any) -> list[Undo]:
                 raise
             finally:
                 attached.inside = inside
-            if not (ordinary.on and ordinary.got(self, batch)):
-                attached.shielded(attached.got, self, batch)
+            got(self, batch, ordinary.now())
             return batch
 
-        return __next__
+        return _ordinary_hooks.following(attached, original, slow, got)
 
     return [_replace(iterators, "_next_index", next_index), _replace(iterators, "__next__", following)]
 
@@ -145,19 +145,14 @@ def _modules(_: Any, attached: Attached) -> list[Undo]:
 
 def _backward(torch: Any, attached: Attached) -> list[Undo]:
     ordinary = attached.ordinary
-    is_traced = getattr(torch.compiler, "is_dynamo_compiling", torch.compiler.is_compiling)  # one call less
     main, is_compiling, current = threading.main_thread().ident, torch.compiler.is_compiling, threading.get_ident
 
     def running(original: Any) -> Any:
-        def _engine_run_backward(roots: Any, *arguments: Any, **words: Any) -> Any:
-            if is_traced() or current() != main:
+        def slow(roots: Any, *arguments: Any, **words: Any) -> Any:
+            if is_compiling() or current() != main:
                 return original(roots, *arguments, **words)
-            if ordinary.on and ordinary.backward(roots, bool(words.get("accumulate_grad"))):
-                try:
-                    return original(roots, *arguments, **words)
-                finally:
-                    ordinary.backwarded()
-            if is_compiling() or not attached.active:
+            ordinary.refuse()
+            if not attached.active:
                 return original(roots, *arguments, **words)
             begun = attached.shielded(attached.backward, roots, bool(words.get("accumulate_grad")))
             try:
@@ -166,7 +161,7 @@ def _backward(torch: Any, attached: Attached) -> list[Undo]:
                 if begun:
                     attached.shielded(attached.backwarded)
 
-        return _engine_run_backward
+        return _ordinary_hooks.running(torch, attached, original, slow)
 
     own = torch.autograd.graph._engine_run_backward
     undo = _replace(torch.autograd.graph, "_engine_run_backward", running)
@@ -190,7 +185,8 @@ def _optimizers(torch: Any, attached: Attached) -> list[Undo]:
     dry: list[Any] = []  # the optimizer that steps to make its state alone
 
     def before(optimizer: Any, arguments: Any, words: Any) -> None:
-        if (ordinary.on and ordinary.step(optimizer)) or not attached.active:
+        ordinary.refuse()
+        if not attached.active:
             return
         if not attached.trains and _is_dry(optimizer, len(arguments) > 1 or words.get("closure") is not None):
             dry.append(optimizer)
@@ -198,8 +194,7 @@ def _optimizers(torch: Any, attached: Attached) -> list[Undo]:
         attached.shielded(attached.step, optimizer)
 
     def after(optimizer: Any, _: Any, __: Any) -> None:
-        if ordinary.on and ordinary.stepped(optimizer):
-            return
+        ordinary.refuse()
         if dry and dry[-1] is optimizer:
             dry.pop()
         elif attached.active:
@@ -213,8 +208,9 @@ def _optimizers(torch: Any, attached: Attached) -> list[Undo]:
 
         return __init__
 
+    begins, ends = _ordinary_hooks.stepping(attached, before, after)
     hooks = (
-        optimizers.register_optimizer_step_pre_hook(before), optimizers.register_optimizer_step_post_hook(after),
+        optimizers.register_optimizer_step_pre_hook(begins), optimizers.register_optimizer_step_post_hook(ends),
     )  # fmt: skip
     return [*(hook.remove for hook in hooks), _replace(optimizers.Optimizer, "__init__", init)]
 

@@ -9,10 +9,12 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
+
+Fold = Callable[[Sequence[tuple[Any, ...]]], Mapping[str, list[tuple[Any, ...]]]]  # as `record/writer.py` has it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +34,10 @@ class Sink(Protocol):
 
     def append(self, table: str, row: tuple[Any, ...]) -> None:
         """Take one row."""
+        ...
+
+    def folded(self, fold: Fold) -> Callable[[tuple[Any, ...]], None]:
+        """What takes a raw row, which `fold` makes rows of tables of when it is written."""
         ...
 
     def step(self, steps: int, now_ns: int) -> None:
@@ -76,7 +82,7 @@ class LaunchSink:
         name = f"rank={rank}.inc={incarnation}.pid={pid}"
         self._writer = StreamWriter(folder, name, flush_s=flush_s, on_error=progress.error)
         self._clocks = tuple(filter(None, map(_cpu_clock, set(threading.enumerate()) - before)))
-        self.append = self._writer.append
+        self.append, self.folded = self._writer.append, self._writer.folded
         self.flush = self._writer.flush
         self.before_flush = self._writer.before_writing
         self.step = progress.step
@@ -107,6 +113,14 @@ class MemorySink:
     def append(self, table: str, row: tuple[Any, ...]) -> None:
         """Take one row."""
         self.rows.append((table, row))
+
+    def folded(self, fold: Fold) -> Callable[[tuple[Any, ...]], None]:
+        """What takes a raw row."""
+
+        def append(raw: tuple[Any, ...]) -> None:
+            self.rows.extend((table, row) for table, rows in fold((raw,)).items() for row in rows)
+
+        return append
 
     def step(self, steps: int, now_ns: int) -> None:
         """So many steps are finished."""

@@ -3,6 +3,7 @@
 `append` puts a tuple on a list; a daemon thread turns each table's rows into one Arrow record batch and hands it to the
 kernel with one unbuffered write, due every `flush_s`.  What the kernel has survives the death of the process, so a killed process
 loses at most what it measured since its last flush, and leaves at most one cut-off message at the end of a stream.
+Rows of which many steps make the same few may come raw (`folded`): that thread makes them.
 No text passes without having been looked through for secrets (`clean_batches`), whoever wrote it.
 Cannot promise: a flush in time on a machine that does not let the thread run; it is late by as much.
 Source: https://arrow.apache.org/docs/format/Columnar.html#ipc-streaming-format
@@ -18,7 +19,7 @@ import sys
 import threading
 import weakref
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -38,6 +39,7 @@ ROWS_KEPT = 100_000  # per table; more waiting rows than this mean that the disk
 PATIENCE_S = 1.0  # how long an append waits for a stalled disk, once, before rows are dropped
 
 Row = tuple[Any, ...]
+Fold = Callable[[Sequence[Row]], Mapping[str, list[Row]]]  # raw rows -> the rows of each table that they stand for
 
 
 class _Nowhere(list[Row]):
@@ -61,6 +63,7 @@ class StreamWriter:
         self._folder, self._writer, self._on_error = folder, writer, on_error
         self._buffers: dict[str, list[Row]] = {name: [] for name in TABLES}
         self._batches: deque[tuple[str, pa.RecordBatch]] = deque()  # ready ones
+        self._raw: list[_Raw] = []
         self._streams: dict[str, _Stream] = {}
         self._before: list[Callable[[], None]] = []  # who may have rows that they have not appended yet
         self._lock = threading.Lock()
@@ -91,6 +94,13 @@ class StreamWriter:
         rows.append(row)
         if len(rows) > ROWS_KEPT:
             self._relieve(rows)
+
+    def folded(self, fold: Fold) -> Callable[[Row], None]:
+        """What takes a raw row, which stands for rows of several tables.  These are made when it is written, by the thread that writes."""
+        self._raw.append(raw := _Raw(fold, self._relieve))
+        if self._closed:
+            raw.rows = _Nowhere()
+        return raw.append
 
     def append_batch(self, table: str, batch: pa.RecordBatch) -> None:
         """Take rows that are a record batch of the table already, from a caller with too many for tuples."""
@@ -168,12 +178,21 @@ class StreamWriter:
         while self._batches:
             self._put(*self._batches[0])
             self._batches.popleft()  # only now, as below
+        for raw in self._raw:
+            self._fold(raw)
         for table, rows in self._buffers.items():
             while waiting := min(len(rows), ROWS_PER_BATCH):
                 self._write(table, rows[:waiting])
                 del rows[:waiting]  # only now: an exception in between (Ctrl-C) loses none; appends go behind these
         if self.dropped > self._told:
             self._tell_of_dropped_rows()
+
+    def _fold(self, raw: _Raw) -> None:
+        rows = raw.rows
+        while waiting := min(len(rows), ROWS_PER_BATCH):
+            for table, made in raw.fold(rows[:waiting]).items():
+                self._buffers[table].extend(made)
+            del rows[:waiting]
 
     def _tell_of_dropped_rows(self) -> None:
         """The record itself says that rows are missing from it, so that an audit can see it."""
@@ -228,6 +247,8 @@ class StreamWriter:
         self._buffers = dict.fromkeys(TABLES, _Nowhere())
         self._batches = deque(maxlen=0)
         self._before = []
+        for raw in self._raw:
+            raw.rows = _Nowhere()
         for stream in self._streams.values():
             stream.close()
         self._streams = {}
@@ -245,6 +266,22 @@ class StreamWriter:
         # No lock or event of the parent is touched: another thread may have held it at the instant of the fork.
         self._lock, self._holder = threading.Lock(), None
         self._let_go()
+
+
+class _Raw:
+    """Rows that stand for those of several tables."""
+
+    __slots__ = ("_relieve", "fold", "rows")
+
+    def __init__(self, fold: Fold, relieve: Callable[[list[Row]], None]) -> None:
+        self.fold, self._relieve, self.rows = fold, relieve, list[Row]()
+
+    def append(self, row: Row) -> None:
+        """Take one."""
+        rows = self.rows
+        rows.append(row)
+        if len(rows) > ROWS_KEPT:
+            self._relieve(rows)
 
 
 class _Stream:
