@@ -36,7 +36,7 @@ MOST_SHARE = 0.01
 WARM = 40  # steps at the beginning that are left out
 TOGETHER = "DDP gloo, 2 ranks"
 # width, batch size and steps of a round of the models that are trained together; a step of the second takes some 5 ms
-WIDTHS = {TOGETHER: (64, 32, 200), "DDP gloo, 2 ranks, 5 ms": (384, 128, 100)}
+WIDTHS = {TOGETHER: (64, 32, 200), "DDP gloo, 2 ranks, 5 ms": (384, 96, 100)}
 RANKS = 2
 Model = Callable[[], Any]  # a round's
 Loop = Callable[[Any, Model, int, int], Iterator[None]]

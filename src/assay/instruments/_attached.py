@@ -29,7 +29,7 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+from functools import partial
 from statistics import median
 from types import MappingProxyType
 from typing import Any, Final
@@ -37,7 +37,7 @@ from typing import Any, Final
 from assay.instruments import _values
 from assay.instruments._batches import Batches, Fetched, Pass
 from assay.instruments._evaluated import Evaluated, Evaluation
-from assay.instruments._groups import Calls
+from assay.instruments._groups import Call, Calls
 from assay.instruments._ordinary import Ordinary
 from assay.instruments._outermost import Outermost
 from assay.instruments._parallelism import KIND, Evidence
@@ -453,6 +453,9 @@ class Attached:
 
     def _computed_until(self, hook: Any, phase: str, ended: int | None) -> None:
         """The backward pass was over then, which was watched by a hook; what came after its last gradient was waiting, in that phase."""
+        if hook is self._by_reducer and self._computed is not None and self.ordinary.on and ended is not None:
+            self._steadily_until(ended)
+            return
         if hook is not None:
             hook.remove()
             self.calls.first = None
@@ -470,6 +473,15 @@ class Attached:
                     self._tails.clear()
                 self._tail_ns = (self._tail_ns or 0) + tail
                 self._tails[phase] = self._tails.get(phase, 0) + tail
+
+    def _steadily_until(self, ended: int) -> None:
+        """The same of a steady step's one pass, in no pause, which the reducer's first bucket told of."""
+        calls, computed = self.calls, self._computed
+        calls.steady = None
+        calls.look()
+        calls.blocked_ns = self._blocked_then
+        self._tail_ns = tail = ended - (computed or ended)
+        self._computed, self._tails = None, {"backward": tail}
 
     def _phase(self) -> str | None:
         """The phase under way, for what communication takes of it; none after the last gradient, whose waiting is told as a whole,
@@ -640,19 +652,28 @@ class Attached:
     def _tell_communication(self) -> None:
         """What was seen of collectives since the last step, in rows; a call that is not over waits for the next."""
         recorder, step = self._recorder, self._recorder._step
-        one = self._communication(step)
-        of_step = one.tail is not None or any(call.step is not None for call in one.calls)
-        if of_step:
-            recorder._exposed = one.exposed
-        logged = self.reducers and (1 <= step <= LOGGED_ANYHOW or step % LOGGED_EVERY == 1)
-        if self.ordinary.on and not logged:
-            if of_step or one.asking or one.waiting:
-                self._pending.add(one)
+        logged = self.reducers and (step % LOGGED_EVERY == 1 or 1 <= step <= LOGGED_ANYHOW)
+        if self.ordinary.on and not logged and self._tail_ns is not None and (calls := self.calls.over_now()):
+            self._keep_communication(step, calls)
             return
+        one = self._communication(step)
+        if one.tail is not None or any(call.step is not None for call in one.calls):
+            recorder._exposed = one.exposed
         self._pending.tell()
         tell(recorder, one)
         if logged:
             self._tell_log(step)
+
+    def _keep_communication(self, step: int, calls: list[Call]) -> None:
+        """The same of a steady step whose calls are all over: its rows are made later."""
+        seen, tail = self.calls, self._tail_ns or 0
+        seen.waits.ended("backward", tail)
+        asking, waiting = seen.waits.both()
+        self._recorder._exposed = exposed = (
+            None if self._tail_missed or any(call.on_gpu for call in calls) else tail + seen.blocked_ns
+        )
+        self._tail_ns, seen.blocked_ns, self._tail_missed = None, 0, False
+        self._pending.add(StepCommunication(step, calls, tail, exposed, asking, waiting, True))
 
     def _communication(self, step: int) -> StepCommunication:
         """What was seen since the last step."""
@@ -739,6 +760,7 @@ class _ByReducer:
 
     def __init__(self, attached: Attached) -> None:
         self._attached = attached
+        self._queue = partial(attached._engine.queue_callback, attached._all_computed)
         self.known = False  # the reducer's first bucket is early enough
         self._before = 0  # calls under way and over, when the pass began
         self.missed = (
@@ -765,13 +787,8 @@ class _ByReducer:
         if self.missed:
             self.known = False
 
-    def _queue(self) -> None:
-        with suppress(RuntimeError):  # it is not the engine that asks
-            self._attached._engine.queue_callback(self._attached._all_computed)
-
     def _queue_second(self) -> None:
-        with suppress(RuntimeError):
-            self._attached._engine.queue_callback(self._second)
+        self._attached._engine.queue_callback(self._second)
 
     def _second(self) -> None:
         computed = self._attached._computed

@@ -118,7 +118,8 @@ class Calls:
         try:
             if len(tensors) != 1 or (tensor := tensors[0]).is_cuda or self.waits.nested:
                 return None
-            self.asked_first()
+            if self.first is not None:
+                self.asked_first()
             number = self._numbers.get(name, 0)
             self._numbers[name] = number + 1
             dtype = _name(tensor.dtype)
@@ -138,13 +139,23 @@ class Calls:
             return
         try:
             first()
+        except RuntimeError:  # it is not in the engine that it asks
+            return
         except Exception as error:
             self.failed(error)
 
     def asked_steadily(self, call: Call, work: Any) -> None:
         """The engine has taken it."""
-        self.waits.asking("backward", self.now() - call.begin)
-        noted(None, self, call, work)
+        asked = self.now()
+        try:
+            self.waits.asking("backward", asked - call.begin)
+            call.future = future = work.get_future()
+            future.add_done_callback(functools.partial(self.told, call))
+            self.own_ns += self.now() - asked
+        except RuntimeError:  # of this engine nobody knows when it is over
+            call.timed = False
+        except Exception as error:
+            self.failed(error)
 
     @property
     def taking(self) -> bool:
@@ -198,6 +209,8 @@ class Calls:
     def look(self) -> None:
         """What is complete is over now at the latest: the callback that tells it may still wait for the interpreter's lock."""
         for call in tuple(self._open):
+            if call.end is not None:
+                continue
             future = call.future
             if future is not None and future.done():
                 self.over(call)
@@ -217,6 +230,15 @@ class Calls:
                 call.step = None
         self.blocked_ns = blocked_ns
         self.waits.at_most(blocked_ns)
+
+    def over_now(self) -> list[Call] | None:
+        """`taken`, where every call is over; None: not every one is."""
+        for call in self._open:
+            if call.end is None:
+                return None
+        found = list(self._open)
+        self._open.clear()
+        return found
 
     @property
     def open(self) -> int:
