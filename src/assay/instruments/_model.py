@@ -96,13 +96,17 @@ def trained(model: Any, optimizers: Iterable[Any] = ()) -> frozenset[str]:
     """The names of the parameters that are trained; of all where none is.
 
     Beside a part that DistributedDataParallel reduces, one that neither it nor an optimizer holds is a copy (timm's task keeps an average
-    that is not frozen).  Without such a part nothing tells a copy from what another rank's optimizer holds.
+    that is not frozen).  Without such a part, or where no optimizer is known, nothing tells a copy from what another rank's optimizer holds.
     """
     named = dict(unwrap(model).named_parameters())
-    reduced = {id(one) for part in model.modules() if _is_reduced(part) for one in part._module_parameters}
-    held = reduced | {id(one) for optimizer in optimizers for _, _, one in _trained(optimizer)}
+    reduced = {
+        id(one) for part in model.modules() if _is_reduced(part) for one in getattr(part, "_module_parameters", ())
+    }
+    stepped = {id(one) for optimizer in optimizers for _, _, one in _trained(optimizer)}
     learns = frozenset(name for name, one in named.items() if getattr(one, "requires_grad", True))
-    return frozenset(name for name in learns if not reduced or id(named[name]) in held) or learns or frozenset(named)
+    if not reduced or not stepped:
+        return learns or frozenset(named)
+    return frozenset(name for name in learns if id(named[name]) in reduced | stepped) or learns or frozenset(named)
 
 
 def _is_reduced(module: Any) -> bool:
