@@ -259,6 +259,13 @@ def test_a_record_is_found_by_path_name_id_beginning_and_latest(tmp_path: Path) 
     assert resolve("latest", root) == newer
 
 
+def test_the_latest_of_two_that_were_made_in_one_second_is_not_a_matter_of_their_names(tmp_path: Path) -> None:
+    paths = [create(tmp_path, experiment(name), "", clock=FakeClock()).path for name in ("words", "digits")]
+    for place, path in enumerate(paths):
+        os.utime(path / "experiment.toml", ns=(place, place))
+    assert resolve("latest", tmp_path) == paths[1]
+
+
 def test_an_ambiguous_beginning_lists_what_it_fits(tmp_path: Path) -> None:
     first, second = (create(tmp_path, experiment(), "", clock=FakeClock()).path for _ in range(2))
     with pytest.raises(RecordError, match=r"2 records in .* begin with 'digits'") as caught:

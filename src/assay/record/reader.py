@@ -12,7 +12,7 @@ import hashlib
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
@@ -604,8 +604,12 @@ def _damaged(path: Path, part: str, why: object) -> RecordError:
     return RecordError(f"{path / part} is damaged ({why}). `assay verify {path}` checks every file.")
 
 
-def _created(path: Path) -> tuple[str, str]:
+def _created(path: Path) -> tuple[str, int, str]:
+    """When it was made; of two in the same second, when its experiment was written."""
+    written = 0
+    with suppress(OSError):
+        written = (path / "experiment.toml").lstat().st_mtime_ns
     try:
-        return str(read_manifest(path).get("created_utc", "")), path.name
+        return str(read_manifest(path).get("created_utc", "")), written, path.name
     except RecordError:
-        return "", path.name
+        return "", written, path.name
