@@ -76,7 +76,7 @@ def ordinary(torch: Any, make: Model, batch: int, steps: int) -> Iterator[None]:
 
 def accumulating(torch: Any, make: Model, batch: int, steps: int) -> Iterator[None]:
     """Two batches a step."""
-    model, loader = begun(torch, make, batch, 2 * steps)
+    model, loader = begun(torch, make, batch, WARM + 2 * steps)
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
     for number, (x,) in enumerate(loader):
         if number % 2 == 0:
