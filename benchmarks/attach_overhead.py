@@ -1,7 +1,8 @@
 """What does it cost a training step to be seen by assay's hooks?
 
-The same loop, of a fixed number of steps, with the hooks in torch and without, in turn within one process and whichever first in turn;
-medians of the rounds, paired; of each round the lower quartile of its steps, after the first ones, in which a model is found and hashed, and
+The same loop, of a fixed number of steps, once with the hooks in torch and twice without, in turn within one process and the hooks' in each place in turn;
+medians of the rounds, and how far two loops without hooks are apart: two of steps of 5 ms differ by more than the hooks cost, so take many rounds.
+Of each loop the lower quartile of its steps, after the first ones, in which a model is found and hashed, and
 their mean, in which are the steps at 2^k, that are looked at closer, and what is done for many steps at once (rows are written by another thread).
 By the processors' time, which other programs on the machine disturb less, and by the clock on the wall.
 Four models: a small one whose step takes a tenth of a millisecond or two, one of two hundred modules, and two whose steps take some five and
@@ -166,21 +167,36 @@ def compared(torch: Any, name: str, case: tuple[Model, int, int], rounds: int, l
         return timed(loop(torch, *case))
 
     bare()
-    pairs = []
+    found = []
     for number in range(rounds):
-        without = bare() if number % 2 else None
-        *seen, steps = attached(torch, bare)
-        assert steps >= WARM + case[2], f"{steps} steps were seen"
-        pairs.append((without or bare(), seen))
-    step = median(one[0] for one, _ in pairs)
-    more, wall, mean = (median(seen[0][which] - one[which] for one, seen in pairs) for which in range(3))
+        loops = []
+        for place in range(3):
+            if place == number % 3:
+                seen, said, steps = attached(torch, bare)
+                assert steps >= WARM + case[2], f"{steps} steps were seen"
+            else:
+                loops.append(bare())
+        found.append((*loops, seen, said))
+    step = median(one[0] for one, _, _, _ in found)
+    more, wall, mean = (
+        [seen[which] - (one[which] + other[which]) / 2 for one, other, seen, _ in found] for which in range(3)
+    )
+    added = median(more)
     return {
         "model": name, "modules": sum(1 for _ in KEPT[-1].modules()), "step_us": round(step * 1e6, 1),
-        "added_us": round(more * 1e6, 1), "added_percent": round(100 * more / step, 2),
-        "kept": more * 1e6 <= MOST_US or more / step <= MOST_SHARE, "promised": loop is ordinary,
-        "added_wall_us": round(wall * 1e6, 1), "added_mean_us": round(mean * 1e6, 1),
-        "said_us": round(median(seen[1] for _, seen in pairs) * 1e6, 1),
+        "added_us": round(added * 1e6, 1), "added_percent": round(100 * added / step, 2),
+        "kept": added * 1e6 <= MOST_US or added / step <= MOST_SHARE, "promised": loop is ordinary,
+        "added_quartiles_us": [round(each * 1e6, 1) for each in quartiles(more)],
+        "without_apart_us": round(median(abs(one[0] - other[0]) for one, other, _, _ in found) * 1e6, 1),
+        "added_wall_us": round(median(wall) * 1e6, 1), "added_mean_us": round(median(mean) * 1e6, 1),
+        "said_us": round(median(said for *_, said in found) * 1e6, 1),
     }  # fmt: skip
+
+
+def quartiles(values: list[float]) -> tuple[float, float]:
+    """The lower and the upper one."""
+    ordered = sorted(values)
+    return ordered[len(ordered) // 4], ordered[(3 * len(ordered)) // 4]
 
 
 def together(name: str, rounds: int) -> dict[str, Any]:

@@ -6,7 +6,9 @@ through `torch.distributed` in Python (FSDP2's gathering and scattering, a scrip
 A call's completion is told by its future's callback, in the engine's thread; the rows wait until the step ends.
 
 Cost: two calls of Python for a collective; what they take is summed up (`own_ns`), but for what torch needs to call them.  What the
-reducer asks for in a steady step's backward pass is noted in fewer calls (`Calls.steadily`), with the same result.
+reducer asks for in a steady step's backward pass is noted in fewer calls (`Calls.steadily`), with the same result.  Every call goes through
+Python: a group of ours that had the engine's backend registered instead would ask it with the interpreter's lock in its hand, and gloo's
+thread may wait for that lock while it holds its queue (torch 2.13 hung in one loop of four).
 Cannot tell: on CUDA the moment of completion (a future of NCCL is complete once it is enqueued): there the row has no end, and kernels
 are read from a profiled window.
 """
