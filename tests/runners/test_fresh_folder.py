@@ -126,6 +126,35 @@ def test_links_inside_lead_to_the_copy_and_links_outside_to_where_they_led(tmp_p
     assert (outside / "data.bin").exists()
 
 
+def test_a_link_by_another_name_of_the_folder_leads_to_the_copy(tmp_path: Path) -> None:
+    """A home directory that is itself a link: what a launch writes through it must not reach the user's own file."""
+    inside = tmp_path / "disk" / "project"
+    (inside / "out").mkdir(parents=True)
+    (tmp_path / "home").symlink_to("disk")
+    (inside / "out" / "model.pt").write_text("the user's")
+    (inside / "latest").symlink_to(tmp_path / "home" / "project" / "out")
+    (inside / "round").symlink_to("../../home/project/out/../out")
+    here = made(inside)
+    with fresh_folder.working_folder(here, job()) as folder:
+        for name in ("latest", "round"):
+            (folder / name / "model.pt").write_text("the launch's")
+        assert (folder / "out" / "model.pt").read_text() == "the launch's"
+    assert (inside / "out" / "model.pt").read_text() == "the user's"
+
+
+@pytest.mark.parametrize("left_out", ["records/one", ".venv"])
+def test_a_link_to_what_is_not_copied_leads_to_the_original(tmp_path: Path, left_out: str) -> None:
+    kept = tmp_path / left_out / "files" / "model.pt"
+    kept.parent.mkdir(parents=True)
+    kept.write_text("weights")
+    for name in ("manifest.json", "experiment.toml"):
+        (tmp_path / left_out / name).touch()
+    (tmp_path / "pretrained.pt").symlink_to(kept.relative_to(tmp_path))
+    here = made(tmp_path)
+    with fresh_folder.working_folder(here, job()) as folder:
+        assert (folder / "pretrained.pt").read_text() == "weights"
+
+
 def test_read_only_files_can_be_written_in_the_copy_and_pipes_are_left_out(tmp_path: Path) -> None:
     (tmp_path / "model.pt").write_text("weights")
     (tmp_path / "model.pt").chmod(0o444)
@@ -174,6 +203,24 @@ def test_a_file_that_may_not_be_read_is_named_before_anything_is_made(tmp_path: 
     (tmp_path / "secret.bin").touch(mode=0o000)
     with pytest.raises(SpecError, match=r"secret\.bin, which may not be read"):
         run(experiment(workload={"fresh_folder": True}), folder=tmp_path, root=tmp_path / "records")
+
+
+def test_a_folder_that_may_not_be_read_is_named_before_anything_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = os.scandir
+    (tmp_path / "private").mkdir()
+    (tmp_path / "train.py").touch()
+
+    def scandir(path: Any) -> Any:  # root may read everything
+        if str(path).endswith("private"):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        return real(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    with pytest.raises(SpecError, match=r"private: Permission denied.*\n?.*right to read it"):
+        run(experiment(workload={"fresh_folder": True}), folder=tmp_path, root=tmp_path / "records")
+    assert not (tmp_path / "records").exists()
 
 
 def test_a_full_disk_leaves_nothing_of_the_copy_and_says_what_to_do(

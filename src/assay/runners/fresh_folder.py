@@ -45,7 +45,13 @@ def check(experiment: Experiment, folder: Path) -> None:
     """
     if not experiment.workload.fresh_folder:
         return
-    limit = experiment.limits.fresh_folder_mib
+    try:
+        _check(folder, experiment.limits.fresh_folder_mib)
+    except OSError as error:
+        raise _unreadable(f"{error.filename}: {error.strerror}") from error
+
+
+def _check(folder: Path, limit: float) -> None:
     taken: Counter[str] = Counter()
     for path, entry in _walk(folder, folder):
         taken[path.parts[0]] += _bytes(entry)
@@ -58,10 +64,14 @@ def check(experiment: Experiment, folder: Path) -> None:
                 "limits.fresh_folder_mib.",
             ),))  # fmt: skip
         if entry.is_file(follow_symlinks=False) and not os.access(entry.path, os.R_OK):
-            raise SpecError((Problem(
-                where="workload.fresh_folder", found=f"{entry.path}, which may not be read", allowed="a folder that can be copied",
-                mend="Give yourself the right to read it, or move it away.",
-            ),))  # fmt: skip
+            raise _unreadable(f"{entry.path}, which may not be read")
+
+
+def _unreadable(found: str) -> SpecError:
+    return SpecError((Problem(
+        where="workload.fresh_folder", found=found, allowed="a folder that can be copied",
+        mend="Give yourself the right to read it, or move it away.",
+    ),))  # fmt: skip
 
 
 @contextmanager
@@ -159,11 +169,17 @@ def _copy_one(source: Path, entry: os.DirEntry[str], target: Path, root: Path) -
 
 
 def _leads_to(link: Path, source: Path, target: Path, root: Path) -> str:
-    """What a copied link leads to: inside of the folder its copy, else where it led."""
-    end = Path(os.path.normpath(link.parent / link.readlink()))
-    if end.is_relative_to(source):
+    """What a copied link leads to: to the copy of what is copied, else where it led; folders may have other names than the one in it."""
+    written = link.parent / link.readlink()
+    end = Path(os.path.realpath(written.parent)) / written.name if written.name != ".." else Path(os.path.realpath(written))
+    if end.is_relative_to(source) and _is_copied(end.relative_to(source), source):
         return os.path.relpath(root / end.relative_to(source), target.parent)
     return str(end)
+
+
+def _is_copied(path: Path, source: Path) -> bool:
+    """Whether none of the folders on the way to it is left out."""
+    return not any((source / one).is_dir() and _is_left_out(source / one) for one in (path, *path.parents) if one.name)
 
 
 def _walk(root: Path, folder: Path) -> Iterator[tuple[Path, os.DirEntry[str]]]:
@@ -190,10 +206,14 @@ def _is_wanted(entry: os.DirEntry[str]) -> bool:
         return True
     if not entry.is_dir(follow_symlinks=False):
         return entry.is_file(follow_symlinks=False)
-    path = Path(entry.path)
-    if entry.name in IGNORED or (path / "pyvenv.cfg").is_file() or _is_record(path):
-        return False
-    return not (entry.name.endswith(SUFFIX) and any(path.glob("launch=*")))
+    return not _is_left_out(Path(entry.path))
+
+
+def _is_left_out(folder: Path) -> bool:
+    """Version control, an environment, a cache, a record or the copies beside one."""
+    if folder.name in IGNORED or (folder / "pyvenv.cfg").is_file() or _is_record(folder):
+        return True
+    return folder.name.endswith(SUFFIX) and any(folder.glob("launch=*"))
 
 
 def _is_record(path: Path) -> bool:
