@@ -30,9 +30,7 @@ def outside() -> Iterator[Any]:
 def replaced(calls: Calls, name: str) -> Any:
     import torch
 
-    (make,) = [
-        make for owner, found, make in _groups.functions(torch, calls) if found == name and owner is torch.distributed
-    ]
+    make = dict(_groups.functions(torch, calls))[name]
     return make(getattr(torch.distributed, name))
 
 

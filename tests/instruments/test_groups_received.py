@@ -28,7 +28,7 @@ def test_a_receive_that_waited_itself_is_over_when_it_returns(returned: int | No
     distributed.distributed_c10d = SimpleNamespace()
     torch = SimpleNamespace(distributed=distributed, compiler=SimpleNamespace(is_compiling=lambda: False))
     calls = Calls()
-    ((_, name, make),) = functions(torch, calls)
+    ((name, make),) = functions(torch, calls)
     tensor = SimpleNamespace(numel=lambda: 4, element_size=lambda: 4, dtype="torch.float32", is_cuda=False)
     assert name == "recv"
     assert make(recv)(tensor, 1) == returned

@@ -193,8 +193,8 @@ def test_a_gpu_that_is_started_after_the_first_batch_was_asked_for_is_timed_by_e
     p, sink = recorder()
     p.begin_outside()
     p.opened(0)
-    watch = SimpleNamespace(device="cuda", hashed=1, due=lambda _: False)
-    monkeypatch.setattr(p, "watch", lambda model: setattr(p, "_watch", watch))
+    watch = SimpleNamespace(model=object(), device="cuda", hashed=1, due=lambda _: False)
+    monkeypatch.setattr(p, "watch", lambda model: setattr(p, "_watching", watch))
     p.watched(object())
     with p.phase("forward"):
         gpu.work(7)

@@ -218,7 +218,7 @@ def test_a_folder_that_may_not_be_read_is_named_before_anything_is_made(
         return real(path)
 
     monkeypatch.setattr(os, "scandir", scandir)
-    with pytest.raises(SpecError, match=r"private: Permission denied.*\n?.*right to read it"):
+    with pytest.raises(SpecError, match="private: Permission denied"):
         run(experiment(workload={"fresh_folder": True}), folder=tmp_path, root=tmp_path / "records")
     assert not (tmp_path / "records").exists()
 

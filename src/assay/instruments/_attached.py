@@ -28,7 +28,8 @@ import sys
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from functools import partial
 from statistics import median
 from types import MappingProxyType
@@ -53,6 +54,7 @@ from assay.instruments._waits import BETWEEN, Waits
 LOGGED_ANYHOW: Final = 10
 LOGGED_EVERY: Final = 8
 NEVER: Final = 1 << 30
+MANY_LOSSES: Final = 256
 AT_ONCE_NS: Final = 50_000  # between two callbacks of the engine, if nobody waits in between
 _NONE: Final = object()  # no argument
 
@@ -91,7 +93,7 @@ class Attached:
         self._stepped: dict[int, None] = {}  # optimizers, since the step began
         self._stepping: list[int] = []  # optimizers that are stepping now, one inside of the other
         self._known: set[int] = set()  # optimizers there are
-        self.optimizers: weakref.WeakSet[Any] = weakref.WeakSet()  # the same, as the hooks met them
+        self.optimizers = Alive()  # the same, as the hooks met them
         recorder.optimizers = self.optimizers
         self._cycle: frozenset[int] | None = None
         self._turns = Turns(self)
@@ -105,6 +107,10 @@ class Attached:
         self._losses: list[Any] = []  # of the step under way, or their sum so far where they are numbers
         self._passes: list[tuple[bool, Any, Any]] = []  # backward passes under way, one inside of the other
         self._watched = False
+        self._passed_first: Callable[[], Any] = (
+            _nobody  # the module that was passed last while no optimizer was there, weakly
+        )
+        self._updates = False  # an optimizer has stepped
         self.calls = Calls(now)
         self.evidence = Evidence(torch)  # of the parallelism
         self._hears(self.calls)
@@ -132,8 +138,12 @@ class Attached:
 
     def failed(self, error: Exception) -> None:
         """Something went wrong in here: nothing more is measured, and the training goes on."""
-        self.inside = self.calls.wanted = self.ordinary.on = False
+        self.silence()
         self._recorder.fail(error, "attach")
+
+    def silence(self) -> None:
+        """Look at nothing more."""
+        self.inside = self.calls.wanted = self.ordinary.on = False
 
     @property
     def active(self) -> bool:
@@ -345,13 +355,19 @@ class Attached:
         self._forget_looks()
         self._passed = True
         if not self._watched and module is not None and any(True for _ in module.parameters()):
-            self._watch(module)
+            self._meet()
+            if self._updates or self.optimizers.train(module):
+                self._watch(module)
+            else:
+                self._passed_first = weakref.ref(module)
 
     def _watch(self, module: Any) -> None:
-        """The first module that is trained; after a restart its parameters say which step this is, before anything is told of it."""
+        """The first module that is trained; after a restart its parameters say which step this is, before anything is told of it.
+
+        Not one that no optimizer has any parameter of: a model asks a part of itself for a shape while it is made.
+        """
         self._watched = True
         self.outermost.look()  # what came before may have been an evaluation
-        self._meet()
         if self._recorder.states is not None:
             self._recorder.states.optimizers, self._recorder.states.epoch = self.optimizers, self.sources.place
         self.evidence.trains(module)
@@ -520,8 +536,10 @@ class Attached:
         """Note when the last gradient is there: callbacks of the engine run in the order in which they were asked for.  The first
         moment to ask is when the first gradient of all, the root's, is there; DDP asks when it has asked for its last bucket, and then
         waits.  Its first bucket is early enough, and costs half, where a pass before has shown that nobody asked and waited in between."""
-        first = root.grad_fn
-        if first is None or root.is_cuda:
+        edge = not isinstance(root, self._tensor)
+        first = root.node if edge else root.grad_fn
+        on_gpu = not isinstance(self._recorder._phases, HostPhases) if edge else root.is_cuda
+        if first is None or on_gpu:
             return None
         if self._by_reducer.known and self.ordinary.on and self._recorder.active:
             return self._by_reducer.watch()
@@ -545,6 +563,11 @@ class Attached:
             self._closed = True
         loss = self.unscaled(root)
         self._losses.append(loss.item() if type(loss) is self._tensor and loss.is_cpu else loss.detach())
+        if len(self._losses) >= MANY_LOSSES:  # where no optimizer of torch's steps, no step ever takes them
+            self._losses = [sum(self._losses)]
+            if not self._known:  # nor the collectives
+                for call in self.calls.taken():
+                    self._recorder.collective(call, "", "host")
 
     def unscaled(self, loss: Any) -> Any:
         """The loss that a gradient scaler was given."""
@@ -569,8 +592,24 @@ class Attached:
         self.ordinary.leave()
         self.outermost.look_again()
         self._known.add(id(optimizer))
+        self.optimizers.add(optimizer)
+        if not self._watched:
+            self._begins_behind(optimizer)
+        watch = self._recorder._watch
+        if self._updates and watch is not None and not _shared(optimizer, watch.model):
+            self.evidence.settle(watch)  # of another model: the first one may be dropped
+            watch.release()
         self._cycle = frozenset(self._known) if len(self._known) == 1 else None
         self.evaluated.begins_anew()
+
+    def _begins_behind(self, optimizer: Any) -> None:
+        """The first optimizers are made: what was passed before is trained by this one already, or was there to be asked for a shape."""
+        module = self._passed_first()
+        if self._begun and not (self._derived or self._asks):
+            self._begun = False  # the first step has not begun by that
+            self._recorder.withdraw()
+        elif module is not None and (held := _held(optimizer)) and held <= _shared(optimizer, module):
+            self._watch(module)
 
     def step(self, optimizer: Any) -> None:
         """An optimizer begins to step. One that steps inside of another's step is a part of it."""
@@ -610,7 +649,7 @@ class Attached:
             for one in self.batches.derived(()):
                 self._feed(one)
         self._stepped[id(optimizer)] = None
-        self._passed = False
+        self._passed, self._updates = False, True
         self.last_update = (self._now(), self._recorder._pause, self.calls.blocked_ns)
 
     def _learn(self, stepped: Iterable[int]) -> None:
@@ -752,6 +791,41 @@ class Attached:
         if recorder.active and recorder.workers > 1:
             self.evidence.met(recorder._step)
             recorder._event(KIND, self._now(), detail=self.evidence.detail(recorder._watch, self.reducers))
+
+
+class Alive:
+    """The optimizers there are, weakly and by identity: a script's own may be compared as it likes."""
+
+    def __init__(self) -> None:
+        self._there: dict[int, Callable[[], Any]] = {}
+
+    def add(self, optimizer: Any) -> None:
+        """There is one more."""
+        self._there = {key: there for key, there in self._there.items() if there() is not None}
+        with suppress(TypeError):  # nobody can know for how long it is there
+            self._there[id(optimizer)] = weakref.ref(optimizer)
+
+    def __iter__(self) -> Iterator[Any]:
+        for there in tuple(self._there.values()):
+            if (one := there()) is not None:
+                yield one
+
+    def train(self, module: Any) -> bool:
+        """Whether one of them has any parameter of the module."""
+        return any(_shared(optimizer, module) for optimizer in self)
+
+
+def _shared(optimizer: Any, module: Any) -> set[int]:
+    """The parameters, by identity, that both have and that are trained: a frozen part may be in an optimizer too."""
+    return _held(optimizer) & {id(one) for one in module.parameters() if one.requires_grad}
+
+
+def _held(optimizer: Any) -> set[int]:
+    return {id(one) for group in getattr(optimizer, "param_groups", ()) for one in group["params"] if one.requires_grad}
+
+
+def _nobody() -> None:
+    """No module."""
 
 
 class _ByReducer:

@@ -140,6 +140,7 @@ class Batches:
         self.queues: dict[Any, Queue] = {}  # by iterator
         self.fresh: list[Any] = []  # iterators that were asked since the last forward pass
         self.feeds: set[Any] = set()  # iterators whose batches were trained on
+        self._many_feeds = 64
         self.passing: list[Pass] = []  # forward with gradients, since the last backward pass
         self._looked: list[Fetched] = []  # before the pass, without gradients
         self._worked = False  # a module was given a batch, or what may be one, in the step under way
@@ -207,6 +208,13 @@ class Batches:
             self.refresh(key)
         else:
             self._over(key, queue)
+
+    def feeds_training(self, key: Any) -> None:
+        """A batch of this iterator is trained on; those that are gone are forgotten, for a script may make one for every step."""
+        self.feeds.add(key)
+        if len(self.feeds) > self._many_feeds:
+            self.feeds = {one for one in self.feeds if one is key or getattr(one, "alive", True)}
+            self._many_feeds = max(64, 2 * len(self.feeds))
 
     def _over(self, key: Any, queue: Queue) -> None:
         """All that an iterator gave was worked on: what was supposed of its order was right."""
@@ -321,14 +329,18 @@ class Batches:
         if len({id(one.fetched) for one in passing}) > 1 and roots:
             passing = self._reached(roots, passing)
         for one in passing:
-            self.feeds.add(one.fetched.key)
+            self.feeds_training(one.fetched.key)
         return passing
 
     def _reached(self, roots: Any, passing: list[Pass]) -> list[Pass]:
         """Those that are in the graph of the backward pass; later ones may have their own yet, earlier ones were thrown away."""
         begins = [one.begin for one in passing]
         wanted, found = {one.begin for one in passing}, set[int]()
-        nodes = [root.grad_fn for root in roots if getattr(root, "grad_fn", None) is not None]
+        nodes = [
+            node
+            for root in roots
+            if (node := getattr(root, "grad_fn", None) or getattr(root, "node", None)) is not None
+        ]
         seen = set(nodes)
         while nodes and found != wanted:
             node = nodes.pop()

@@ -21,6 +21,7 @@ from assay.instruments._batches import Fetched
 from assay.instruments._sources import Source
 
 MOST_ROWS: Final = 1 << 24  # a byte for each
+FEW: Final = 16  # data sets
 KEPT: Final = 512  # batches whose rows are noted together
 EVERY_PASS: Final = 4  # later ones at powers of two, and the last
 
@@ -77,6 +78,7 @@ class Evaluated:
         self._torch, self._tell = torch, tell
         self._views: dict[int, tuple[Callable[[], Any], View | None]] = {}
         self._below: dict[Any, Rows] = {}
+        self._many = FEW  # of both, at which those that are gone are looked for
         self.under_way: dict[Source, Evaluation] = {}
         self._passes: dict[tuple[str, bool], int] = {}
         self._last: dict[tuple[str, bool], Evaluation] = {}  # that were not told
@@ -140,7 +142,16 @@ class Evaluated:
         known = self._views.get(id(data))
         if known is None or known[0]() is not data:
             known = self._views[id(data)] = (source.data, self._look_below(data))
+            self._sweep()
         return known[1]
+
+    def _sweep(self) -> None:
+        """Forget data that are gone: a script may make them anew for every epoch or rollout."""
+        if len(self._views) + len(self._below) < self._many:
+            return
+        self._views = {key: one for key, one in self._views.items() if one[0]() is not None}
+        self._below = {key: rows for key, rows in self._below.items() if rows.alive()}
+        self._many = 2 * (len(self._views) + len(self._below)) + FEW
 
     def _look_below(self, data: Any) -> View | None:
         tools, maps = self._torch.utils.data, []

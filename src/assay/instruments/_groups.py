@@ -410,8 +410,8 @@ def _noted(calls: Calls, call: Call, work: Any) -> None:
     calls.own_ns += calls.now() - begin
 
 
-def functions(torch: Any, calls: Calls) -> list[tuple[Any, str, Callable[[Any], Any]]]:
-    """(module, name, maker of the replacement) for every function of torch.distributed that asks for a collective."""
+def functions(torch: Any, calls: Calls) -> list[tuple[str, Callable[[Any], Any]]]:
+    """(name, maker of the replacement) for every function of torch.distributed that asks for a collective."""
     distributed, main = torch.distributed, threading.main_thread()
 
     def replacing(op: str, place: int) -> Callable[[Any], Any]:
@@ -452,10 +452,7 @@ def functions(torch: Any, calls: Calls) -> list[tuple[Any, str, Callable[[Any], 
 
         return make
 
-    modules = (distributed, distributed.distributed_c10d)
-    return [
-        (module, name, replacing(op, place)) for name, (op, place) in FUNCTIONS.items() for module in modules if hasattr(module, name)
-    ]  # fmt: skip
+    return [(name, replacing(op, place)) for name, (op, place) in FUNCTIONS.items() if hasattr(distributed, name)]
 
 
 def _is_outside(distributed: Any, arguments: tuple[Any, ...]) -> bool:

@@ -16,9 +16,10 @@ from __future__ import annotations
 
 import functools
 import importlib
+import sys
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from assay.instruments import _checkpoints, _groups, _ordinary_hooks, _parallelism
@@ -101,9 +102,10 @@ def _batches(attached: Attached, iterators: Any) -> list[Undo]:
             index = original(self)
             source = getattr(self, "_assay_source", None)
             if source is not None and source.indexed:
-                source.ids.append(
-                    index if type(index) is list else None
-                )  # a sampler of the script's own gives anything
+                if attached.active and current() == main:  # a sampler of the script's own gives anything
+                    source.ids.append(index if type(index) is list else None)
+                else:
+                    source.lost()
             return index
 
         return _next_index
@@ -204,7 +206,6 @@ def _optimizers(torch: Any, attached: Attached) -> list[Undo]:
         def __init__(self: Any, *arguments: Any, **words: Any) -> None:
             original(self, *arguments, **words)
             attached.shielded(attached.made, self)
-            attached.optimizers.add(self)
 
         return __init__
 
@@ -286,9 +287,9 @@ def _collectives(torch: Any, attached: Attached) -> list[Undo]:
         return __init__
 
     def wait(original: Any) -> Any:
-        def wait(self: Any, *arguments: Any) -> Any:
+        def wait(self: Any, *arguments: Any, **words: Any) -> Any:
             begin = attached.calls.now()
-            done = original(self, *arguments)
+            done = original(self, *arguments, **words)
             if threading.current_thread() is threading.main_thread():
                 attached.waited(attached.calls.now() - begin)
             return done
@@ -297,11 +298,33 @@ def _collectives(torch: Any, attached: Attached) -> list[Undo]:
 
     sending = _parallelism.point_to_point(torch, attached.evidence, lambda: attached.calls.step)
     asking = _groups.functions(torch, attached.calls)
-    replaced = [_replace(module, name, make) for module, name, make in (*asking, *sending)]
+    replaced = [_replace_function(torch, name, make) for name, make in (*asking, *sending)]
     return [
         *replaced, *_waiting(torch, attached), _replace(torch.nn.parallel.DistributedDataParallel, "__init__", init),
         _replace(distributed.Work, "wait", wait),
     ]  # fmt: skip
+
+
+def _replace_function(torch: Any, name: str, make: Callable[[Any], Any]) -> Undo:
+    """One function under both of its names, and as torch.compile knows it, which tells a collective that it can trace by its identity."""
+    modules = (torch.distributed, torch.distributed.distributed_c10d)
+    original = getattr(torch.distributed, name)
+    replaced = functools.wraps(original)(make(original))
+    _swap(modules, name, original, replaced)
+
+    def undo() -> None:
+        _swap(modules, name, replaced, original)
+
+    return undo
+
+
+def _swap(modules: Iterable[Any], name: str, old: Any, new: Any) -> None:
+    for module in modules:
+        if getattr(module, name, None) is old:  # somebody else may have put his own over it
+            setattr(module, name, new)
+    traced = getattr(sys.modules.get("torch.distributed._functional_collectives"), "traceable_collective_remaps", {})
+    if old in traced:
+        traced[new] = traced.pop(old)
 
 
 def _waiting(torch: Any, attached: Attached) -> list[Undo]:

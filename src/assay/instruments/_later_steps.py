@@ -62,7 +62,6 @@ class LaterSteps:
 
     def __init__(self, torch: Any, model: Any, seed: int, look: Callable[[Any, list[Clip]], None]) -> None:
         """`look(optimizer, clips)` is called just before the optimizer steps."""
-        self.model = model
         self.next = NEVER  # the step to wait in
         self.gradients_since: int | None = None  # the step of the first gradients: later ones are kept too
         self._seed, self._look = seed, look

@@ -15,7 +15,7 @@ import hashlib
 import sys
 import weakref
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 # Wrappers whose parameters carry a prefix that the plain model's do not have.
@@ -31,7 +31,8 @@ class Watch:
 
     def __init__(self, model: Any, *, staged: bool = False, optimizers: Iterable[Any] = ()) -> None:
         """`staged`: it is one rank's stage of a pipeline, and nobody else's replica, whatever its parameters are called."""
-        self.model, self.staged = model, staged
+        self._model: Callable[[], Any] = lambda: model
+        self.staged = staged
         self.sharded = is_sharded(model)
         self.kept = trained(model, optimizers)
         self._next, self._first = 0, True
@@ -39,6 +40,15 @@ class Watch:
         self.device = device_of(model)
         self._optimizer: weakref.ref[Any] | None = None
         self.parameters = parameter_count(model)
+
+    @property
+    def model(self) -> Any:
+        """The model; None once it is gone, which it cannot be before `release`."""
+        return self._model()
+
+    def release(self) -> None:
+        """Keep it in memory no longer than its script does."""
+        self._model = weakref.ref(self._model())
 
     def due(self, steps: int) -> bool:
         """Whether it is time to hash after so many finished steps."""

@@ -20,7 +20,7 @@ class OptimizerWatch:
     """Calls `stepping(optimizer)` and `clipping(parameters, ...)` for those of a model's parameters."""
 
     def __init__(self, torch: Any, model: Any) -> None:
-        self._torch, self._model = torch, model
+        self._torch = torch
         self._own = {id(parameter) for parameter in model.parameters()}
         self._undo: list[Callable[[], None]] = []
 

@@ -338,7 +338,7 @@ class Ordinary:
         source: Any = self.source
         attached, recorder = self._attached, self._recorder
         self.known, self.epoch = True, attached.sources.used(source)
-        self._batches.feeds.add(source)
+        self._batches.feeds_training(source)
         if source.ended:
             attached.sources.ended(source, recorder)
         if self.epoch is not None:

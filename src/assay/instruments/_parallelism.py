@@ -41,6 +41,7 @@ class Evidence:
         self._group = 0  # ranks that met
         self._rpc = False  # they call each other's functions
         self.watch: _model.Watch | None = None  # of the model, if nobody else has one in the end
+        self._settled: dict[str, Any] = {}  # what was known of it when it was let go
         self._engine: list[tuple[int, int]] = []  # step, collectives of the default group so far
         self._sharing = 0  # ranks among which a sampler divides the data
         self._p2p: set[int] = set()  # steps with batches of point-to-point calls
@@ -59,6 +60,11 @@ class Evidence:
         """This model is trained: what is known of it must not depend on whether it can be hashed."""
         with suppress(Exception):
             self.watch = _model.Watch(model, staged=_model.is_called_as_a_stage())
+
+    def settle(self, watch: _model.Watch) -> None:
+        """The model may be gone from here on."""
+        with suppress(Exception):
+            self._settled, self.watch = _of_model(watch), None
 
     def opened(self, loader: Any) -> None:
         """Somebody iterates over a loader: do the ranks share its data out?"""
@@ -84,7 +90,7 @@ class Evidence:
         with suppress(Exception):
             found |= _of_reducers(reducers)
         with suppress(Exception):
-            found |= {} if watch is None else _of_model(watch)
+            found |= self._settled or ({} if watch is None else _of_model(watch))
         return found
 
 
@@ -148,8 +154,8 @@ def _mesh_size(parameter: Any) -> int:
     return math.prod(int(size) for size in mesh.shape)
 
 
-def point_to_point(torch: Any, evidence: Evidence, step: Callable[[], int | None]) -> list[tuple[Any, str, Any]]:
-    """(module, name, maker of the replacement): `isend` and `irecv` stay as they are, since torch tells them by identity."""
+def point_to_point(torch: Any, evidence: Evidence, step: Callable[[], int | None]) -> list[tuple[str, Any]]:
+    """(name, maker of the replacement): `isend` and `irecv` stay as they are, since torch tells them by identity."""
 
     def make(original: Any) -> Any:
         def batch_isend_irecv(*arguments: Any, **words: Any) -> Any:
@@ -158,6 +164,4 @@ def point_to_point(torch: Any, evidence: Evidence, step: Callable[[], int | None
 
         return batch_isend_irecv
 
-    distributed = torch.distributed
-    modules = (distributed, distributed.distributed_c10d)
-    return [(module, "batch_isend_irecv", make) for module in modules if hasattr(module, "batch_isend_irecv")]
+    return [("batch_isend_irecv", make)] if hasattr(torch.distributed, "batch_isend_irecv") else []

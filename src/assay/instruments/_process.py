@@ -53,6 +53,9 @@ def _silence() -> None:
     if _current is not None:
         _current.active = False
         _current = _idle()
+        hooks = sys.modules.get("assay.instruments.attach")
+        if hooks is not None:
+            hooks.silence()
 
 
 def _idle() -> Probe:

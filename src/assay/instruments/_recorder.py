@@ -115,7 +115,7 @@ class Recorder(Probe):
         self.limit: StepLimit | None = None  # of a job that is not to be run to its end
         self._entered = 0
         self._flights = Flights(now, self.workers) if self.workers > 1 else None  # for torch's own list of collectives
-        self._watch: _model.Watch | None = None
+        self._watching: _model.Watch | None = None
         self.optimizers: Iterable[Any] = ()  # that there are, as far as somebody else knows
         self.states: States | None = None  # how far it is, where workers may be started again
         self.went_on: Restored | None = None  # from where this incarnation went on
@@ -246,8 +246,10 @@ class Recorder(Probe):
         return min(_later_steps.NEVER if later is None else later.next, _later_steps.NEVER if ends is None else ends)
 
     def withdraw(self) -> None:
-        """The step under way is none: nobody can tell where steps begin and end."""
+        """The step under way is none: nobody can tell where steps begin and end, or it has not begun yet."""
         self._in_step = False
+        if self._work is not None:
+            self._named = self._work.withdraw(self._named)
 
     def waited(self, ns: int) -> None:
         """So much longer for data."""
@@ -551,13 +553,19 @@ class Recorder(Probe):
 
     # ------------------------------------------------------------------ the model, the data, the scores
 
+    @property
+    def _watch(self) -> _model.Watch | None:
+        """What is hashed of the model that is trained, while there is one."""
+        watch = self._watching
+        return None if watch is None or watch.model is None else watch
+
     @_shielded
     def watch(self, model: Any, *, random: RandomState | None = None) -> None:
         """See `Probe.watch`."""
         self._leave_gradients()
         self._leave_later_steps()
         staged = _model.is_called_as_a_stage()
-        watch = self._watch = _model.Watch(model, staged=staged, optimizers=self.optimizers)
+        watch = self._watching = _model.Watch(model, staged=staged, optimizers=self.optimizers)
         self._fingerprint("parameters", value=float(watch.parameters))
         for what, number in zip(("random_layers", "batch_layers"), _model.layers(model), strict=True):
             self._fingerprint(what, value=float(number))
@@ -709,7 +717,7 @@ class Recorder(Probe):
             if self.states is not None and self.went_on is not None and self.went_on.step is not None:
                 self.states.note(watch.model, self._step)
         except Exception as error:
-            self._watch = None
+            self._watching = None
             _say(f"the model's parameters are not compared between replicas: {type(error).__name__}: {error}")
         self._hash_ns += self._now() - begin
 
@@ -817,7 +825,7 @@ class Recorder(Probe):
         self.active = False
         self._leave_gradients()
         self._leave_later_steps()
-        self._watch = None
+        self._watching = None
         self._named = dict.fromkeys(self._named, _NOTHING)
         self._on_close()
         self._sink.close()

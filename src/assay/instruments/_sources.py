@@ -45,6 +45,11 @@ class Source:
         """Whether its iterator may still be asked."""
         return self.iterator is None or self.iterator() is not None
 
+    def lost(self) -> None:
+        """Batches are asked for that nobody sees come: from here on nobody knows which one holds which samples."""
+        self.tells = self.indexed = False
+        self.ids.clear()
+
     @property
     def size(self) -> int | None:
         """Samples of an epoch."""

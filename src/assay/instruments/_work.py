@@ -60,6 +60,11 @@ class WorkOfAStep:
         self._plain = None
         return self.begin(named, device)
 
+    def withdraw(self, named: Named) -> Named:
+        """What was counted is no step; the phases as they were."""
+        plain, self._plain = self._plain, None
+        return named if plain is None else plain
+
     def tell(self, step: int, items: float | None) -> None:
         """The step is over."""
         self.told, self._step, self._items = self._plain is not None, step, items

@@ -52,6 +52,12 @@ def _is_ours(finder: object) -> TypeGuard[Waits]:
     return isinstance(finder, Waits) and not finder.stays
 
 
+def silence() -> None:
+    """Measure nothing more in this process, which was forked from the one that is measured."""
+    if _current is not None:
+        _current.silence()
+
+
 def mark(recorder: Recorder) -> None:
     """A script marks its own steps: take the hooks out, but for those that see the communication of several ranks."""
     global _marked

@@ -171,7 +171,11 @@ def _copy_one(source: Path, entry: os.DirEntry[str], target: Path, root: Path) -
 def _leads_to(link: Path, source: Path, target: Path, root: Path) -> str:
     """What a copied link leads to: to the copy of what is copied, else where it led; folders may have other names than the one in it."""
     written = link.parent / link.readlink()
-    end = Path(os.path.realpath(written.parent)) / written.name if written.name != ".." else Path(os.path.realpath(written))
+    end = (
+        Path(os.path.realpath(written.parent)) / written.name
+        if written.name != ".."
+        else Path(os.path.realpath(written))
+    )
     if end.is_relative_to(source) and _is_copied(end.relative_to(source), source):
         return os.path.relpath(root / end.relative_to(source), target.parent)
     return str(end)
