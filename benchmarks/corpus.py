@@ -36,6 +36,7 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 SITE, LIST = HERE / "corpus_site", HERE / "corpus.toml"
 LIMIT_S = 240.0  # of one run
+HANGS = 3  # of a plain run, that are tried again
 WORKERS = (1, 2)
 GRAVE = ("fail", "invalid", "warning")  # findings that are judged one by one; notes follow from the numbers
 Json = dict[str, Any]
@@ -136,7 +137,15 @@ def environment(case: Case, folder: Path) -> dict[str, str]:
 
 
 def plain(case: Case, place: Place, workers: int, again: str = "") -> Json:
-    """Under torchrun, as assay starts it."""
+    """Under torchrun, as assay starts it; once more where it hangs by itself, and how often it did."""
+    hung = 0
+    while (run := plainly(case, place, workers, again))["code"] is None and hung < HANGS:
+        hung += 1
+    return {**run, "hung": hung}
+
+
+def plainly(case: Case, place: Place, workers: int, again: str) -> Json:
+    """Once."""
     folder = prepare(case, place, f"plain{workers}{again}")
     arguments = [
         one.replace("{workers}", str(workers)).replace("{seed}", "1").replace("{launch}", "0") for one in case.arguments
@@ -442,6 +451,7 @@ def shown(case: Case, listed: Json, whole: Json) -> None:
 def table(listed: Json, done: list[tuple[Case, Json]], place: Place, path: Path) -> None:
     """Write the table."""
     absent = [case.name for case, whole in done if not ran(whole)]
+    hung = {case.name: sum(run.get("hung", 0) for run in whole["plain"].values()) for case, whole in done}
     done = [(case, whole) for case, whole in done if ran(whole)]
     lines = [line(number, case, listed, whole) for number, (case, whole) in enumerate(done, 1)]
     broken = [(case.name, one) for case, whole in done for one in kept(case, listed, whole)]
@@ -456,10 +466,20 @@ def table(listed: Json, done: list[tuple[Case, Json]], place: Place, path: Path)
         f"{len(done)} scripts; {len(broken)} promises broken" + (":" if broken else "."),
         "",
         *(f"* {name}: {one}" for name, one in broken),
+        *(
+            ["", f"Hung without assay, and were run again: {words}. {listed['hangs'].strip()}"]
+            if (words := times(hung))
+            else []
+        ),
         *(["", f"Not shown, since they do not run here without assay either: {', '.join(absent)}."] if absent else []),
     ]
     origins = ["", "## Where they are from", "", *(origin(case, listed["sources"][case.source]) for case, _ in done)]
     path.write_text("\n".join([*head, *lines, *tail, *origins]) + "\n")
+
+
+def times(hung: dict[str, int]) -> str:
+    """Which of them, and how often."""
+    return ", ".join(f"{name} ({count} times)" if count > 1 else name for name, count in hung.items() if count)
 
 
 def origin(case: Case, source: Json) -> str:
