@@ -314,6 +314,27 @@ def test_updates_by_hand_pile_nothing_up(hooked: Hooked) -> None:
     assert hooked.of("steps") == []
 
 
+def test_steps_of_several_threads_are_not_told_rather_than_told_wrongly(capsys: pytest.CaptureFixture[str]) -> None:
+    made = Hooked()
+    try:
+        models = [made.torch.nn.Linear(4, 1) for _ in range(2)]
+        optimizers = [made.torch.optim.SGD(model.parameters(), lr=1e-3) for model in models]
+
+        def train(number: int) -> None:
+            for _ in range(5):
+                step(optimizers[number], models[number](made.torch.ones(2, 4)).mean())
+
+        for number in range(2):
+            thread = threading.Thread(target=train, args=(number,))
+            thread.start()
+            thread.join()
+        assert not made.recorder.active
+        assert "optimizers step in several threads" in capsys.readouterr().err
+    finally:
+        while made.undo:
+            made.undo.pop()()
+
+
 def test_a_forked_child_that_trains_is_not_taken_for_its_parent(monkeypatch: pytest.MonkeyPatch) -> None:
     from assay.instruments import _process, attach
 

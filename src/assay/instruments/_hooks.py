@@ -185,11 +185,19 @@ def _optimizers(torch: Any, attached: Attached) -> list[Undo]:
     ordinary = attached.ordinary
 
     dry: list[Any] = []  # the optimizer that steps to make its state alone
+    threads: list[int] = []  # in which optimizers step
 
     def before(optimizer: Any, arguments: Any, words: Any) -> None:
         ordinary.refuse()
         if not attached.active:
             return
+        if (thread := threading.get_ident()) not in threads:
+            threads.append(thread)
+            if len(threads) > 1:
+                attached.failed(
+                    RuntimeError("optimizers step in several threads: which updates make a step is not known")
+                )
+                return
         if not attached.trains and _is_dry(optimizer, len(arguments) > 1 or words.get("closure") is not None):
             dry.append(optimizer)
             return
