@@ -55,6 +55,7 @@ class Case:
     stand_ins: tuple[str, ...] = ()
     data: tuple[str, ...] = ()  # "kind folder"
     before: tuple[str, ...] = ()  # scripts that make its data
+    unwritten: bool = False  # it trains memory that nobody wrote: no two runs need to be equal
     parallelism: str = "none"  # on two workers
     kinds: str = ""  # what it stands for
     steps: tuple[int, ...] = ()  # of a rank, by worker count, from reading the script
@@ -256,7 +257,11 @@ def recorded(root: Path) -> Json:
 
 def made(case: Case, place: Place, options: Iterable[str]) -> Json:
     """All runs of a script; the plain ones twice where the weights differ."""
-    whole: Json = {"name": case.name, "made_utc": datetime.now(UTC).isoformat(timespec="seconds")}
+    whole: Json = {
+        "name": case.name,
+        "made_utc": datetime.now(UTC).isoformat(timespec="seconds"),
+        "unwritten": case.unwritten,
+    }
     whole["plain"] = {str(workers): plain(case, place, workers) for workers in case.workers}
     whole["attached"] = attached(case, place, options)
     whole["twice"] = {}
@@ -295,7 +300,7 @@ def weights_words(whole: Json, workers: int) -> str:
     if same:
         return "equal"
     twice = whole["twice"].get(str(workers))
-    if twice and hashes(twice["said"]) != hashes(whole["plain"][str(workers)]["said"]):
+    if whole.get("unwritten") or (twice and hashes(twice["said"]) != hashes(whole["plain"][str(workers)]["said"])):
         return "not deterministic"
     return "**differ**"
 
