@@ -12,6 +12,7 @@ completes it.  One sequence at a time; batches are what servers are for.
 
 from __future__ import annotations
 
+import inspect
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -68,6 +69,8 @@ class Generator:
         self._model = model.to(device).eval()
         self._device = device
         self._ends = _ends(self._model, self._tokenizer)
+        takes = inspect.signature(self._model.forward).parameters
+        self._cache = "cache" if "cache" in takes else "past_key_values"  # before transformers 5.24
 
     def generate(
         self, text: str, messages: Sequence[Mapping[str, Any]] = (), *, max_tokens: int, temperature: float = 0.0,
@@ -109,8 +112,8 @@ class Generator:
         given = torch.tensor([ids], device=self._device)
         cache = None
         for _ in range(most):
-            told = self._model(input_ids=given, past_key_values=cache, use_cache=True)
-            cache, scores = told.past_key_values, told.logits[0, -1].float()
+            told = self._model(input_ids=given, use_cache=True, **{self._cache: cache})
+            cache, scores = getattr(told, self._cache), told.logits[0, -1].float()
             chosen = choose(scores)
             token = int(chosen)  # waits for the accelerator
             logprob = float(torch.log_softmax(scores, -1)[token]) if logprobs else 0.0
