@@ -6,6 +6,7 @@ import json
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -113,6 +114,24 @@ def test_one_rank_of_a_host_asks_and_its_rows_fit_the_table_with_their_bounds(tm
         assert sent <= heard <= answered <= received, "one clock"
         assert 2 * bound >= (received - sent) - (answered - heard) >= 2 * bound - 1
     assert len(rows) >= 60, "there was a last burst"
+
+
+@pytest.mark.usefixtures("quick")
+def test_the_asking_thread_may_be_faster_than_the_one_that_started_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows, append = kept()
+    nodes = {"WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "1", "MASTER_ADDR": "127.0.0.1", "LOCAL_RANK": "0"}
+    end = begin(tmp_path, nodes, append, (0, 0, 0), "a")
+    start = threading.Thread.start
+
+    def slow(thread: threading.Thread) -> None:
+        start(thread)
+        if thread.name == "assay-clock-asks":
+            wait_for(lambda: len(rows) >= 3 or not thread.is_alive())
+
+    monkeypatch.setattr(threading.Thread, "start", slow)
+    begin(tmp_path, nodes, append, (0, 1, 0), "b")()
+    end()
+    assert {row[4] for _, row in rows} == {"a"}
 
 
 def test_a_single_host_starts_nothing(tmp_path: Path) -> None:

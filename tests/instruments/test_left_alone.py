@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 import weakref
 from collections.abc import Iterator
 from pathlib import Path
@@ -314,6 +315,13 @@ def test_updates_by_hand_pile_nothing_up(hooked: Hooked) -> None:
     assert hooked.of("steps") == []
 
 
+def gone(thread: threading.Thread) -> None:
+    """Wait until the kernel has forgotten a thread that has ended."""
+    until = time.monotonic() + PROCESS_S
+    while Path(f"/proc/self/task/{thread.native_id}").exists() and time.monotonic() < until:
+        time.sleep(0.001)
+
+
 def test_steps_of_several_threads_are_not_told_rather_than_told_wrongly(capsys: pytest.CaptureFixture[str]) -> None:
     made = Hooked()
     try:
@@ -328,6 +336,7 @@ def test_steps_of_several_threads_are_not_told_rather_than_told_wrongly(capsys: 
             thread = threading.Thread(target=train, args=(number,))
             thread.start()
             thread.join()
+            gone(thread)  # the next one is given its number
         assert not made.recorder.active
         assert "optimizers step in several threads" in capsys.readouterr().err
     finally:

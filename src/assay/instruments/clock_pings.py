@@ -141,7 +141,7 @@ class Asking:
         self.peer = ""  # rank 0's host
         self._place, self._address, self._take, self._now = place, address, take, now
         self._over = threading.Event()
-        self._thread = threading.Thread(target=self._ask, name="assay-clock", daemon=True)
+        self._thread = threading.Thread(target=self._ask, name="assay-clock-asks", daemon=True)
         self._thread.start()
 
     def close(self) -> None:
