@@ -41,7 +41,7 @@ def ask(folder: Path, seconds: float, shift_ns: int, base: int) -> None:
         return true + round((true - base) * DRIFT)
 
     heard: list[Any] = []
-    asking = clock_pings.Asking(folder / "here.json", "127.0.0.1", heard.append, now)
+    asking = clock_pings.Asking(folder / "here.json", "127.0.0.1", lambda _, times: heard.append(times), now)
     time.sleep(seconds)
     asking.close()
     (folder / "heard.json").write_text(json.dumps(heard))

@@ -185,14 +185,16 @@ def _optimizers(torch: Any, attached: Attached) -> list[Undo]:
     ordinary = attached.ordinary
 
     dry: list[Any] = []  # the optimizer that steps to make its state alone
-    threads: list[int] = []  # in which optimizers step
+    thread = threading.local()  # by its number a thread could be one that has ended
+    threads: list[None] = []  # in which optimizers step
 
     def before(optimizer: Any, arguments: Any, words: Any) -> None:
         ordinary.refuse()
         if not attached.active:
             return
-        if (thread := threading.get_ident()) not in threads:
-            threads.append(thread)
+        if not hasattr(thread, "known"):
+            thread.known = True
+            threads.append(None)
             if len(threads) > 1:
                 attached.failed(
                     RuntimeError("optimizers step in several threads: which updates make a step is not known")

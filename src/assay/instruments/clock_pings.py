@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, Final
 
 Now = Callable[[], int]
-Take = Callable[[tuple[int, int, int, int]], None]  # sent, heard, answered, received
+Take = Callable[[str, tuple[int, int, int, int]], None]  # rank 0's host; sent, heard, answered, received
 
 FORCED: Final = "ASSAY_CLOCKS"
 FIRST, BURST, LAST = 40, 10, 20  # questions at the beginning, now and then, and at the end
@@ -72,13 +72,12 @@ def begin(folder: Path, environ: Mapping[str, str], append: Callable[[str, tuple
     if environ.get("LOCAL_RANK") != "0" and environ.get(FORCED) != "1":
         return _nothing
 
-    def take(times: tuple[int, int, int, int]) -> None:
+    def take(peer: str, times: tuple[int, int, int, int]) -> None:
         sent, heard, answered, received = times
         bound = ((received - sent) - (answered - heard) + 1) // 2
-        append("clocks", (launch, rank, incarnation, host, asking.peer, *times, bound))
+        append("clocks", (launch, rank, incarnation, host, peer, *times, bound))
 
-    asking = Asking(place, environ.get("MASTER_ADDR") or "127.0.0.1", take, now)
-    return asking.close
+    return Asking(place, environ.get("MASTER_ADDR") or "127.0.0.1", take, now).close
 
 
 class Answering:
@@ -138,7 +137,6 @@ class Asking:
     """Another host's part: a thread that asks in bursts, until it is closed or rank 0 is gone."""
 
     def __init__(self, place: Path, address: str, take: Take, now: Now = time.monotonic_ns) -> None:
-        self.peer = ""  # rank 0's host
         self._place, self._address, self._take, self._now = place, address, take, now
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._ask, name="assay-clock-asks", daemon=True)
@@ -155,14 +153,14 @@ class Asking:
             told = self._found()
             if told is None:
                 return
-            self.peer = str(told["host"])
+            peer = str(told["host"])
             with socket.create_connection((self._address, int(told["port"])), timeout=PATIENCE_S) as connection:
                 _at_once(connection)
                 connection.sendall(bytes.fromhex(told["word"]))
-                self._burst(connection, FIRST)
+                self._burst(connection, peer, FIRST)
                 while not self._over.wait(REST_S):
-                    self._burst(connection, BURST)
-                self._burst(connection, LAST)
+                    self._burst(connection, peer, BURST)
+                self._burst(connection, peer, LAST)
 
     def _found(self) -> dict[str, Any] | None:
         """Where rank 0 answers; None if it never said."""
@@ -174,7 +172,7 @@ class Asking:
                 return None
         return None
 
-    def _burst(self, connection: socket.socket, count: int) -> None:
+    def _burst(self, connection: socket.socket, peer: str, count: int) -> None:
         for number in range(count):
             sent = self._now()
             connection.sendall(QUESTION.pack(number))
@@ -183,7 +181,7 @@ class Asking:
             if not answer:
                 raise ConnectionError("rank 0 is gone")
             _, heard, answered = ANSWER.unpack(answer)
-            self._take((sent, heard, answered, received))
+            self._take(peer, (sent, heard, answered, received))
             time.sleep(PAUSE_S)
 
 
