@@ -48,6 +48,7 @@ from assay.instruments._sources import Source, Sources
 from assay.instruments._step_communication import Pending, StepCommunication, covered, tell
 from assay.instruments._turns import Turns
 from assay.instruments._waits import BETWEEN, Waits
+from assay.instruments._watched_steps import UNWATCHED, WatchedSteps
 
 # DistributedDataParallel keeps a log of its first ten passes; after them it is asked for one of every so many steps: to keep it costs
 # a GPU a wait at the next forward pass, and to read it takes 20 microseconds, as long as all other hooks of a forward and backward pass.
@@ -112,6 +113,7 @@ class Attached:
         )
         self._updates = False  # an optimizer has stepped
         self.calls = Calls(now)
+        self.watched_steps = WatchedSteps(self.calls)
         self.evidence = Evidence(torch)  # of the parallelism
         self._hears(self.calls)
         self._tail_ns: int | None = None  # from the last gradient to the end of the backward pass, of this step
@@ -527,10 +529,11 @@ class Attached:
         distributed = self._torch.distributed
         ready = distributed.is_available() and distributed.is_initialized()
         self._others = bool(ready and distributed.get_world_size() > 1)
-        self.evidence.met(self._recorder._step)
+        if not self.watched_steps.sampled:  # else the engine counts more calls than are noted
+            self.evidence.met(self._recorder._step)
 
     def _together(self) -> bool:
-        return self._others
+        return self._others and not self.calls.unwatched
 
     def _watch_engine(self, root: Any) -> Any:
         """Note when the last gradient is there: callbacks of the engine run in the order in which they were asked for.  The first
@@ -679,6 +682,8 @@ class Attached:
         step = self.calls.step = self._recorder._step
         if self.reducers:
             self._log(step)
+            if not self.inside:
+                self.watched_steps.begins(step, ordinary=False)
         if not step & (step - 1):
             self.outermost.look_again()
             self._meet()
@@ -691,11 +696,17 @@ class Attached:
     def _tell_communication(self) -> None:
         """What was seen of collectives since the last step, in rows; a call that is not over waits for the next."""
         recorder, step = self._recorder, self._recorder._step
-        logged = self.reducers and (step % LOGGED_EVERY == 1 or 1 <= step <= LOGGED_ANYHOW)
+        if self.calls.unwatched:
+            self.pass_over(step)
+            recorder.communicated(UNWATCHED)
+            return
+        logged = self._is_logged(step)
         if self.ordinary.on and not logged and self._tail_ns is not None and (calls := self.calls.over_now()):
             self._keep_communication(step, calls)
             return
         one = self._communication(step)
+        if self.reducers:
+            self.watched_steps.seen(call for call in one.calls if call.step == step)
         if one.tail is not None or any(call.step is not None for call in one.calls):
             recorder._exposed = one.exposed
         self._pending.tell()
@@ -712,7 +723,20 @@ class Attached:
             None if self._tail_missed or any(call.on_gpu for call in calls) else tail + seen.blocked_ns
         )
         self._tail_ns, seen.blocked_ns, self._tail_missed = None, 0, False
+        if self.reducers:
+            self.watched_steps.seen(calls)
         self._pending.add(StepCommunication(step, calls, tail, exposed, asking, waiting, True))
+
+    def pass_over(self, step: int) -> None:
+        """A step is over that was not watched: the little that was noted of it, such as asking in a comm hook, is no whole."""
+        self.calls.waits.both()
+        self._recorder._exposed = self._tail_ns = None
+        self.calls.blocked_ns, self._tail_missed = 0, False
+        if self._is_logged(step):
+            self._tell_log(step)
+
+    def _is_logged(self, step: int) -> bool:
+        return bool(self.reducers) and (step % LOGGED_EVERY == 1 or 1 <= step <= LOGGED_ANYHOW)
 
     def _communication(self, step: int) -> StepCommunication:
         """What was seen since the last step."""
@@ -789,7 +813,8 @@ class Attached:
     def _tell_parallelism(self) -> None:
         recorder = self._recorder
         if recorder.active and recorder.workers > 1:
-            self.evidence.met(recorder._step)
+            if not self.watched_steps.sampled:
+                self.evidence.met(recorder._step)
             recorder._event(KIND, self._now(), detail=self.evidence.detail(recorder._watch, self.reducers))
 
 

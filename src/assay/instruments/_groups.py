@@ -76,6 +76,9 @@ class Calls:
         self.step: int | None = None  # the one under way
         self.seen = False  # any
         self.wanted = True  # by somebody who would take them
+        self.unwatched = (
+            False  # the step under way is one of those whose communication is not looked at (`_watched_steps.py`)
+        )
         self.recording: Callable[[], bool] = _always  # whether anybody still takes them
         self.paused: Callable[[], bool] = _never  # whether no training goes on, though a step is under way
         self.failed: Callable[[Exception], None] = (
@@ -89,6 +92,7 @@ class Calls:
         self.first: Callable[[], None] | None = None  # what to do when the reducer asks first in it
         self._open: deque[Call] = deque()
         self._numbers: dict[str, int] = {}
+        self._first_number = 0
         self._threads = {threading.get_ident()}  # whose completions were told before
 
     def made(self, name: str, size: int, op: str, tensors: Any, ask: Callable[..., Any], arguments: Any, words: Any) -> tuple[Call | None, Any]:  # fmt: skip
@@ -122,7 +126,7 @@ class Calls:
                 return None
             if self.first is not None:
                 self.asked_first()
-            number = self._numbers.get(name, 0)
+            number = self._numbers.get(name, self._first_number)
             self._numbers[name] = number + 1
             dtype = _name(tensor.dtype)
             call = Call(name, number, "all_reduce", size, tensor.nbytes, dtype, self.step, 0)
@@ -162,7 +166,7 @@ class Calls:
     @property
     def taking(self) -> bool:
         """Whether a call is noted; those that nobody takes would pile up."""
-        return self.wanted and self.recording()
+        return self.wanted and not self.unwatched and self.recording()
 
     def _unwanted(self, _: Exception) -> None:
         self.wanted = False
@@ -173,9 +177,13 @@ class Calls:
         call.begin = self.now()
         return call
 
+    def number_from(self, first: int) -> None:
+        """The next call of each group has this number."""
+        self._numbers, self._first_number = {}, first
+
     def begun(self, name: str, size: int, op: str, tensors: Any) -> Call:
         """What is known of a collective before it is asked for."""
-        number = self._numbers.get(name, 0)
+        number = self._numbers.get(name, self._first_number)
         self._numbers[name] = number + 1
         one = type(tensors) is list and len(tensors) == 1 and type(tensors[0]) is not list
         flat = tensors if one else list(_flat(tensors))

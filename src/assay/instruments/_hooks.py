@@ -292,6 +292,7 @@ def _collectives(torch: Any, attached: Attached) -> list[Undo]:
             original(self, module, *arguments, **words)
             if asked and words.get("process_group") is not None:
                 attached.shielded(kept, self, words["process_group"])
+                attached.shielded(attached.watched_steps.add, self, words["process_group"])
             attached.shielded(attached.reduces, self)
 
         return __init__
@@ -300,13 +301,15 @@ def _collectives(torch: Any, attached: Attached) -> list[Undo]:
         def wait(self: Any, *arguments: Any, **words: Any) -> Any:
             begin = attached.calls.now()
             done = original(self, *arguments, **words)
-            if threading.current_thread() is threading.main_thread():
+            if not attached.calls.unwatched and threading.current_thread() is threading.main_thread():
                 attached.waited(attached.calls.now() - begin)
             return done
 
         return wait
 
-    sending = _parallelism.point_to_point(torch, attached.evidence, lambda: attached.calls.step)
+    sending = _parallelism.point_to_point(
+        torch, attached.evidence, lambda: None if attached.calls.unwatched else attached.calls.step
+    )
     asking = _groups.functions(torch, attached.calls)
     replaced = [_replace_function(torch, name, make) for name, make in (*asking, *sending)]
     return [
@@ -358,7 +361,7 @@ def _waiting(torch: Any, attached: Attached) -> list[Undo]:
 
     def broadcasting(original: Any) -> Any:
         def _distributed_broadcast_coalesced(self: Any, *arguments: Any, **words: Any) -> None:
-            if torch.compiler.is_compiling():
+            if torch.compiler.is_compiling() or calls.unwatched:
                 original(self, *arguments, **words)
                 return
             begin, own = attached.calls.now(), self.process_group

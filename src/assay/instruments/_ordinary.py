@@ -19,6 +19,7 @@ from weakref import ref
 
 from assay.instruments._batches import Fetched, Pass, Queue
 from assay.instruments._phases import BACKWARD, FORWARD, OPTIMIZER, HostPhases
+from assay.instruments._watched_steps import UNWATCHED
 
 if TYPE_CHECKING:
     from assay.instruments._attached import Attached
@@ -382,15 +383,20 @@ class Ordinary:
         self.loss, attached._losses = None, []
 
     def _communicated(self, now: int) -> int | None:
-        """What was seen of collectives in this step is told; what of it stood still."""
+        """What was seen of collectives in this step is told; what of it stood still, or that nobody looked."""
         attached, recorder = self._attached, self._recorder
-        recorder._exposed = None
-        attached._tell_communication()
-        exposed = recorder._exposed
+        exposed: int | None = NOT_LOOKED
+        if attached.calls.unwatched:
+            attached.pass_over(self.step)
+        else:
+            recorder._exposed = None
+            attached._tell_communication()
+            exposed = recorder._exposed
         if recorder._flights is not None:
             recorder._flights.ended((self.step, self.begin, now))
         if attached.reducers:
             attached._log(self.step + 1)
+            attached.watched_steps.begins(self.step + 1, ordinary=True)
         return exposed
 
     def _time(self, step: int) -> None:
@@ -406,20 +412,24 @@ class Ordinary:
 
 
 STEP, SOURCE, BATCH = 0, 7, 8  # of a raw row
+NOT_LOOKED: Final = -1  # at what the step's communication exposed
 
 
 def _folding(key: Row) -> Callable[[Sequence[Row]], Mapping[str, list[Row]]]:
     """What makes rows of tables of raw ones; it runs in the thread that writes."""
 
     def fold(raw: Sequence[Row]) -> Mapping[str, list[Row]]:
-        steps, prints, samples = [], [], []
+        steps, prints, samples, unwatched = [], [], [], []
         for step, begin, end, times, exposed, loss, epoch, _, (_, _, data, items, ids) in raw:
+            if exposed == NOT_LOOKED:
+                unwatched.append((*key, step, UNWATCHED, None, None, None, None))
+                exposed = None
             steps.append((*key, step, begin, end, data, *times, None, exposed, items, "monotonic"))
             if loss is not None:
                 prints.append((*key, step, "loss", loss, None))
             if epoch is not None and ids is not None:
                 samples.append((*key, epoch, step, ids))
-        return {"steps": steps, "fingerprints": prints, "samples": samples}
+        return {"steps": steps, "fingerprints": prints, "samples": samples, "communication": unwatched}
 
     return fold
 

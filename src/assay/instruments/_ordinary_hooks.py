@@ -50,7 +50,7 @@ def following(attached: Attached, original: Function, slow: Function, got: Funct
 
 def running(torch: Any, attached: Attached, original: Function, slow: Function) -> Function:  # noqa: C901
     """The engine's backward pass."""
-    ordinary, now, tensor = attached.ordinary, attached.ordinary.now, torch.Tensor
+    ordinary, now, tensor, calls = attached.ordinary, attached.ordinary.now, torch.Tensor, attached.calls
     is_traced = getattr(torch.compiler, "is_dynamo_compiling", torch.compiler.is_compiling)  # one call less
     main, current = threading.main_thread().ident, threading.get_ident
 
@@ -63,7 +63,7 @@ def running(torch: Any, attached: Attached, original: Function, slow: Function) 
             ordinary.place, ordinary.roots, attached.inside = IN_BACKWARD, losses, True
             if not ordinary.known and ordinary.batch[4] is not None:
                 ordinary.begins_epoch()
-            if attached._others:
+            if attached._others and not calls.unwatched:
                 attached._computed = None
                 if losses:
                     hook = attached._watch_engine(roots[0])
