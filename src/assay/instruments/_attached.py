@@ -48,7 +48,7 @@ from assay.instruments._sources import Source, Sources
 from assay.instruments._step_communication import Pending, StepCommunication, covered, tell
 from assay.instruments._turns import Turns
 from assay.instruments._waits import BETWEEN, Waits
-from assay.instruments._watched_steps import UNWATCHED, WatchedSteps
+from assay.instruments._watched_steps import EVERY, UNWATCHED, WatchedSteps
 
 # DistributedDataParallel keeps a log of its first ten passes; after them it is asked for one of every so many steps: to keep it costs
 # a GPU a wait at the next forward pass, and to read it takes 20 microseconds, as long as all other hooks of a forward and backward pass.
@@ -71,6 +71,7 @@ class Attached:
         self.evaluated = Evaluated(torch, self._tell_evaluated)
         self._own_ns = 0  # what measuring took, of the step under way
         self._own: deque[int] = deque(maxlen=1024)  # and of steps before it
+        self._own_unwatched: deque[int] = deque(maxlen=1024)  # of those whose communication was not watched
         self._begun = False
         self._paused = 0
         self._pauses: list[tuple[int, int]] = []  # in the step under way, that somebody told
@@ -698,6 +699,7 @@ class Attached:
         recorder, step = self._recorder, self._recorder._step
         if self.calls.unwatched:
             self.pass_over(step)
+            self._pending.tell()
             recorder.communicated(UNWATCHED)
             return
         logged = self._is_logged(step)
@@ -796,13 +798,19 @@ class Attached:
         elif self._begun and not self._recorder._marks_optimizer:
             self._recorder.withdraw()
         self.calls.wanted = False
+        self._pending.tell()
         for call in self.calls.taken(everything=True):
             self._recorder.collective(call, "", "host")
         if self._own:
-            self._recorder.costs(median(self._own), len(self._own))
+            self._recorder.costs(self._cost(), len(self._own) + len(self._own_unwatched))
         if self.reducers:
             self._recorder.logs_every(LOGGED_EVERY)
         self._tell_parallelism()
+
+    def _cost(self) -> float:
+        """Of a step, ns: where communication is watched in one of `EVERY`, the mean of so many."""
+        watched = median(self._own)
+        return (watched + (EVERY - 1) * median(self._own_unwatched)) / EVERY if self._own_unwatched else watched
 
     def _end_last(self) -> None:
         """The last step is over with its last update: what a script does then (scoring, saving, taking apart) is no part of it."""

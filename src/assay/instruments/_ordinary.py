@@ -368,7 +368,7 @@ class Ordinary:
         self.batch = self.loss = None
         self.forward_ns = self.backward_ns = self.place = 0
         if self.timing or not step % TIMED:
-            self._time(step)
+            self._time(step, watched=exposed != NOT_LOOKED)
         return True
 
     def _raw(self, now: int | None, exposed: int | None) -> Row:
@@ -399,10 +399,11 @@ class Ordinary:
             attached.watched_steps.begins(self.step + 1, ordinary=True)
         return exposed
 
-    def _time(self, step: int) -> None:
+    def _time(self, step: int, *, watched: bool) -> None:
         """One step of many is timed, and what the batches of many take once is a part of each."""
         if self.timing:
-            self._attached._own.append(self.own + self._recent_ns + self._attached.calls.own_ns)
+            own = self._attached._own if watched else self._attached._own_unwatched
+            own.append(self.own + self._recent_ns + self._attached.calls.own_ns)
         self.timing = not step % TIMED
         self.own = self._attached.calls.own_ns = 0
         if len(self._recent) >= MOST_RECENT:

@@ -13,6 +13,7 @@ Source: torch 2.13, `Reducer::update_process_group`; without it (before torch 2.
 
 from __future__ import annotations
 
+import hashlib
 import weakref
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Final
@@ -27,10 +28,12 @@ SMALL: Final = 64  # bytes: a loss or a count that is averaged now and then chan
 UNWATCHED: Final = "unwatched"  # of the table `communication`
 
 
+_AT: Final = tuple(byte % EVERY for byte in hashlib.shake_256().digest(1024))
+
+
 def chosen(step: int) -> bool:
     """Whether this is the step of its `EVERY` that is watched."""
-    block = step // EVERY
-    return step % EVERY == (block * 2654435761 >> 13) % EVERY
+    return step % EVERY == _AT[step // EVERY % len(_AT)]
 
 
 class WatchedSteps:

@@ -21,6 +21,7 @@ from assay.metrics.hashed import hashes
 
 if TYPE_CHECKING:
     from assay.metrics.measured import Measured
+from assay.metrics.watched import watched
 
 KIND: Final = "parallelism"  # of the event
 CARRIES: Final = 0.4
@@ -42,7 +43,8 @@ class Facts:
     workers: int
     group: int  # ranks that met; 0: none did
     told: Mapping[str, Any]  # of the event, over all ranks
-    steps: int
+    steps: int  # whose communication was watched
+    of_steps: str  # the same in words
     training: int  # ranks that made steps
     carrying: tuple[int, ...]  # steps that carry gradients
     averaging: bool  # what they carry is as much as all parameters
@@ -80,14 +82,16 @@ def facts(measured: Measured, name: str) -> Facts | None:
 def _facts(measured: Measured, launch: int, workers: int, details: list[dict[str, Any]]) -> Facts:
     own = {name: measured.table(name).filter(pl.col("launch") == launch) for name in ("collectives", "waits", "steps", "samples", "fingerprints")}  # fmt: skip
     told = _together(details)
-    steps = own["steps"]["step"].n_unique()
+    every = own["steps"]["step"].n_unique()
+    steps = watched(own["steps"], measured.table("communication"))["step"].n_unique()
     looks = hashes(measured).filter(pl.col("launch") == launch)
     start = "different" if told["shapes"] > 1 else _start(looks)
     moved = _moved(own["collectives"], told["bytes"], workers)
     carries = moved.filter((pl.col("summed") >= CARRIES) | pl.col("gathered").is_between(1.0 - EXACT, 1.0 + EXACT))
     carrying = tuple(carries["step"].sort().to_list())
     return Facts(
-        workers=workers, group=told["group"], told=told, steps=steps, training=own["steps"]["rank"].n_unique(), carrying=carrying,
+        workers=workers, group=told["group"], told=told, steps=steps,
+        of_steps=f"{steps} {'steps' if steps == every else 'watched steps'}", training=own["steps"]["rank"].n_unique(), carrying=carrying,
         averaging=bool((carries["share"] >= AVERAGES).all()),
         outside=_outside(own["collectives"], own["steps"], told["bytes"], workers),
         moved=float(moved["share"].sum()) / max(1, steps),

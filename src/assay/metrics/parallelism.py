@@ -279,7 +279,7 @@ def _exchanging(known: Facts) -> Parallelism | None:
         return None
     wrapped = max(known.told["ddp"], default=0)
     beside = f", with {DDP} over {_ranks(known, wrapped)}" if wrapped > 1 else ""
-    return _is("mixed", f"all-to-all in {known.exchanges} of {known.steps} steps{beside}")
+    return _is("mixed", f"all-to-all in {known.exchanges} of {known.of_steps}{beside}")
 
 
 def _wrapped(known: Facts) -> Parallelism | None:
@@ -319,14 +319,16 @@ def _piped(known: Facts) -> Parallelism | None:
         return _is("mixed", "calls from rank to rank, and collectives as large as the gradients")
     return _is(
         "pipeline",
-        f"calls from rank to rank in {known.peers} of {known.steps} steps, and other parameters on every rank",
+        f"calls from rank to rank in {known.peers} of {known.of_steps}, and other parameters on every rank",
     )
 
 
 def _cut(known: Facts) -> Parallelism | None:
     if not known.often(known.in_forward) or known.start != "different" or known.samples == "different":
         return None
-    evidence = f"collectives in the forward pass of {known.in_forward} of {known.steps} steps, and other parameters on every rank"
+    evidence = (
+        f"collectives in the forward pass of {known.in_forward} of {known.of_steps}, and other parameters on every rank"
+    )
     return _is("mixed" if known.samples == "partly" else "tensor", evidence)
 
 
@@ -346,14 +348,14 @@ def _averaged(known: Facts) -> Parallelism | None:
         return None
     return _is(
         "local_sgd",
-        f"collectives as large as the parameters in {len(steps)} of {known.steps} steps, and none as large in the others",
+        f"collectives as large as the parameters in {len(steps)} of {known.of_steps}, and none as large in the others",
     )
 
 
 def _reduced(known: Facts) -> Parallelism | None:
     if not known.often(len(known.carrying)) or known.told["shapes"] > 1:
         return None
-    return _is("data", f"collectives as large as the gradients in {len(known.carrying)} of {known.steps} steps")
+    return _is("data", f"collectives as large as the gradients in {len(known.carrying)} of {known.of_steps}")
 
 
 def _blind(known: Facts) -> Parallelism | None:

@@ -22,7 +22,9 @@ evaluation, and what is left is productive.  A step that was done again later co
 Source: METRICS.md, `training_goodput`; the categories of ml-goodput-measurement, without its limits (house research 2.5).
 Of a launch whose hosts' clocks are not known against each other (`assay.metrics.clock_offsets`), or of which nobody knows at which step it
 went on after a restart (`assay.metrics.progress_known`), everything is unknown.
-Cannot tell: exposed communication that no instrument saw (it is productive then), the reason of a slow step without a fault.
+Steps whose communication was not watched have the shares of the rank's median watched step.
+Cannot tell: exposed communication that no instrument saw (it is productive then), the reason of a slow step without a fault, one long wait in a
+step that was not watched.
 """
 
 from __future__ import annotations
@@ -36,6 +38,7 @@ from assay.metrics.communicated import waiting
 from assay.metrics.measured import Measured, effective_steps, portions
 from assay.metrics.progress_known import unknown_progress
 from assay.metrics.recovery import process_began, strikes
+from assay.metrics.watched import unwatched
 
 # category -> what it is, in the order of reports
 CATEGORIES: Final = {
@@ -262,18 +265,43 @@ def _parts(tables: dict[str, pl.DataFrame], failures: pl.DataFrame) -> pl.DataFr
         steps.join(counted, on=[*_LIFE, "step", "begin_ns"], how="left")
         .join(waiting(calls), on=["launch", "rank", "step"], how="left")
         .join(_logged(tables["communication"]), on=[*_LIFE, "step"], how="left")
+        .join(
+            unwatched(tables["communication"]).with_columns(_unwatched=pl.lit(value=True)),
+            on=[*_LIFE, "step"],
+            how="left",
+        )
         .with_columns(_pause=pl.col("checkpoint_ns").fill_null(0), counted=pl.col("counted").fill_null(value=False))
         .with_columns(_own=own)
         .with_columns(data_stall=pl.col("data_ns").fill_null(0).clip(0, pl.col("_own")))
     )
     room = pl.col("_own") - pl.col("data_stall")
     seen = pl.coalesce("exposed_comm_ns", "_logged").fill_null(0)
-    every = every.with_columns(_exposed=seen.clip(0, room)).with_columns(
-        straggler_wait=pl.min_horizontal(pl.col("wait_ns").fill_null(0), "_exposed"),
-        productive=room - pl.col("_exposed"),
+    every = every.with_columns(_room=room, _exposed=seen.clip(0, room)).with_columns(
+        straggler_wait=pl.min_horizontal(pl.col("wait_ns").fill_null(0), "_exposed")
     )
+    every = _as_watched(every).with_columns(productive=pl.col("_room") - pl.col("_exposed"))
     every = every.with_columns(exposed_communication=pl.col("_exposed") - pl.col("straggler_wait"))
     return _without_excess(_redone(every), failures)
+
+
+def _as_watched(steps: pl.DataFrame) -> pl.DataFrame:
+    """Steps whose communication was not watched (`assay.metrics.watched`): the shares of the rank's median step that was, since the first
+    that was not. A median: one long wait among the few watched steps must not be told of all."""
+    if steps["_unwatched"].null_count() == steps.height:
+        return steps
+    missed = pl.col("_unwatched").fill_null(value=False)
+    first = pl.col("step").filter(missed).min().over(_LIFE)
+    seen = ~missed & (pl.col("_room") > 0) & pl.col("counted")
+    since = seen & (pl.col("step") >= first)
+
+    def like(name: str) -> pl.Expr:
+        share = pl.col(name) / pl.col("_room")
+        usual = pl.coalesce(share.filter(since).median().over(_LIFE), share.filter(seen).median().over(_LIFE))
+        return (pl.col("_room") * usual).fill_null(0).cast(pl.Int64)
+
+    unknown = missed & pl.col("_logged").is_null()
+    names = ("_exposed", "straggler_wait")
+    return steps.with_columns(pl.when(unknown).then(like(name)).otherwise(pl.col(name)).alias(name) for name in names)
 
 
 def _logged(communication: pl.DataFrame) -> pl.DataFrame:

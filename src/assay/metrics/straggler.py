@@ -10,7 +10,8 @@ and say nothing.  What a rank waits is taken off, by the best way that its launc
   (of kernels: of each collective, since a kernel that waits holds up those behind it);
 * none: then the backward pass, and what lies between the phases, are not compared at all: they may be nothing but waiting.
 A rank whose whole own time stands out while none of its phases does is named for `throughout`.
-Only steady steps count that were seen on every rank.  `between` is the step's time in no phase and no pause.
+Only steady steps count that were seen on every rank, and whose communication was watched (`assay.metrics.watched`).
+`between` is the step's time in no phase and no pause.
 Source: transfer = minimum over ranks, wait = the rest, as in METRICS.md (`comm_transfer`, `comm_wait`).
 Cannot tell: a link or a card that is slow while its rank asks in time (all ranks then end late together: `assay comm`);
 where only durations are known, whether a rank was late in its backward pass or in asking.
@@ -28,6 +29,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from assay.metrics.measured import Measured, effective_steps
+from assay.metrics.watched import watched
 from assay.stats.stragglers import Search, search
 from assay.units import NS_PER_S
 
@@ -80,7 +82,7 @@ def own_times(measured: Measured) -> tuple[Own, ...]:
 
 
 def _own_times(measured: Measured) -> Iterator[Own]:
-    steady = measured.steady_steps.select("launch", "step", "ranks")
+    steady = watched(measured.steady_steps.select("launch", "step", "ranks"), measured.table("communication"))
     tables = {name: measured.table(name) for name in ("steps", "waits", "communication", "collectives")}
     for launch, configuration, workers in measured.timed.select("launch", "configuration", "workers").iter_rows():
         mine = steady.filter((pl.col("launch") == launch) & (pl.col("ranks") == workers))

@@ -168,7 +168,7 @@ COMMUNICATION = Table("communication", "what a step's communication took on a ra
     _LAUNCH, _RANK, _INCARNATION,
     Column("step", "int64", "number of the step, from 0"),
     Column("method", "string", "ddp_logging (the first ten steps, then every eighth), engine (after the last gradient), group (calls seen), "
-           "kineto, unsynchronised (a step without), replay, simulated"),
+           "kineto, unsynchronised (a step without), replay, simulated; unwatched: nobody looked, as in most steady steps of DistributedDataParallel"),
     Column("total_ns", "int64", "time in which some collective was under way", nullable=True),
     Column("exposed_ns", "int64", "time by which it lengthened the step", nullable=True),
     Column("compute_ns", "int64", "time of the computing that could hide it: of the backward pass, or of its kernels", nullable=True),

@@ -16,6 +16,7 @@ import polars as pl
 from assay.metrics.clock_offsets import on_one_clock
 from assay.metrics.measured import Measured, effective_steps
 from assay.metrics.straggler import BETWEEN
+from assay.metrics.watched import watched
 from assay.units import NS_PER_S
 
 MOST_RANKS: Final = 8
@@ -78,6 +79,7 @@ def phases(measured: Measured) -> tuple[RankPhases, ...]:
 
 def _phases(measured: Measured, configuration: str) -> tuple[RankPhases, ...]:
     steady = measured.steady_steps.filter(pl.col("configuration") == configuration).select("launch", "step")
+    steady = watched(steady, measured.table("communication"))
     rows = _own(measured, effective_steps(measured.table("steps")).join(steady, on=["launch", "step"], how="semi"))
     medians = (
         rows.group_by("rank")
