@@ -325,7 +325,62 @@ def fetches_the_next_batch_before_the_backward_pass(script: Script) -> None:
         script.update()
 
 
+def loses_a_batch_that_cannot_be_read(script: Script) -> None:
+    """One sample's file is broken; the script goes on with the next batch."""
+    good = script.data()
+
+    class Broken(script.torch.utils.data.Dataset):  # type: ignore[misc,name-defined]
+        def __len__(self) -> int:
+            return SIZE
+
+        def __getitem__(self, place: int) -> Any:
+            if place == 5:
+                raise OSError("cannot be read")
+            return good[place]
+
+    data = Broken()
+    for _ in range(6):
+        batches = iter(script.loader(data))
+        for _ in range(SIZE // BATCH):
+            try:
+                (x,) = next(batches)
+            except OSError:
+                continue
+            script.train(x)
+
+
+def has_a_sampler_that_is_no_generator(script: Script) -> None:
+    """An object with `__next__`: nobody may put another one in its place."""
+    made: list[Any] = []
+
+    class Backwards:
+        def __init__(self) -> None:
+            self.left = SIZE
+            made.append(self)
+
+        def __iter__(self) -> Any:
+            return self
+
+        def __next__(self) -> list[int]:
+            if not self.left:
+                raise StopIteration
+            self.left -= BATCH
+            return list(range(self.left, self.left + BATCH))
+
+    class Sampler(script.torch.utils.data.BatchSampler):  # type: ignore[misc,name-defined]
+        def __iter__(self) -> Any:
+            return Backwards()
+
+    for _ in range(3):
+        order = Sampler(range(SIZE), BATCH, drop_last=False)
+        batches = iter(script.loader(batch_sampler=order, batch_size=1, shuffle=False))
+        for (x,) in batches:
+            script.train(x)
+        assert batches._sampler_iter is made[-1]  # type: ignore[attr-defined]
+
+
 KNOWN: list[Callable[[Script], None]] = [
+    loses_a_batch_that_cannot_be_read,
     looks_at_the_first_batch_before_each_epoch, keeps_the_batch_that_it_looked_at, passes_a_batch_forward_before_it_trains,
     reads_all_its_data_before_it_trains, splits_its_batches_and_evaluates_after_each_epoch,
     splits_its_batches_and_evaluates_with_gradients, knows_how_many_batches_there_are, evaluates_in_the_body_of_the_loop,

@@ -225,7 +225,9 @@ class Attached:
         begin, self._asked = self._asked, None
         ns = self._now() - begin
         source: Source | None = getattr(iterator, "_assay_source", None)
-        ids = source.ids.popleft() if source is not None and source.ids else None
+        ids = None if source is None else iterator._assay_ids()
+        if type(ids) is not list:  # a sampler of the script's own gives anything
+            ids = None
         if source is not None and source.tells:
             source.left -= 1
             if source.left == 0:
@@ -237,6 +239,12 @@ class Attached:
         if one.counted:
             self._recorder.waited(ns)
         self.batches.add(one, batch)
+
+    def skipped(self, iterator: Any) -> None:
+        """A batch whose samples could not be read; a script may go on with the next."""
+        if (source := getattr(iterator, "_assay_source", None)) is not None:
+            iterator._assay_ids()
+            source.left -= 1
 
     def ran_out(self, iterator: Any) -> None:
         """There is none: an epoch has ended. A batch that was asked for ahead may still be worked on."""

@@ -2,7 +2,7 @@
 
 | what is replaced | what it shows | and not |
 |---|---|---|
-| `_BaseDataLoaderIter.__next__`, `_next_index`, `__init__`, `_reset` | waiting for a batch, which samples, the epoch | iterators that are no DataLoader |
+| `_BaseDataLoaderIter.__next__`, `__init__`, `_reset` | waiting for a batch, which samples, the epoch | iterators that are no DataLoader |
 | `nn.Module.__call__`, later of some classes alone (`_outermost.py`) | the outermost module's call, the loss too | functions; what is compiled |
 | `autograd.graph._engine_run_backward` | every backward pass, with DDP's reduction | |
 | optimizer hooks, `Optimizer.__init__`, `GradScaler.step`, `.scale` | every step, also one that is skipped | optimizers that are not torch's |
@@ -41,7 +41,7 @@ def install_communication(torch: Any, attached: Attached, undo: list[Undo]) -> N
 
 
 def _nothing() -> None:
-    """It is gone."""
+    """It is gone, or not known."""
 
 
 def _replace(owner: Any, name: str, make: Callable[[Any], Any]) -> Undo:
@@ -61,11 +61,13 @@ def _replace(owner: Any, name: str, make: Callable[[Any], Any]) -> Undo:
 
 def _loaders(torch: Any, attached: Attached) -> list[Undo]:
     iterators = torch.utils.data.dataloader._BaseDataLoaderIter
-    return [*_epochs(attached, iterators), *_batches(attached, iterators)]
+    return [*_epochs(torch, attached, iterators), *_batches(attached, iterators)]
 
 
-def _epochs(attached: Attached, iterators: Any) -> list[Undo]:
+def _epochs(torch: Any, attached: Attached, iterators: Any) -> list[Undo]:
     """What an iterator reads: which epoch of which data, and whether its indices are samples."""
+    data = torch.utils.data.dataloader
+    own = (data._SingleProcessDataLoaderIter, data._MultiProcessingDataLoaderIter)
 
     def opened(iterator: Any, loader: Any) -> None:
         before = getattr(iterator, "_assay_source", None)
@@ -74,11 +76,16 @@ def _epochs(attached: Attached, iterators: Any) -> list[Undo]:
         iterator._assay_source = attached.sources.opened(loader, iterator)
         attached.evidence.opened(loader)
 
+    def begun(iterator: Any) -> None:
+        """It is about to ask for its first indices."""
+        iterator._assay_ids = iterator._assay_source.tap(iterator, torchs=isinstance(iterator, own))
+
     def init(original: Any) -> Any:
         def __init__(self: Any, loader: Any, *arguments: Any, **words: Any) -> None:
             attached.shielded(opened, self, loader)
             attached.outermost.look_again()
             original(self, loader, *arguments, **words)
+            attached.shielded(begun, self)
 
         return __init__
 
@@ -86,7 +93,8 @@ def _epochs(attached: Attached, iterators: Any) -> list[Undo]:
         def _reset(self: Any, loader: Any, first_iter: bool = False) -> Any:
             if not first_iter:  # the same helpers go on with another epoch
                 attached.shielded(opened, self, loader)
-            return original(self, loader, first_iter)
+            original(self, loader, first_iter)
+            attached.shielded(begun, self)
 
         return _reset
 
@@ -94,21 +102,13 @@ def _epochs(attached: Attached, iterators: Any) -> list[Undo]:
 
 
 def _batches(attached: Attached, iterators: Any) -> list[Undo]:
-    """Waiting for a batch, and which samples it holds: helpers ask for indices ahead, and answer in their order."""
+    """Waiting for a batch, and which samples it holds."""
     main, current, ordinary = threading.main_thread().ident, threading.get_ident, attached.ordinary
 
-    def next_index(original: Any) -> Any:
-        def _next_index(self: Any) -> Any:
-            index = original(self)
-            source = getattr(self, "_assay_source", None)
-            if source is not None and source.indexed:
-                if attached.active and current() == main:  # a sampler of the script's own gives anything
-                    source.ids.append(index if type(index) is list else None)
-                else:
-                    source.lost()
-            return index
-
-        return _next_index
+    def lost(iterator: Any) -> None:
+        if (source := getattr(iterator, "_assay_source", None)) is not None:
+            source.lost()
+            iterator._assay_ids = source.tap(iterator, torchs=False)
 
     def got(iterator: Any, batch: Any, came: int) -> None:
         if not (ordinary.on and ordinary.got(iterator, batch, came)):
@@ -117,6 +117,7 @@ def _batches(attached: Attached, iterators: Any) -> list[Undo]:
     def following(original: Any) -> Any:
         def slow(self: Any) -> Any:
             if not attached.active or current() != main:
+                attached.shielded(lost, self)
                 return original(self)
             attached.shielded(attached.ask)
             inside, attached.inside = attached.inside, True  # modules that transform samples make no forward pass
@@ -127,6 +128,9 @@ def _batches(attached: Attached, iterators: Any) -> list[Undo]:
                 ordinary.leave()
                 attached.shielded(attached.ran_out, self)
                 raise
+            except BaseException:
+                attached.shielded(attached.skipped, self)
+                raise
             finally:
                 attached.inside = inside
             got(self, batch, ordinary.now())
@@ -134,7 +138,7 @@ def _batches(attached: Attached, iterators: Any) -> list[Undo]:
 
         return _ordinary_hooks.following(attached, original, slow, got)
 
-    return [_replace(iterators, "_next_index", next_index), _replace(iterators, "__next__", following)]
+    return [_replace(iterators, "__next__", following)]
 
 
 # ---- passes ------------------------------------------------------------------------------------------------------------

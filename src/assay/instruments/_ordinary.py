@@ -293,7 +293,8 @@ class Ordinary:
             tensors = (batch,)
         if not tensors or type(tensors[0]) is not self._tensor or not (shape := tensors[0].shape):
             return False
-        ids = source.ids.popleft() if source.ids else None
+        if type(ids := iterator._assay_ids()) is not list:
+            ids = None
         try:
             refs = tuple(map(ref, tensors))
         except TypeError:  # among them are what cannot be referenced weakly: numbers, texts, lists

@@ -40,6 +40,10 @@ def following(attached: Attached, original: Function, slow: Function, got: Funct
             ordinary.leave()
             attached.shielded(attached.ran_out, self)
             raise
+        except BaseException:
+            ordinary.leave()
+            attached.shielded(attached.skipped, self)
+            raise
         finally:
             attached.inside = False
         got(self, batch, now())
