@@ -5,6 +5,7 @@ The trainings are simulated (`tests/verdict/ranks_simulated.py`) and recorded by
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -12,7 +13,9 @@ from typing import Any
 
 import pytest
 
+from assay.metrics.later_gradients import compared_later
 from assay.metrics.measured import Measured
+from assay.verdict import diagnosis
 from assay.verdict.diagnosis import diagnose
 from assay.verdict.layers import layers
 from assay.verdict.types import Finding
@@ -279,3 +282,24 @@ def sharded(measured: Measured, workers: int) -> Measured:
     return Measured(
         experiment=measured.experiment, manifest=measured.manifest, state="complete", sealed=True, tables=tables
     )
+
+
+@pytest.mark.parametrize(("scale", "unclipped", "spread", "turn", "name"), [
+    (1.125, 1.125, 0.0384, 0.00941, None),  # measured: sound digits, four workers, step 30 of 60
+    (0.9858, 1.0616, 0.0182, 0.00266, None),  # likewise, and what clipping makes of it
+    (1.0616, 0.9858, 0.0182, 0.00266, None),
+    (1.125, 1.125, 0.0384, math.nan, None),  # sharded: only the spread says how far they have parted
+    (1.125, 1.125, 0.0001, 0.000001, "gradient_scaled"),  # nothing has parted: it is a factor
+    (2.0, 2.0, 0.0384, 0.00941, "gradient_scaled"),
+    (0.25, 0.25, 0.0384, math.nan, "gradient_scaled"),
+    (0.5, 1.01, 0.0001, 0.000001, "clipping_differs"),
+])  # fmt: skip
+def test_rounding_that_has_grown_is_no_factor(
+    monkeypatch: pytest.MonkeyPatch, scale: float, unclipped: float, spread: float, turn: float, name: str | None
+) -> None:
+    """Two sound trainings part by rounding: their gradients turn, and grow or shrink about as much as they turn."""
+    measured = recorded(RIGHT, 4)
+    later = next(one for one in compared_later(measured) if one.later.workers == 4 and one.later.step > 4)
+    made = replace(later, scale=scale, unclipped=unclipped, spread=spread, turn=turn)
+    monkeypatch.setattr(diagnosis, "compared_later", lambda _: (made,))
+    assert [one.rule for one in found(measured)] == ([name] if name else [])
