@@ -79,7 +79,7 @@ def rig() -> Iterator[Rig]:
 
 def test_a_steady_steps_communication_has_the_rows_of_any_other(rig: Rig) -> None:
     """One bucket of 4 x 4 + 4 numbers a step, which lies in its backward pass."""
-    rig.attached.watched_steps.begins = lambda step, ordinary: None  # all of them are watched
+    rig.attached.watched_steps.begins = lambda step: None  # all of them are watched
     rig.train()
     assert len(rig.steady) > STEPS / 2, "most steps are steady"
     assert rig.kept > 1, "their rows are made later"

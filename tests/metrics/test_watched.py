@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from assay import catalog
+from assay.instruments._watched_steps import FIRST, chosen
 from assay.instruments._watched_steps import UNWATCHED as WRITTEN
-from assay.instruments._watched_steps import chosen
 from assay.metrics.base import Metric
 from assay.metrics.estimate import Estimate
 from assay.metrics.inventory import inventory
@@ -23,7 +25,7 @@ from tests.handmade import Handmade, S
 from tests.metrics.straggling import Training, add
 from tests.parallel_made import told
 
-FIRST, LENGTH = 32, 200
+LENGTH = 200
 EXPOSED = STEPS.column_names.index("exposed_comm_ns")
 COMMUNICATION = (
     "comm_total",
@@ -67,27 +69,57 @@ def even() -> Handmade:
     return made
 
 
-def sampled(made: Handmade, watches: Callable[[int], bool] = lambda step: step < FIRST or chosen(step)) -> Measured:
-    """The same, as the hooks write it where they watch some steps only."""
-    for table, place in (("collectives", 5), ("communication", 3), ("waits", 3)):
-        made.rows[table] = [row for row in made.rows[table] if row[place] is None or watches(row[place])]
+def sampled(made: Handmade, watches: Callable[[int], bool] = chosen, *, of: tuple[int, ...] = (0, 1, 2)) -> Measured:
+    """The same, as the hooks write it where they watch some steps only, on these ranks."""
     several = {row[0] for row in made.rows["launches"] if row[4] > 1}
-    for row in [row for row in made.rows["steps"] if row[0] in several and not watches(row[3])]:
+
+    def is_seen(row: tuple[Any, ...], place: int = 3) -> bool:
+        return row[0] not in several or row[1] not in of or row[place] is None or watches(row[place])
+
+    for table, place in (("collectives", 5), ("communication", 3), ("waits", 3)):
+        made.rows[table] = [row for row in made.rows[table] if is_seen(row, place)]
+    for row in [row for row in made.rows["steps"] if not is_seen(row)]:
         made.rows["communication"].append((*row[:4], UNWATCHED, None, None, None, None))
     made.rows["steps"] = [
-        row if row[0] not in several or watches(row[3]) else (*row[:EXPOSED], None, *row[EXPOSED + 1 :]) for row in made.rows["steps"]
-    ]  # fmt: skip
+        row if is_seen(row) else (*row[:EXPOSED], None, *row[EXPOSED + 1 :]) for row in made.rows["steps"]
+    ]
     return made.measured()
+
+
+def test_what_watching_costs_is_no_warm_up() -> None:
+    """Watched steps take 5 % longer, all of them at first: the level does not change where that ends."""
+    numbers = random.Random(1)
+    lengths = [(1.05 if chosen(step) else 1.0) * numbers.gauss(1.0, 0.01) for step in range(LENGTH)]
+    made = Handmade(levels=(2,), blocks=1)
+    made.launch(workers=2, wall_s=2 * LENGTH)
+    for rank in (0, 1):
+        made.steps(0, rank=rank, seconds=lengths)
+    assert made.measured().steady[0].warmup >= FIRST
+    measured = sampled(made)
+    assert measured.steady[0].warmup == 0
+    assert measured.steady_steps["step_s"].to_list() == pytest.approx(lengths), "only to find the warm-up"
+
+
+def test_steps_since_the_first_unwatched_one_speak_for_a_launch() -> None:
+    """The first 32 communicate twice as long, and would be most of those that were watched."""
+    made = even()
+    made.rows["communication"] = [
+        row if row[3] >= FIRST or row[4] != "group" else (*row[:6], 2 * row[6], *row[7:]) for row in made.rows["communication"]
+    ]  # fmt: skip
+    found = catalog.load("metrics", "comm_exposed").compute(sampled(made), {})["workers=2"]
+    assert found.value == pytest.approx(0.25)
 
 
 def test_the_hooks_write_the_word_that_is_read() -> None:
     assert WRITTEN == UNWATCHED
 
 
+@pytest.mark.parametrize("of", [(0, 1), (1,)], ids=["both", "one"])
 @pytest.mark.parametrize("name", COMMUNICATION)
-def test_a_metric_of_communication_is_what_the_watched_steps_say(name: str) -> None:
+def test_a_metric_of_communication_is_what_the_watched_steps_say(name: str, of: tuple[int, ...]) -> None:
+    """Also where one rank was watched in all steps: its number alone is no mean over ranks."""
     metric: Metric = catalog.load("metrics", name)
-    every, some = (metric.compute(one, {})["workers=2"] for one in (even().measured(), sampled(even())))
+    every, some = (metric.compute(one, {})["workers=2"] for one in (even().measured(), sampled(even(), of=of)))
     assert isinstance(every, Estimate), every
     assert isinstance(some, Estimate), some
     assert some.value == pytest.approx(every.value)
@@ -98,9 +130,16 @@ def test_ranks_phases_are_their_own_in_watched_steps() -> None:
     assert phases(sampled(even())) == phases(even().measured())
 
 
-def test_rank_seconds_are_parted_by_the_shares_of_watched_steps() -> None:
+@pytest.mark.parametrize("of", [(0, 1), (1,)], ids=["both", "one"])
+@pytest.mark.parametrize("logged", [False, True])
+def test_rank_seconds_are_parted_by_the_shares_of_watched_steps(of: tuple[int, ...], logged: bool) -> None:
+    """Also where DDP's own log tells what an unwatched step exposed: of waiting it says nothing."""
     found = []
-    for measured in (even().measured(), sampled(even())):
+    both = even(), even()
+    for made in both if logged else ():
+        made.rows["communication"] += [(1, rank, 0, step, "ddp_logging", None, round((0.1 if rank else 0.4) * S), None, None)
+                                       for rank in (0, 1) for step in range(0, LENGTH, 8)]  # fmt: skip
+    for measured in (both[0].measured(), sampled(both[1], of=of)):
         rows = partition(measured, measured.timed.filter(workers=2))
         found.append(rows.select("rank", *CATEGORIES).to_dicts())
     for every, some in zip(*found, strict=True):
@@ -136,7 +175,7 @@ def test_a_slow_rank_is_named_from_watched_steps(phase: str) -> None:
 def test_data_parallelism_is_recognised_and_says_of_how_many_steps() -> None:
     found = parallelism(sampled(even()), "workers=2")
     assert found.kind == "data"
-    watched = sum(step < FIRST or chosen(step) for step in range(LENGTH))
+    watched = sum(chosen(step) for step in range(LENGTH))
     assert f"in {watched} of {watched} watched steps" in found.evidence
 
 

@@ -48,7 +48,7 @@ from assay.instruments._sources import Source, Sources
 from assay.instruments._step_communication import Pending, StepCommunication, covered, tell
 from assay.instruments._turns import Turns
 from assay.instruments._waits import BETWEEN, Waits
-from assay.instruments._watched_steps import EVERY, UNWATCHED, WatchedSteps
+from assay.instruments._watched_steps import UNWATCHED, WatchedSteps
 
 # DistributedDataParallel keeps a log of its first ten passes; after them it is asked for one of every so many steps: to keep it costs
 # a GPU a wait at the next forward pass, and to read it takes 20 microseconds, as long as all other hooks of a forward and backward pass.
@@ -71,7 +71,10 @@ class Attached:
         self.evaluated = Evaluated(torch, self._tell_evaluated)
         self._own_ns = 0  # what measuring took, of the step under way
         self._own: deque[int] = deque(maxlen=1024)  # and of steps before it
-        self._own_unwatched: deque[int] = deque(maxlen=1024)  # of those whose communication was not watched
+        self._own_ordinary: tuple[deque[int], ...] = (
+            deque(maxlen=1024),
+            deque(maxlen=1024),
+        )  # of ordinary ones, not watched and watched
         self._begun = False
         self._paused = 0
         self._pauses: list[tuple[int, int]] = []  # in the step under way, that somebody told
@@ -538,8 +541,7 @@ class Attached:
         distributed = self._torch.distributed
         ready = distributed.is_available() and distributed.is_initialized()
         self._others = bool(ready and distributed.get_world_size() > 1)
-        if not self.watched_steps.sampled:  # else the engine counts more calls than are noted
-            self.evidence.met(self._recorder._step)
+        self.evidence.met(self._recorder._step, counts=not self.watched_steps.missed)
 
     def _together(self) -> bool:
         return self._others and not self.calls.unwatched
@@ -691,8 +693,9 @@ class Attached:
         step = self.calls.step = self._recorder._step
         if self.reducers:
             self._log(step)
-            if not self.inside:
-                self.watched_steps.begins(step, ordinary=False)
+            self.watched_steps.ended()
+            if not self._passes:
+                self.watched_steps.begins(step)
         if not step & (step - 1):
             self.outermost.look_again()
             self._meet()
@@ -715,8 +718,6 @@ class Attached:
             self._keep_communication(step, calls)
             return
         one = self._communication(step)
-        if self.reducers:
-            self.watched_steps.seen(call for call in one.calls if call.step == step)
         if one.tail is not None or any(call.step is not None for call in one.calls):
             recorder._exposed = one.exposed
         self._pending.tell()
@@ -733,15 +734,16 @@ class Attached:
             None if self._tail_missed or any(call.on_gpu for call in calls) else tail + seen.blocked_ns
         )
         self._tail_ns, seen.blocked_ns, self._tail_missed = None, 0, False
-        if self.reducers:
-            self.watched_steps.seen(calls)
         self._pending.add(StepCommunication(step, calls, tail, exposed, asking, waiting, True))
 
     def pass_over(self, step: int) -> None:
-        """A step is over that was not watched: the little that was noted of it, such as asking in a comm hook, is no whole."""
+        """A step is over that was not watched: what was noted of its times, such as the wait for a call of the script's own, is no whole."""
         self.calls.waits.both()
         self._recorder._exposed = self._tail_ns = None
         self.calls.blocked_ns, self._tail_missed = 0, False
+        if self.calls.open:
+            for call in self.calls.taken():
+                self._recorder.collective(call, "", "host")
         if self._is_logged(step):
             self._tell_log(step)
 
@@ -810,15 +812,18 @@ class Attached:
         for call in self.calls.taken(everything=True):
             self._recorder.collective(call, "", "host")
         if self._own:
-            self._recorder.costs(self._cost(), len(self._own) + len(self._own_unwatched))
+            self._recorder.costs(self._cost(), len(self._own))
         if self.reducers:
             self._recorder.logs_every(LOGGED_EVERY)
         self._tell_parallelism()
 
     def _cost(self) -> float:
-        """Of a step, ns: where communication is watched in one of `EVERY`, the mean of so many."""
-        watched = median(self._own)
-        return (watched + (EVERY - 1) * median(self._own_unwatched)) / EVERY if self._own_unwatched else watched
+        """Of a step, ns; the mean of both kinds where some steps are watched and others are not."""
+        unwatched, watched = self._own_ordinary
+        if not (unwatched and watched):
+            return median(self._own)
+        share = self.watched_steps.missed / max(1, self._recorder._step)
+        return share * median(unwatched) + (1.0 - share) * median(watched)
 
     def _end_last(self) -> None:
         """The last step is over with its last update: what a script does then (scoring, saving, taking apart) is no part of it."""
@@ -829,8 +834,7 @@ class Attached:
     def _tell_parallelism(self) -> None:
         recorder = self._recorder
         if recorder.active and recorder.workers > 1:
-            if not self.watched_steps.sampled:
-                self.evidence.met(recorder._step)
+            self.evidence.met(recorder._step, counts=not self.watched_steps.missed)
             recorder._event(KIND, self._now(), detail=self.evidence.detail(recorder._watch, self.reducers))
 
 

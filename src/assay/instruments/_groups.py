@@ -47,6 +47,7 @@ FUNCTIONS: Final = {
     "gather": ("gather", 0), "scatter": ("scatter", 0), "send": ("send", 0), "recv": ("recv", 0),
 }  # fmt: skip
 TIMES_SIZE: Final = ("gather", "scatter")  # only the root has all of it
+PEERS: Final = ("send", "recv")  # no collectives
 
 
 @dataclass(slots=True)
@@ -76,9 +77,8 @@ class Calls:
         self.step: int | None = None  # the one under way
         self.seen = False  # any
         self.wanted = True  # by somebody who would take them
-        self.unwatched = (
-            False  # the step under way is one of those whose communication is not looked at (`_watched_steps.py`)
-        )
+        self.unwatched = False  # what reducers request in the step under way is not timed (`_watched_steps.py`)
+        self.reduced_bytes = 0  # of what they requested in steps that are watched
         self.recording: Callable[[], bool] = _always  # whether anybody still takes them
         self.paused: Callable[[], bool] = _never  # whether no training goes on, though a step is under way
         self.failed: Callable[[Exception], None] = (
@@ -92,7 +92,7 @@ class Calls:
         self.first: Callable[[], None] | None = None  # what to do when the reducer asks first in it
         self._open: deque[Call] = deque()
         self._numbers: dict[str, int] = {}
-        self._first_number = 0
+        self._uncounted: dict[str, int] = {}  # those of them that the engine does not count, or has counted already
         self._threads = {threading.get_ident()}  # whose completions were told before
 
     def made(self, name: str, size: int, op: str, tensors: Any, ask: Callable[..., Any], arguments: Any, words: Any) -> tuple[Call | None, Any]:  # fmt: skip
@@ -126,8 +126,9 @@ class Calls:
                 return None
             if self.first is not None:
                 self.asked_first()
-            number = self._numbers.get(name, self._first_number)
+            number = self._numbers.get(name, 0)
             self._numbers[name] = number + 1
+            self.reduced_bytes += tensor.nbytes
             dtype = _name(tensor.dtype)
             call = Call(name, number, "all_reduce", size, tensor.nbytes, dtype, self.step, 0)
             self._open.append(call)
@@ -166,7 +167,7 @@ class Calls:
     @property
     def taking(self) -> bool:
         """Whether a call is noted; those that nobody takes would pile up."""
-        return self.wanted and not self.unwatched and self.recording()
+        return self.wanted and self.recording()
 
     def _unwanted(self, _: Exception) -> None:
         self.wanted = False
@@ -177,14 +178,26 @@ class Calls:
         call.begin = self.now()
         return call
 
-    def number_from(self, first: int) -> None:
-        """The next call of each group has this number."""
-        self._numbers, self._first_number = {}, first
+    def reduces(self, call: Call | None) -> None:
+        """A reducer requested it; only of a processor's is it known what watching costs."""
+        if call is not None and not call.on_gpu:
+            self.reduced_bytes += call.nbytes
+
+    def noted(self, name: str) -> int:
+        """How many collectives of the group were noted; calls from rank to rank are none."""
+        return self._numbers.get(name, 0) - self._uncounted.get(name, 0)
+
+    def skip(self, name: str, calls: int) -> None:
+        """So many of the group's calls were made and not noted."""
+        self._numbers[name] = self._numbers.get(name, 0) + calls
+        self._uncounted[name] = self._uncounted.get(name, 0) + calls
 
     def begun(self, name: str, size: int, op: str, tensors: Any) -> Call:
         """What is known of a collective before it is asked for."""
-        number = self._numbers.get(name, self._first_number)
+        number = self._numbers.get(name, 0)
         self._numbers[name] = number + 1
+        if op in PEERS:
+            self._uncounted[name] = self._uncounted.get(name, 0) + 1
         one = type(tensors) is list and len(tensors) == 1 and type(tensors[0]) is not list
         flat = tensors if one else list(_flat(tensors))
         nbytes, on_gpu = 0, False
@@ -330,6 +343,7 @@ def _timed_class(torch: Any) -> Any:
             calls.asked_first()
             tensors = arguments[min(largest, len(arguments) - 1)] if arguments else ()
             call, work = calls.made(self._name, self._size, op, tensors, ask, arguments, words)
+            calls.reduces(call)
             noted(torch, calls, call, work)
             return work
 

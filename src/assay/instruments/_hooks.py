@@ -305,15 +305,13 @@ def _collectives(torch: Any, attached: Attached) -> list[Undo]:
         def wait(self: Any, *arguments: Any, **words: Any) -> Any:
             begin = attached.calls.now()
             done = original(self, *arguments, **words)
-            if not attached.calls.unwatched and threading.current_thread() is threading.main_thread():
+            if threading.current_thread() is threading.main_thread():
                 attached.waited(attached.calls.now() - begin)
             return done
 
         return wait
 
-    sending = _parallelism.point_to_point(
-        torch, attached.evidence, lambda: None if attached.calls.unwatched else attached.calls.step
-    )
+    sending = _parallelism.point_to_point(torch, attached.evidence, lambda: attached.calls.step)
     asking = _groups.functions(torch, attached.calls)
     replaced = [_replace_function(torch, name, make) for name, make in (*asking, *sending)]
     return [

@@ -25,6 +25,7 @@ class Marked(Attached):
         """`before`: whose hooks were in until now; what was made meanwhile goes on."""
         super().__init__(torch, recorder, recorder._now)
         if before is not None:
+            before.watched_steps.all()
             self.calls, self.reducers, self.evidence = before.calls, before.reducers, before.evidence
             self._hears(self.calls)
             self.calls.taken(everything=True)

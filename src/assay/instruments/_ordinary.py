@@ -397,14 +397,16 @@ class Ordinary:
             recorder._flights.ended((self.step, self.begin, now))
         if attached.reducers:
             attached._log(self.step + 1)
-            attached.watched_steps.begins(self.step + 1, ordinary=True)
+            attached.watched_steps.ended()
+            attached.watched_steps.begins(self.step + 1)
         return exposed
 
     def _time(self, step: int, *, watched: bool) -> None:
         """One step of many is timed, and what the batches of many take once is a part of each."""
         if self.timing:
-            own = self._attached._own if watched else self._attached._own_unwatched
-            own.append(self.own + self._recent_ns + self._attached.calls.own_ns)
+            own = self.own + self._recent_ns + self._attached.calls.own_ns
+            self._attached._own.append(own)
+            self._attached._own_ordinary[watched].append(own)
         self.timing = not step % TIMED
         self.own = self._attached.calls.own_ns = 0
         if len(self._recent) >= MOST_RECENT:

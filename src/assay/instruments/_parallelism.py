@@ -46,15 +46,16 @@ class Evidence:
         self._sharing = 0  # ranks among which a sampler divides the data
         self._p2p: set[int] = set()  # steps with batches of point-to-point calls
 
-    def met(self, step: int) -> None:
-        """Look whether the ranks have met; errors tell nothing."""
+    def met(self, step: int, *, counts: bool = True) -> None:
+        """Look whether the ranks have met; errors tell nothing. `counts`: every call of the engine's was noted."""
         with suppress(Exception):
             self._rpc = self._rpc or bool(self._torch._C._distributed_rpc._is_current_rpc_agent_set())
         with suppress(Exception):
             distributed = self._torch.distributed
             if distributed.is_available() and distributed.is_initialized():
                 self._group = max(self._group, int(distributed.get_world_size()))
-                self._engine.append((step, int(distributed.group.WORLD._get_sequence_number_for_group())))
+                if counts:
+                    self._engine.append((step, int(distributed.group.WORLD._get_sequence_number_for_group())))
 
     def trains(self, model: Any) -> None:
         """This model is trained: what is known of it must not depend on whether it can be hashed."""

@@ -90,7 +90,8 @@ class Communicated:
 
 def fold(tables: Mapping[str, pl.DataFrame], steps: pl.DataFrame, steady: pl.DataFrame) -> Communicated:
     """See `Measured.communicated`.  `steps`: the table, of steps done again the last version; `steady`: (launch, step) that count."""
-    calls = _of_steps(tables, steps, watched(steady, tables["communication"]))
+    steady = watched(steady, tables["communication"])
+    calls = _of_steps(tables, steps, steady)
     ways = (_in_training(tables, steps, steady, calls), _profiled(tables), _in_turn(tables, steps))
     traced = tables["launches"].filter((pl.col("role") == "profile") & (pl.col("status") == "ok")).select("launch")
     of_traced = steps.join(traced, on="launch", how="semi") if traced.height else steps.clear()

@@ -20,7 +20,7 @@ import polars as pl
 
 from assay.metrics.communicated import APART
 from assay.metrics.measured import Measured, effective_steps
-from assay.metrics.watched import unwatched
+from assay.metrics.watched import all_watched
 from assay.units import NS_PER_S
 
 _RANK_STEP: Final = ("launch", "rank", "step")
@@ -84,7 +84,7 @@ def _rows(measured: Measured) -> pl.DataFrame:
     wanted = measured.steady_steps.select("launch", "step", "configuration")
     lives = effective_steps(measured.table("steps")).select(*_RANK_STEP, "incarnation")
     own = table.join(lives, on=[*_RANK_STEP, "incarnation"], how="semi").join(wanted, on=["launch", "step"])
-    own = own.join(unwatched(measured.table("communication")), on=[*_RANK_STEP, "incarnation"], how="anti")
+    own = all_watched(own, measured.table("communication"))
     per_step = own.group_by("configuration", *_RANK_STEP).agg(
         pl.col("calls").sum().alias("listed"),
         *(

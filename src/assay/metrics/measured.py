@@ -24,6 +24,7 @@ from assay.metrics.effective import effective_steps as effective_steps
 from assay.metrics.ended_launches import ended
 from assay.metrics.peer_numbers import numbers
 from assay.metrics.requests import Served, serve
+from assay.metrics.watched import levelled
 from assay.record.reader import Record
 from assay.spec.experiment import Experiment
 from assay.spec.plan import Configuration, configuration_name, configurations
@@ -244,7 +245,7 @@ class Measured:
 
     @property
     def _step_series(self) -> list[tuple[int, pl.Series]]:
-        groups = self.global_steps.partition_by("launch", maintain_order=True)
+        groups = levelled(self.global_steps, self.tables["communication"]).partition_by("launch", maintain_order=True)
         return [(int(group["launch"][0]), group["step_s"]) for group in groups]
 
     @cached_property

@@ -21,7 +21,7 @@ from assay.metrics.hashed import hashes
 
 if TYPE_CHECKING:
     from assay.metrics.measured import Measured
-from assay.metrics.watched import watched
+from assay.metrics.watched import all_watched
 
 KIND: Final = "parallelism"  # of the event
 CARRIES: Final = 0.4
@@ -83,7 +83,8 @@ def _facts(measured: Measured, launch: int, workers: int, details: list[dict[str
     own = {name: measured.table(name).filter(pl.col("launch") == launch) for name in ("collectives", "waits", "steps", "samples", "fingerprints")}  # fmt: skip
     told = _together(details)
     every = own["steps"]["step"].n_unique()
-    steps = watched(own["steps"], measured.table("communication"))["step"].n_unique()
+    own |= {name: all_watched(own[name], measured.table("communication")) for name in ("collectives", "waits", "steps")}
+    steps = own["steps"]["step"].n_unique()
     looks = hashes(measured).filter(pl.col("launch") == launch)
     start = "different" if told["shapes"] > 1 else _start(looks)
     moved = _moved(own["collectives"], told["bytes"], workers)

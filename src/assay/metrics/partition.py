@@ -267,7 +267,7 @@ def _parts(tables: dict[str, pl.DataFrame], failures: pl.DataFrame) -> pl.DataFr
         .join(_logged(tables["communication"]), on=[*_LIFE, "step"], how="left")
         .join(
             unwatched(tables["communication"]).with_columns(_unwatched=pl.lit(value=True)),
-            on=[*_LIFE, "step"],
+            on=["launch", "step"],
             how="left",
         )
         .with_columns(_pause=pl.col("checkpoint_ns").fill_null(0), counted=pl.col("counted").fill_null(value=False))
@@ -299,9 +299,8 @@ def _as_watched(steps: pl.DataFrame) -> pl.DataFrame:
         usual = pl.coalesce(share.filter(since).median().over(_LIFE), share.filter(seen).median().over(_LIFE))
         return (pl.col("_room") * usual).fill_null(0).cast(pl.Int64)
 
-    unknown = missed & pl.col("_logged").is_null()
     names = ("_exposed", "straggler_wait")
-    return steps.with_columns(pl.when(unknown).then(like(name)).otherwise(pl.col(name)).alias(name) for name in names)
+    return steps.with_columns(pl.when(missed).then(like(name)).otherwise(pl.col(name)).alias(name) for name in names)
 
 
 def _logged(communication: pl.DataFrame) -> pl.DataFrame:

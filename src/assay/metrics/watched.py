@@ -1,5 +1,8 @@
 """In which steps was communication watched?  Hooks watch a steady DistributedDataParallel in some steps only; what is not seen in the others is not 0.
 
+`all_watched`: all steps that were watched on every rank.  `watched`: those since the first that was not, where there are enough of them: before, all
+steps are watched, and the begin of a launch would weigh four to eight times as much as the rest.
+`levelled`: watched steps take longer, by what watching costs; without that the end of the watching of all steps would look like a warm-up.
 Source: `assay.instruments._watched_steps`; rows of `communication` whose method is unwatched.
 """
 
@@ -10,14 +13,48 @@ from typing import Final
 import polars as pl
 
 UNWATCHED: Final = "unwatched"
+ENOUGH: Final = 16  # watched steps of a launch
+LEVELLED: Final = 5  # watched steps that tell what watching costs
+_STEP: Final = ["launch", "step"]
 
 
 def unwatched(communication: pl.DataFrame) -> pl.DataFrame:
-    """(launch, rank, incarnation, step) of the rank-steps whose communication nobody watched."""
-    return communication.filter(pl.col("method") == UNWATCHED).select("launch", "rank", "incarnation", "step")
+    """(launch, step) of the steps whose communication was not watched on some rank."""
+    return communication.filter(pl.col("method") == UNWATCHED).select(_STEP).unique()
+
+
+def all_watched(steps: pl.DataFrame, communication: pl.DataFrame) -> pl.DataFrame:
+    """The rows of `steps` (launch, step, ...) whose communication was watched on every rank; those in no step too."""
+    missed = unwatched(communication)
+    return steps.join(missed, on=_STEP, how="anti") if missed.height else steps
 
 
 def watched(steps: pl.DataFrame, communication: pl.DataFrame) -> pl.DataFrame:
-    """The rows of `steps` (launch, step, ...) whose communication was watched on every rank, if it was on any."""
+    """The same, of each launch only those since its first step that was not watched, if these are at least `ENOUGH`."""
     missed = unwatched(communication)
-    return steps.join(missed, on=["launch", "step"], how="anti") if missed.height else steps
+    if not missed.height:
+        return steps
+    first = missed.group_by("launch").agg(pl.col("step").min().alias("_first"))
+    late = pl.col("step") >= pl.col("_first").fill_null(0)
+    enough = pl.col("step").filter(late).n_unique().over("launch") >= ENOUGH
+    return (
+        steps.join(missed, on=_STEP, how="anti")
+        .join(first, on="launch", how="left")
+        .filter(late | ~enough)
+        .drop("_first")
+    )
+
+
+def levelled(steps: pl.DataFrame, communication: pl.DataFrame) -> pl.DataFrame:
+    """`steps` (launch, step, step_s, ...) whose watched steps are shorter by the difference of the medians of both kinds, once there are both."""
+    missed = unwatched(communication)
+    if not missed.height:
+        return steps
+    marked = steps.join(missed.with_columns(_missed=pl.lit(value=True)), on=_STEP, how="left", maintain_order="left")
+    both = marked.with_columns(pl.col("_missed").fill_null(value=False))
+    late = pl.col("step") >= pl.col("step").filter("_missed").min().over("launch")
+    of_watched = pl.col("step_s").filter(late & ~pl.col("_missed"))
+    cost = of_watched.median().over("launch") - pl.col("step_s").filter("_missed").median().over("launch")
+    known = of_watched.len().over("launch") >= LEVELLED
+    less = pl.when(known & ~pl.col("_missed")).then(pl.min_horizontal(cost, 0.5 * pl.col("step_s"))).otherwise(0.0)
+    return both.with_columns(step_s=pl.col("step_s") - less.fill_null(0.0)).drop("_missed")

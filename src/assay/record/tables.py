@@ -85,7 +85,7 @@ STEPS = Table("steps", "a training step on a rank", (
     Column("backward_ns", "int64", "backward pass, with whatever communication overlaps it", nullable=True),
     Column("optimizer_ns", "int64", "optimizer step", nullable=True),
     Column("checkpoint_ns", "int64", "pauses inside this step: saving or loading a checkpoint, evaluating; readers subtract them", nullable=True),
-    Column("exposed_comm_ns", "int64", "time that communication added to the step", nullable=True),
+    Column("exposed_comm_ns", "int64", "time that communication added to the step; null: not seen, or not watched", nullable=True),
     Column("items", "float64", "units of work done by this rank in this step", nullable=True),
     Column("method", "string", "how phases were timed: monotonic, cuda_event or simulated (computed, not measured)"),
 ), order=("launch", "rank", "incarnation", "step", "begin_ns"))  # fmt: skip
@@ -148,7 +148,7 @@ GRADIENTS = Table("gradients", "a parameter's gradient in the first step, before
 COLLECTIVES = Table("collectives", "a collective call on a rank", (
     _LAUNCH, _RANK, _INCARNATION,
     Column("group", "string", "process group: its name in the engine, the same on every rank of it"),
-    Column("call", "int64", "number of the call in its group on this rank, from 0: the same call has the same number on every rank"),
+    Column("call", "int64", "number of the call in its group on this rank, from 0, those that nobody noted included: the same call has the same number on every rank"),
     Column("step", "int64", "training step under way; null outside of a training", nullable=True),
     Column("op", "string", "all_reduce, all_gather, reduce_scatter, all_to_all, broadcast, reduce, gather, scatter, send, recv, barrier"),
     Column("size", "int32", "ranks of the group"),
@@ -187,7 +187,7 @@ INVENTORY = Table("inventory", "the collectives of one kind that torch's own fli
     Column("total_ns", "int64", "sum of their durations; null: the recorder has none (only NCCL's, with TORCH_NCCL_ENABLE_TIMING)", nullable=True),
 ), order=("launch", "rank", "incarnation", "step", "group", "op", "dtype"))  # fmt: skip
 
-WAITS = Table("waits", "what communication took of a rank's own thread in a phase of a step; a phase without a row: nothing", (
+WAITS = Table("waits", "what communication took of a rank's own thread in a phase of a step; a phase without a row: nothing, if the step was watched", (
     _LAUNCH, _RANK, _INCARNATION,
     Column("step", "int64", "number of the step, from 0"),
     Column("phase", "string", "data, forward, backward, optimizer, or between: in no phase"),

@@ -16,7 +16,7 @@ import polars as pl
 from assay.metrics.clock_offsets import on_one_clock
 from assay.metrics.measured import Measured, effective_steps
 from assay.metrics.straggler import BETWEEN
-from assay.metrics.watched import watched
+from assay.metrics.watched import all_watched, watched
 from assay.units import NS_PER_S
 
 MOST_RANKS: Final = 8
@@ -111,7 +111,9 @@ def between(measured: Measured) -> tuple[tuple[str, float], ...]:
     rows = measured.table("waits").filter(pl.col("phase").eq(BETWEEN) & pl.col("waiting_ns").is_not_null())
     if rows.height == 0:
         return ()
-    steady = measured.steady_steps.select("launch", "configuration", "step", "ranks")
+    steady = watched(
+        measured.steady_steps.select("launch", "configuration", "step", "ranks"), measured.table("communication")
+    )
     per_step = rows.group_by("launch", "step").agg(pl.col("waiting_ns").sum()).join(steady, on=["launch", "step"])
     per_launch = per_step.group_by("launch", "configuration").agg((pl.col("waiting_ns") / pl.col("ranks")).median())
     found = per_launch.group_by("configuration").agg(pl.col("waiting_ns").median() / NS_PER_S)
@@ -165,6 +167,7 @@ def timeline(measured: Measured, ranks: tuple[RankPhases, ...]) -> StepTimeline 
     calls = measured.table("collectives").filter(
         pl.col("rank").is_in(shown) & pl.col("end_ns").is_not_null() & pl.col("step").is_not_null()
     )
+    steady = all_watched(steady, measured.table("communication"))
     seen = steady.join(calls.select("launch", "step").unique(), on=["launch", "step"], how="semi")
     if seen.height == 0:
         return None

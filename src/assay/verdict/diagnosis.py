@@ -54,6 +54,7 @@ MANY = 3  # parameters that are named
 SAME_WEIGHT = 1e-12  # relative
 FEWEST = 8  # elements, to tell what kind of numbers they are
 LATER = 0.05  # relative: rounding that has grown until a later step
+GROWN = 4.0  # times the angle by which two trainings have parted, or the spread of their parameters' norms
 AVERAGE_ONCE = (
     "average over ranks and batches exactly once: DDP divides by the worker count by itself, and a loss divided by the "
     "number of accumulated batches is not to be averaged again"
@@ -456,9 +457,10 @@ def _later(evidence: Evidence, name: str) -> Diagnosis | None:
     for one in compared_later(evidence.measured):
         if one.later.configuration != name or not _same_way(one) or math.isnan(one.unclipped):
             continue
-        if abs(one.unclipped - 1.0) > LATER and not legitimate(evidence.measured, name):
+        scaled = _is_factor(one, one.unclipped)
+        if scaled and not legitimate(evidence.measured, name):
             return _scaled_later(evidence.measured, one)
-        if abs(one.unclipped - 1.0) <= LATER < abs(one.scale - 1.0):
+        if not scaled and _is_factor(one, one.scale):
             return Diagnosis(
                 fault="clipping_differs", layer="gradient", severity="warning",
                 evidence=f"{_where(one)} is clipped to {given(one.scale, digits=4)} times one worker's; before clipping it is the same",
@@ -485,6 +487,12 @@ def _where(one: Later) -> str:
 def _same_way(one: Later) -> bool:
     """Whether all parameters' gradients are the same multiple of one worker's."""
     return one.spread <= LATER and not one.turn > LATER
+
+
+def _is_factor(one: Later, factor: float) -> bool:
+    """Whether it is more than rounding has made of two sound trainings: they grow and shrink apart about as much as they turn apart."""
+    parted = one.spread if math.isnan(one.turn) else math.sqrt(2.0 * max(0.0, one.turn))
+    return factor <= 0.0 or abs(math.log(factor)) > max(math.log1p(LATER), GROWN * parted)
 
 
 def _rounding(evidence: Evidence, name: str) -> Diagnosis | None:
