@@ -108,7 +108,7 @@ def test_what_the_script_itself_requests_is_noted_in_every_step(rig: Rig) -> Non
     assert {numbers[step + 1] - numbers[step] for step in range(2, STEPS - 1)} == {2}, (
         "one of them, one of the reducer's"
     )
-    assert {reduced[step] - numbers[step] for step in reduced if step > 2} == {1}
+    assert {reduced[step] - numbers[step] for step in reduced if step is not None and step > 2} == {1}
 
 
 def test_steps_that_no_loader_begins_are_sampled_too(rig: Rig) -> None:

@@ -79,6 +79,7 @@ class Calls:
         self.wanted = True  # by somebody who would take them
         self.unwatched = False  # what reducers request in the step under way is not timed (`_watched_steps.py`)
         self.reduced_bytes = 0  # of what they requested in steps that are watched
+        self.catch_up: Callable[[], None] = _nothing  # skips the numbers of calls that nobody noted
         self.recording: Callable[[], bool] = _always  # whether anybody still takes them
         self.paused: Callable[[], bool] = _never  # whether no training goes on, though a step is under way
         self.failed: Callable[[Exception], None] = (
@@ -194,6 +195,8 @@ class Calls:
 
     def begun(self, name: str, size: int, op: str, tensors: Any) -> Call:
         """What is known of a collective before it is asked for."""
+        if self.unwatched:
+            self.catch_up()
         number = self._numbers.get(name, 0)
         self._numbers[name] = number + 1
         if op in PEERS:
@@ -286,6 +289,10 @@ class Steady(Protocol):
     """Who takes steady steps (`_ordinary.py`)."""
 
     on: bool  # the step under way is one
+
+
+def _nothing() -> None:
+    """None was missed."""
 
 
 def _always() -> bool:

@@ -41,6 +41,7 @@ class WatchedSteps:
         self._groups: list[tuple[Any, Any, Any]] = []  # model; the timed group and the engine's own
         self._bytes, self._alike = 0, 0
         self._counted: dict[str, int] = {}  # calls of each group, by the engine, that nobody notes
+        calls.catch_up = self._catch_up
         self.missed = 0  # steps that were not watched
 
     def add(self, model: Any, timed: Any) -> None:
@@ -76,16 +77,24 @@ class WatchedSteps:
             self._alike, timed = 0, True
         for model, ours, own in self._groups:
             model.reducer._update_process_group(ours if timed else own)
+        if self._calls.unwatched:
+            self._catch_up()
+        else:
+            self._counted = {name: now - self._calls.noted(name) for name, now in self._now()}
         self._calls.unwatched = not timed
-        self._count(timed=timed)
 
-    def _count(self, *, timed: bool) -> None:
+    def _catch_up(self) -> None:
         """Numbers go on behind the calls that nobody noted."""
-        for group in {group._name: group for _, group, _ in self._groups}.values():
-            now, noted = _counted(group) or 0, self._calls.noted(group._name)
-            if timed and group._name in self._counted:
-                self._calls.skip(group._name, max(0, now - noted - self._counted[group._name]))
-            self._counted[group._name] = now - noted
+        for name, now in self._now():
+            missed = now - self._calls.noted(name) - self._counted.get(name, 0)
+            if name in self._counted and missed > 0:
+                self._calls.skip(name, missed)
+                self._counted[name] += missed
+
+    def _now(self) -> list[tuple[str, int]]:
+        """Collectives that the engine has begun in each group."""
+        groups = {group._name: group for _, group, _ in self._groups}
+        return [(name, _counted(group) or 0) for name, group in groups.items()]
 
 
 def _counted(timed: Any) -> int | None:

@@ -148,7 +148,7 @@ GRADIENTS = Table("gradients", "a parameter's gradient in the first step, before
 COLLECTIVES = Table("collectives", "a collective call on a rank", (
     _LAUNCH, _RANK, _INCARNATION,
     Column("group", "string", "process group: its name in the engine, the same on every rank of it"),
-    Column("call", "int64", "number of the call in its group on this rank, from 0, those that nobody noted included: the same call has the same number on every rank"),
+    Column("call", "int64", "number of the call in its group on this rank, from 0, also of those not noted: the same call has the same number on every rank"),
     Column("step", "int64", "training step under way; null outside of a training", nullable=True),
     Column("op", "string", "all_reduce, all_gather, reduce_scatter, all_to_all, broadcast, reduce, gather, scatter, send, recv, barrier"),
     Column("size", "int32", "ranks of the group"),
