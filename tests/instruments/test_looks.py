@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from typing import Any
 
 import pytest
@@ -194,7 +193,8 @@ def test_a_batch_of_the_scripts_own_shape_is_as_much_work_as_it_has_samples() ->
     from assay.instruments._sources import Source
 
     class Iterator:
-        _assay_source = Source(key=(0, 3), tells=True, left=2, ids=deque([[2, 0], [1]]))
+        _assay_source = Source(key=(0, 3), tells=True, left=2)
+        _assay_ids = iter([[2, 0], [1]]).__next__
 
     script = Script()
     for rows in (["a", "b"], ["c"]):
