@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -16,10 +17,22 @@ pytestmark = pytest.mark.torch
 MS = 1_000_000
 
 
+MADE: list[Script] = []
+
+
+@pytest.fixture(autouse=True)
+def closed() -> Iterator[None]:
+    """What a recorder touches is as it was when it is closed: of a test that leaves it open the next one would find it touched."""
+    yield
+    while MADE:
+        MADE.pop().recorder.close()
+
+
 class Script:
     """What hooks see of a script, on a clock set by hand: every pass takes 3 ms, every batch has 4 samples."""
 
     def __init__(self) -> None:
+        MADE.append(self)
         import torch
 
         from assay.instruments._attached import Attached
