@@ -106,3 +106,23 @@ def test_a_loader_left_early_goes_with_its_sampler(torch: Any) -> None:
     gc.collect()
     assert there() is None
     assert ended == [True]
+
+
+def test_a_script_that_reads_the_sampler_itself_is_found_at_the_end_of_the_epoch(
+    monkeypatch: pytest.MonkeyPatch, torch: Any
+) -> None:
+    """As some do to go on in the middle of an epoch: which batch holds which samples is not known then."""
+    told: list[str] = []
+    monkeypatch.setattr(Recorder, "unknown_samples", lambda _, why: told.append(why))
+    sampler, _ = counted(torch)
+    loader = torch.utils.data.DataLoader(torch.ones(SIZE, 1), BATCH, sampler=sampler)
+    model = torch.nn.Linear(1, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+    for skipped in (0, 2):
+        batches = iter(loader)
+        for _ in range(skipped):
+            next(batches._sampler_iter)
+        for x in batches:
+            model(x).mean().backward()
+            optimizer.step()
+        assert len(told) == bool(skipped)

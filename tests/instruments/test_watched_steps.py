@@ -267,3 +267,41 @@ def test_one_number_is_one_call_on_ranks_that_do_not_do_the_same_between_steps(t
     missed = [set(rank["unwatched"]) for rank in ranks]
     assert len(missed[0] & missed[1]) > 100
     assert len(missed[0] ^ missed[1]) <= 2, "a step that was begun inside of a pass"
+
+
+def test_calls_that_only_the_engine_knows_keep_every_step_watched(rig: Rig) -> None:
+    """A functional collective now and then: of what the engine counts nobody knows which are the reducer's."""
+    import torch
+    import torch.distributed as dist
+    import torch.distributed._functional_collectives as functional
+
+    def unknown(step: int, _: Any) -> None:
+        if step % 10 == 5:
+            functional.all_reduce(torch.ones(1), "sum", dist.group.WORLD).sum()
+
+    rig.train(at=unknown, steps=STEPS)
+    assert unwatched(rig) == []
+
+
+def test_a_model_made_in_an_unwatched_step_makes_no_watched_one_of_it(rig: Rig) -> None:
+    import torch
+
+    more: list[Any] = []
+
+    def makes(step: int, _: Any) -> None:
+        if not more and step > 100 and rig.attached.calls.unwatched:
+            more.append((step, torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(4, 4))))
+
+    rig.train(at=makes, steps=STEPS)
+    (step, _), missed = more[0], unwatched(rig)
+    assert step in missed
+    assert [one for one in missed if step < one <= step + ALIKE] == []
+    steps = {row["step"]: row for row in rig.rows("steps")}
+    assert steps[step]["exposed_comm_ns"] is None
+
+
+def test_a_hook_of_the_scripts_own_keeps_every_step_watched(rig: Rig) -> None:
+    from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import allreduce_hook
+
+    rig.train(lambda model: model.register_comm_hook(None, allreduce_hook), steps=STEPS)
+    assert unwatched(rig) == []

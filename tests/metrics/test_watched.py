@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable
 from typing import Any
 
+import polars as pl
 import pytest
 
 from assay import catalog
@@ -14,11 +15,12 @@ from assay.instruments._watched_steps import UNWATCHED as WRITTEN
 from assay.metrics.base import Metric
 from assay.metrics.estimate import Estimate
 from assay.metrics.inventory import inventory
+from assay.metrics.links import Demand, demand
 from assay.metrics.measured import Measured
 from assay.metrics.parallelism import parallelism
 from assay.metrics.partition import CATEGORIES, partition
 from assay.metrics.straggler import own_times
-from assay.metrics.watched import UNWATCHED
+from assay.metrics.watched import UNWATCHED, unwatched
 from assay.record.tables import STEPS
 from assay.reports.rank_series import phases
 from tests.handmade import Handmade, S
@@ -184,3 +186,41 @@ def test_torchs_own_list_is_held_against_watched_steps_only() -> None:
     assert found is not None
     assert (found.calls, found.seen) == (1.0, 1.0)
     assert not found.unseen
+
+
+@pytest.mark.parametrize("length", [36, 40, 44, 52, 60, 100])
+def test_a_short_launch_has_no_warm_up_where_sampling_begins(length: int) -> None:
+    numbers = random.Random(length)
+    made = Handmade(levels=(2,), blocks=1)
+    made.launch(workers=2, wall_s=2 * length)
+    lengths = [(1.05 if chosen(step) else 1.0) * numbers.gauss(1.0, 0.01) for step in range(length)]
+    for rank in (0, 1):
+        made.steps(0, rank=rank, seconds=lengths)
+    assert sampled(made).steady[0].warmup == 0
+
+
+def test_a_step_done_again_is_as_watched_as_the_last_time() -> None:
+    """The first life left step 3 unwatched, the second watched it."""
+    rows = [(0, 0, 0, 3, UNWATCHED), (0, 0, 1, 3, "group"), (0, 0, 0, 4, UNWATCHED)]
+    names = ["launch", "rank", "incarnation", "step", "method"]
+    assert unwatched(pl.DataFrame(rows, schema=names, orient="row")).rows() == [(0, 4)]
+
+
+def test_what_a_step_sends_is_that_of_watched_ones() -> None:
+    """Each step has a call of 4 bytes of the script's own, which is noted in all; the gradients' 100 bytes are not."""
+    made = even()
+    for rank in (0, 1):
+        for step in range(LENGTH):
+            at = made.begin[1] + step * S
+            made.rows["collectives"].append(
+                (1, rank, 0, "1", step, step, "all_reduce", 2, 4, "float32", "", None, at, at + 1, None, None, None, "host")
+            )  # fmt: skip
+    every = demand(made.measured(), [2])
+    own = [row for row in made.rows["collectives"] if row[3] == "1"]
+    made.rows["collectives"] = [row for row in made.rows["collectives"] if row[3] != "1"]
+    sampled(made)
+    made.rows["collectives"] += own
+    some = demand(made.measured(), [2])
+    assert isinstance(every, Demand)
+    assert isinstance(some, Demand)
+    assert some.sent == every.sent

@@ -291,6 +291,7 @@ def sharded(measured: Measured, workers: int) -> Measured:
     (1.125, 1.125, 0.0384, math.nan, None),  # sharded: only the spread says how far they have parted
     (1.125, 1.125, 0.0001, 0.000001, "gradient_scaled"),  # nothing has parted: it is a factor
     (2.0, 2.0, 0.0384, 0.00941, "gradient_scaled"),
+    (0.5, 0.5, 0.0384, 0.045, "gradient_scaled"),
     (0.25, 0.25, 0.0384, math.nan, "gradient_scaled"),
     (0.5, 1.01, 0.0001, 0.000001, "clipping_differs"),
 ])  # fmt: skip

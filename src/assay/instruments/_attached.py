@@ -223,14 +223,14 @@ class Attached:
 
     def got(self, iterator: Any, batch: Any) -> None:
         """It is here."""
-        if self._asked is None:
-            return
-        begin, self._asked = self._asked, None
-        ns = self._now() - begin
         source: Source | None = getattr(iterator, "_assay_source", None)
         ids = None if source is None else iterator._assay_ids()
         if type(ids) is not list:  # a sampler of the script's own gives anything
             ids = None
+        if self._asked is None:
+            return
+        begin, self._asked = self._asked, None
+        ns = self._now() - begin
         if source is not None and source.tells:
             source.left -= 1
             if source.left == 0:
@@ -256,6 +256,10 @@ class Attached:
         self._asked = None
         source = getattr(iterator, "_assay_source", None)
         if source is not None:
+            if iterator._assay_ids() is not None:
+                self._recorder.unknown_samples(
+                    "the script has read samples past its loader, from the loader's own sampler"
+                )
             self.sources.ended(source, self._recorder)
         self.batches.ran_out(iterator if source is None else source)
 
@@ -822,7 +826,7 @@ class Attached:
         unwatched, watched = self._own_ordinary
         if not (unwatched and watched):
             return median(self._own)
-        share = self.watched_steps.missed / max(1, self._recorder._step)
+        share = self.watched_steps.missed / (self.watched_steps.missed + self.watched_steps.watched)
         return share * median(unwatched) + (1.0 - share) * median(watched)
 
     def _end_last(self) -> None:

@@ -47,7 +47,6 @@ FUNCTIONS: Final = {
     "gather": ("gather", 0), "scatter": ("scatter", 0), "send": ("send", 0), "recv": ("recv", 0),
 }  # fmt: skip
 TIMES_SIZE: Final = ("gather", "scatter")  # only the root has all of it
-PEERS: Final = ("send", "recv")  # no collectives
 
 
 @dataclass(slots=True)
@@ -78,7 +77,7 @@ class Calls:
         self.seen = False  # any
         self.wanted = True  # by somebody who would take them
         self.unwatched = False  # what reducers request in the step under way is not timed (`_watched_steps.py`)
-        self.reduced_bytes = 0  # of what they requested in steps that are watched
+        self.reduced_bytes = self.reduced_calls = 0  # of what they requested since somebody looked
         self.catch_up: Callable[[], None] = _nothing  # skips the numbers of calls that nobody noted
         self.recording: Callable[[], bool] = _always  # whether anybody still takes them
         self.paused: Callable[[], bool] = _never  # whether no training goes on, though a step is under way
@@ -93,7 +92,7 @@ class Calls:
         self.first: Callable[[], None] | None = None  # what to do when the reducer asks first in it
         self._open: deque[Call] = deque()
         self._numbers: dict[str, int] = {}
-        self._uncounted: dict[str, int] = {}  # those of them that the engine does not count, or has counted already
+        self._skipped: dict[str, int] = {}  # those of them that were not noted
         self._threads = {threading.get_ident()}  # whose completions were told before
 
     def made(self, name: str, size: int, op: str, tensors: Any, ask: Callable[..., Any], arguments: Any, words: Any) -> tuple[Call | None, Any]:  # fmt: skip
@@ -130,6 +129,7 @@ class Calls:
             number = self._numbers.get(name, 0)
             self._numbers[name] = number + 1
             self.reduced_bytes += tensor.nbytes
+            self.reduced_calls += 1
             dtype = _name(tensor.dtype)
             call = Call(name, number, "all_reduce", size, tensor.nbytes, dtype, self.step, 0)
             self._open.append(call)
@@ -183,15 +183,21 @@ class Calls:
         """A reducer requested it; only of a processor's is it known what watching costs."""
         if call is not None and not call.on_gpu:
             self.reduced_bytes += call.nbytes
+            self.reduced_calls += 1
+
+    def requested(self) -> tuple[int, int]:
+        """Bytes and calls that reducers requested since this was last asked."""
+        found, self.reduced_bytes, self.reduced_calls = (self.reduced_bytes, self.reduced_calls), 0, 0
+        return found
 
     def noted(self, name: str) -> int:
-        """How many collectives of the group were noted; calls from rank to rank are none."""
-        return self._numbers.get(name, 0) - self._uncounted.get(name, 0)
+        """How many calls of the group were noted."""
+        return self._numbers.get(name, 0) - self._skipped.get(name, 0)
 
     def skip(self, name: str, calls: int) -> None:
         """So many of the group's calls were made and not noted."""
         self._numbers[name] = self._numbers.get(name, 0) + calls
-        self._uncounted[name] = self._uncounted.get(name, 0) + calls
+        self._skipped[name] = self._skipped.get(name, 0) + calls
 
     def begun(self, name: str, size: int, op: str, tensors: Any) -> Call:
         """What is known of a collective before it is asked for."""
@@ -199,8 +205,6 @@ class Calls:
             self.catch_up()
         number = self._numbers.get(name, 0)
         self._numbers[name] = number + 1
-        if op in PEERS:
-            self._uncounted[name] = self._uncounted.get(name, 0) + 1
         one = type(tensors) is list and len(tensors) == 1 and type(tensors[0]) is not list
         flat = tensors if one else list(_flat(tensors))
         nbytes, on_gpu = 0, False

@@ -78,7 +78,7 @@ def _epochs(torch: Any, attached: Attached, iterators: Any) -> list[Undo]:
 
     def begun(iterator: Any) -> None:
         """It is about to ask for its first indices."""
-        iterator._assay_ids = iterator._assay_source.tap(iterator, torchs=isinstance(iterator, own))
+        iterator._assay_ids = iterator._assay_source.tap(iterator, torchs=type(iterator) in own)
 
     def init(original: Any) -> Any:
         def __init__(self: Any, loader: Any, *arguments: Any, **words: Any) -> None:

@@ -368,7 +368,7 @@ class Ordinary:
         self._progress(step, now)
         self.batch = self.loss = None
         self.forward_ns = self.backward_ns = self.place = 0
-        if self.timing or not step % TIMED:
+        if self.timing or not step % TIMED or self._sampled():
             self._time(step, watched=exposed != NOT_LOOKED)
         return True
 
@@ -401,13 +401,17 @@ class Ordinary:
             attached.watched_steps.begins(self.step + 1)
         return exposed
 
+    def _sampled(self) -> bool:
+        """Whether the step that begins is one of the few that are watched."""
+        return self._attached.watched_steps.missed > 0 and not self._attached.calls.unwatched
+
     def _time(self, step: int, *, watched: bool) -> None:
         """One step of many is timed, and what the batches of many take once is a part of each."""
         if self.timing:
             own = self.own + self._recent_ns + self._attached.calls.own_ns
             self._attached._own.append(own)
             self._attached._own_ordinary[watched].append(own)
-        self.timing = not step % TIMED
+        self.timing = not step % TIMED or self._sampled()
         self.own = self._attached.calls.own_ns = 0
         if len(self._recent) >= MOST_RECENT:
             begin, count = time.perf_counter_ns(), len(self._recent)

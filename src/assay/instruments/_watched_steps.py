@@ -8,7 +8,8 @@ What a script requests through `torch.distributed` itself is noted in every step
 Which steps are watched follows from their number alone: the same on every rank, and of no period that a script may have.  Other bytes in a
 watched step bring all steps back: averaging now and then (local SGD) is never sampled.
 The group changes where a step begins, never in a backward pass: the reducer holds a lock there.
-Calls that nobody noted are counted by the engine (`_get_sequence_number_for_group`), so that the same call keeps the same number on every rank.
+Calls that nobody noted keep their numbers: as many a step as in the watched ones.  The engine's own count (`_get_sequence_number_for_group`) must agree
+in every step; where it does not (calls from rank to rank, functional collectives), every step is watched from there on.
 Source: torch 2.13, `Reducer::update_process_group`; without it (before torch 2.3) every step is watched.
 """
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 FIRST: Final = 32  # steps that are watched anyway
 OFTEN: Final = 256  # steps until which one of 4 is watched
 ALIKE: Final = 16
+SETTLED: Final = 4  # watched steps after which a call that nobody knows is no matter of the beginning
 UNWATCHED: Final = "unwatched"  # of the table `communication`
 _AT: Final = tuple(byte % 8 for byte in hashlib.shake_256().digest(1024))
 
@@ -39,29 +41,48 @@ class WatchedSteps:
     def __init__(self, calls: Calls) -> None:
         self._calls = calls
         self._groups: list[tuple[Any, Any, Any]] = []  # model; the timed group and the engine's own
-        self._bytes, self._alike = 0, 0
-        self._counted: dict[str, int] = {}  # calls of each group, by the engine, that nobody notes
+        self._like: tuple[int, int] = (0, 0)  # bytes and calls that reducers requested in the last watched step
+        self._alike = 0
+        self._apart = 0  # calls by the engine's count less those noted, when the step began
+        self._skipped = False  # the reducers' calls of the step under way have their numbers
+        self._never = False
         calls.catch_up = self._catch_up
-        self.missed = 0  # steps that were not watched
+        self.missed = self.watched = 0  # steps
 
     def add(self, model: Any, timed: Any) -> None:
         """The reducer of this model was given a timed group."""
-        self.all()
-        if hasattr(model.reducer, "_update_process_group") and _counted(timed) is not None:
+        self._alike = 0
+        if hasattr(model.reducer, "_update_process_group") and not self._never:
             self._groups.append((model, timed, timed._inner))
+            self._apart = self._engine_alone()
 
     def ended(self) -> None:
-        """A step is over."""
-        if self._calls.unwatched:
+        """A step is over.  Where the engine has counted more calls than the known ones, nothing is sampled from here on."""
+        requested, unwatched = self._calls.requested(), self._calls.unwatched
+        if unwatched:
             self.missed += 1
-            return
-        reduced, self._calls.reduced_bytes = self._calls.reduced_bytes, 0
-        self._alike = self._alike + 1 if reduced == self._bytes else 0
-        self._bytes = reduced
+        else:
+            self.watched += 1
+            self._alike = self._alike + 1 if requested == self._like else 0
+            self._like = requested
+        if self._groups:
+            apart = self._engine_alone()
+            self._compare(apart - self._apart, self._like[1] if unwatched else 0)
+            self._apart, self._skipped = apart, False
+
+    def _compare(self, alone: int, expected: int) -> None:
+        """Calls of a step that the engine alone has counted, beside those that were expected: fewer where reducers did not reduce."""
+        if expected:
+            self._skip(min(alone, expected))
+        if alone != expected:
+            self._alike = 0
+        if alone > expected and self.watched > SETTLED:
+            self._never = True
 
     def begins(self, step: int) -> None:
         """A step begins, in no backward pass."""
-        unwatched = bool(self._groups) and self._alike >= ALIKE and self._bytes > 0 and not chosen(step)
+        sampled = bool(self._groups) and not self._never and self._alike >= ALIKE and self._like[0] > 0
+        unwatched = sampled and not chosen(step)
         if unwatched is not self._calls.unwatched:
             self._give(timed=not unwatched)
 
@@ -72,34 +93,28 @@ class WatchedSteps:
             self._give(timed=True)
 
     def _give(self, *, timed: bool) -> None:
-        if any(model.process_group is not own for model, _, own in self._groups):  # the script has given it another one
-            self._groups = [one for one in self._groups if one[0].process_group is one[2]]
-            self._alike, timed = 0, True
-        for model, ours, own in self._groups:
+        kept = [one for one in self._groups if one[0].process_group is one[2]]
+        if len(kept) < len(self._groups) or any(getattr(model, "_comm_hooks", ()) for model, _, _ in kept):
+            self._never = timed = True  # the script has given a model another group, or reduces by a hook of its own
+        for model, ours, own in kept:
             model.reducer._update_process_group(ours if timed else own)
-        if self._calls.unwatched:
-            self._catch_up()
-        else:
-            self._counted = {name: now - self._calls.noted(name) for name, now in self._now()}
         self._calls.unwatched = not timed
 
     def _catch_up(self) -> None:
-        """Numbers go on behind the calls that nobody noted."""
-        for name, now in self._now():
-            missed = now - self._calls.noted(name) - self._counted.get(name, 0)
-            if name in self._counted and missed > 0:
-                self._calls.skip(name, missed)
-                self._counted[name] += missed
+        """A call is numbered in a step that is not watched: behind the reducers' calls, if these were made."""
+        if self._engine_alone() - self._apart >= self._like[1]:
+            self._skip(self._like[1])
 
-    def _now(self) -> list[tuple[str, int]]:
-        """Collectives that the engine has begun in each group."""
-        groups = {group._name: group for _, group, _ in self._groups}
-        return [(name, _counted(group) or 0) for name, group in groups.items()]
+    def _skip(self, calls: int) -> None:
+        if not self._skipped:
+            self._skipped = True
+            self._calls.skip(self._groups[0][1]._name, calls)
 
-
-def _counted(timed: Any) -> int | None:
-    """How many collectives the engine has begun in this group; None: it does not say."""
-    try:
-        return int(timed._inner._get_sequence_number_for_group())
-    except RuntimeError:
-        return None
+    def _engine_alone(self) -> int:
+        """How many calls of their group, the world's, the engine has counted beyond those that were noted."""
+        _, timed, own = self._groups[0]
+        try:
+            return int(own._get_sequence_number_for_group()) - self._calls.noted(timed._name)
+        except RuntimeError:
+            self._never = True
+            return 0

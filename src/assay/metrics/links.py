@@ -19,6 +19,7 @@ import polars as pl
 from assay.metrics.bandwidth import WHOLE, rounds, share
 from assay.metrics.estimate import Absent
 from assay.metrics.measured import Measured
+from assay.metrics.watched import all_watched
 from assay.stats.affine_fit import LEAST_SIZES, Affine, affine_fit
 from assay.units import MIB, NS_PER_S
 
@@ -172,6 +173,7 @@ def _counted(measured: Measured, launches: pl.Expr | pl.Series) -> Demand | None
         & (pl.col("rank") == 0)
         & pl.col("op").is_in(RINGS)
     )
+    calls = all_watched(calls, measured.table("communication"))
     steps = calls.select("launch", "step").unique().height
     if not steps:
         return None

@@ -22,6 +22,7 @@ from assay.metrics.links import Demand, Links, demand, links, transfers
 from assay.metrics.measured import Measured
 from assay.metrics.per_launch import in_blocks
 from assay.metrics.speedup import time_basis
+from assay.metrics.watched import watched
 from assay.stats.affine_fit import Affine
 from assay.stats.communication_wall import LEAST_POINTS, Fitted, fit
 from assay.stats.intervals import Interval
@@ -290,7 +291,7 @@ def waits(measured: Measured) -> pl.DataFrame:
 
     Of each step: the hidden time of the rank that waited least, and how much longer the ranks waited in the mean.
     """
-    steps = measured.steady_steps.select("launch", "step", "step_s")
+    steps = watched(measured.steady_steps.select("launch", "step", "step_s"), measured.table("communication"))
     timed = measured.timed.select("launch", "workers")
     each = (
         _with_totals(measured)

@@ -14,13 +14,21 @@ import polars as pl
 
 UNWATCHED: Final = "unwatched"
 ENOUGH: Final = 16  # watched steps of a launch
-LEVELLED: Final = 5  # watched steps that tell what watching costs
+LEVELLED: Final = 5  # watched steps that tell what watching costs; else those before do, from step `WARM` on
+WARM: Final = 16
 _STEP: Final = ["launch", "step"]
 
 
 def unwatched(communication: pl.DataFrame) -> pl.DataFrame:
     """(launch, step) of the steps whose communication was not watched on some rank."""
-    return communication.filter(pl.col("method") == UNWATCHED).select(_STEP).unique()
+    missed = communication.filter(pl.col("method") == UNWATCHED)
+    if not missed.height:
+        return missed.select(_STEP)
+    last = communication.join(
+        missed.select(_STEP).unique(), on=_STEP, how="semi"
+    )  # of steps done again the last version
+    last = last.filter(pl.col("incarnation") == pl.col("incarnation").max().over(_STEP))
+    return last.filter(pl.col("method") == UNWATCHED).select(_STEP).unique()
 
 
 def all_watched(steps: pl.DataFrame, communication: pl.DataFrame) -> pl.DataFrame:
@@ -53,8 +61,13 @@ def levelled(steps: pl.DataFrame, communication: pl.DataFrame) -> pl.DataFrame:
     marked = steps.join(missed.with_columns(_missed=pl.lit(value=True)), on=_STEP, how="left", maintain_order="left")
     both = marked.with_columns(pl.col("_missed").fill_null(value=False))
     late = pl.col("step") >= pl.col("step").filter("_missed").min().over("launch")
-    of_watched = pl.col("step_s").filter(late & ~pl.col("_missed"))
-    cost = of_watched.median().over("launch") - pl.col("step_s").filter("_missed").median().over("launch")
-    known = of_watched.len().over("launch") >= LEVELLED
-    less = pl.when(known & ~pl.col("_missed")).then(pl.min_horizontal(cost, 0.5 * pl.col("step_s"))).otherwise(0.0)
+    of_late = pl.col("step_s").filter(late & ~pl.col("_missed"))
+    of_early = pl.col("step_s").filter(~late & (pl.col("step") >= WARM))
+    usual = (
+        pl.when(of_late.len().over("launch") >= LEVELLED)
+        .then(of_late.median().over("launch"))
+        .otherwise(of_early.median().over("launch"))
+    )
+    cost = usual - pl.col("step_s").filter("_missed").median().over("launch")
+    less = pl.when(~pl.col("_missed")).then(pl.min_horizontal(cost, 0.5 * pl.col("step_s"))).otherwise(0.0)
     return both.with_columns(step_s=pl.col("step_s") - less.fill_null(0.0)).drop("_missed")

@@ -54,6 +54,7 @@ MANY = 3  # parameters that are named
 SAME_WEIGHT = 1e-12  # relative
 FEWEST = 8  # elements, to tell what kind of numbers they are
 LATER = 0.05  # relative: rounding that has grown until a later step
+MOST_GROWN = 0.6  # a factor of 2 is always one
 GROWN = 4.0  # times the angle by which two trainings have parted, or the spread of their parameters' norms
 AVERAGE_ONCE = (
     "average over ranks and batches exactly once: DDP divides by the worker count by itself, and a loss divided by the "
@@ -492,7 +493,7 @@ def _same_way(one: Later) -> bool:
 def _is_factor(one: Later, factor: float) -> bool:
     """Whether it is more than rounding has made of two sound trainings: they grow and shrink apart about as much as they turn apart."""
     parted = one.spread if math.isnan(one.turn) else math.sqrt(2.0 * max(0.0, one.turn))
-    return factor <= 0.0 or abs(math.log(factor)) > max(math.log1p(LATER), GROWN * parted)
+    return factor <= 0.0 or abs(math.log(factor)) > max(math.log1p(LATER), min(GROWN * parted, MOST_GROWN))
 
 
 def _rounding(evidence: Evidence, name: str) -> Diagnosis | None:
