@@ -1,4 +1,4 @@
-"""Steps whose communication nobody watched: what is told of a record must be what the watched ones say, as if all had been watched."""
+"""Unwatched steps: a record that has some gives the numbers of one whose steps were all watched."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def test_one_long_wait_in_a_watched_step_is_not_told_of_all() -> None:
 
 @pytest.mark.parametrize("phase", ["forward", "backward", "communication"])
 def test_a_slow_rank_is_named_from_watched_steps(phase: str) -> None:
-    """50 ms in each step; beside it 20 clean launches, in which nobody is."""
+    """50 ms in each step; the 20 clean launches name nobody."""
     made = Handmade(levels=(3,), blocks=21)
     for block in range(21):
         late = {} if block else {(1, phase): 50.0}

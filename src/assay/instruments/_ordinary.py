@@ -384,7 +384,7 @@ class Ordinary:
         self.loss, attached._losses = None, []
 
     def _communicated(self, now: int) -> int | None:
-        """What was seen of collectives in this step is told; what of it stood still, or that nobody looked."""
+        """Record this step's communication; its exposed nanoseconds, or `NOT_LOOKED` if it was not watched."""
         attached, recorder = self._attached, self._recorder
         exposed: int | None = NOT_LOOKED
         if attached.calls.unwatched:
