@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -14,28 +13,14 @@ from typing import Any
 import pytest
 
 from assay.instruments._watched_steps import ALIKE, FIRST, OFTEN, UNWATCHED, chosen
+from tests.instruments import test_steady_communication as steady
 from tests.instruments.test_steady_communication import Rig
 from tests.limits import PROCESS_S
 
 pytestmark = pytest.mark.torch
 
 STEPS = 300
-
-
-@pytest.fixture
-def rig() -> Iterator[Rig]:
-    import torch.distributed as dist
-
-    store: Any = dist.HashStore()  # type: ignore[attr-defined]
-    dist.init_process_group("gloo", store=store, rank=0, world_size=1)
-    rig = Rig()
-    try:
-        yield rig
-    finally:
-        while rig.undo:
-            rig.undo.pop()()
-        rig.recorder.close()
-        dist.destroy_process_group()
+rig = steady.rig  # the fixture
 
 
 def unwatched(rig: Rig) -> list[int]:

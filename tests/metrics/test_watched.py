@@ -20,7 +20,7 @@ from assay.metrics.measured import Measured
 from assay.metrics.parallelism import parallelism
 from assay.metrics.partition import CATEGORIES, partition
 from assay.metrics.straggler import own_times
-from assay.metrics.watched import UNWATCHED, unwatched
+from assay.metrics.watched import UNWATCHED, levelled, unwatched
 from assay.record.tables import STEPS
 from assay.reports.rank_series import phases
 from tests.handmade import Handmade, S
@@ -100,6 +100,14 @@ def test_what_watching_costs_is_no_warm_up() -> None:
     measured = sampled(made)
     assert measured.steady[0].warmup == 0
     assert measured.steady_steps["step_s"].to_list() == pytest.approx(lengths), "only to find the warm-up"
+
+
+def test_a_launch_that_is_watched_throughout_keeps_its_steps_beside_one_that_is_not() -> None:
+    made = even()
+    sampled(made)
+    measured = made.measured()
+    alone = levelled(measured.global_steps, measured.table("communication")).filter(launch=0)
+    assert alone["step_s"].to_list() == pytest.approx([1.0] * LENGTH)
 
 
 def test_steps_since_the_first_unwatched_one_speak_for_a_launch() -> None:

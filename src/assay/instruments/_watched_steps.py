@@ -1,7 +1,8 @@
 """In which steps is the communication of a DistributedDataParallel watched?  In all at first, then in one of 4, later of 8.
 
-Timing a collective that the reducer requests takes two calls of Python and a callback: 1 to 13 % of steps below 10 ms on a CPU, a bias of
-every speedup over one worker.  So once `ALIKE` watched steps in a row have reduced the same bytes, only some steps are watched; in the others
+Timing a collective that the reducer requests takes two calls of Python and a callback: with all other hooks 5 % of steps of 5 ms and 13 % of 0.7 ms
+(two ranks, gloo, two processors: `benchmarks/results/attach_overhead.md`), a bias of every speedup over one worker.
+So once `ALIKE` watched steps in a row have reduced the same bytes, only some steps are watched; in the others
 the reducer has the engine's own group, and the step says in the record that nobody watched it (`communication`, method unwatched).
 What a script requests through `torch.distributed` itself is noted in every step, and steps, phases, samples and losses are those of all steps.
 
@@ -54,7 +55,8 @@ class WatchedSteps:
         self._alike = 0
         if hasattr(model.reducer, "_update_process_group") and not self._never:
             self._groups.append((model, timed, timed._inner))
-            self._apart = self._engine_alone()
+            if len(self._groups) == 1:
+                self._apart = self._engine_alone()
 
     def ended(self) -> None:
         """A step is over.  Where the engine has counted more calls than the known ones, nothing is sampled from here on."""

@@ -69,5 +69,9 @@ def levelled(steps: pl.DataFrame, communication: pl.DataFrame) -> pl.DataFrame:
         .otherwise(of_early.median().over("launch"))
     )
     cost = usual - pl.col("step_s").filter("_missed").median().over("launch")
-    less = pl.when(~pl.col("_missed")).then(pl.min_horizontal(cost, 0.5 * pl.col("step_s"))).otherwise(0.0)
-    return both.with_columns(step_s=pl.col("step_s") - less.fill_null(0.0)).drop("_missed")
+    less = (
+        pl.when(~pl.col("_missed") & cost.is_not_null())
+        .then(pl.min_horizontal(cost, 0.5 * pl.col("step_s")))
+        .otherwise(0.0)
+    )
+    return both.with_columns(step_s=pl.col("step_s") - less).drop("_missed")
