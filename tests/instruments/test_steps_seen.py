@@ -82,6 +82,23 @@ def test_modules_that_transform_samples_make_no_forward_pass_and_hide_no_model(s
     assert "parameter_hash" in {row["what"] for row in seen.of("fingerprints")}
 
 
+def test_a_backward_pass_from_many_numbers_makes_an_ordinary_step_without_a_loss(seen: Seen) -> None:
+    model = torch.nn.Linear(4, 3)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    for number, batch in enumerate(torch.utils.data.DataLoader(torch.ones(80, 4), batch_size=2)):  # type: ignore[arg-type,var-annotated]
+        optimizer.zero_grad()
+        answers = model(batch)
+        if number % 2:
+            answers.backward(torch.ones_like(answers))
+        else:
+            answers.sum().backward()
+        optimizer.step()
+    seen.close()
+    assert len(seen.of("steps")) == 40
+    lost = [row["step"] for row in seen.of("fingerprints") if row["what"] == "loss"]
+    assert lost == list(range(0, 40, 2))
+
+
 def test_optimizers_that_are_trained_one_after_the_other_make_a_step_each_time(seen: Seen) -> None:
     """Layer by layer, as forward-forward networks are."""
     layers = [torch.nn.Linear(4, 4) for _ in range(2)]

@@ -78,6 +78,38 @@ def test_calls_that_nobody_noted_have_their_numbers(rig: Rig) -> None:
     assert {call - step for step, call in own.items() if step > 1} == {own[2] - 2}
 
 
+def test_the_short_end_of_an_unwatched_step_is_the_usual_one_and_no_other_where_the_script_communicates(
+    rig: Rig,
+) -> None:
+    """What the script requests in every third step takes the long way; numbers and steps are as everywhere."""
+    import torch
+    import torch.distributed as dist
+
+    def sometimes(step: int, _: Any) -> None:
+        if step >= 150 and step % 3 == 0:
+            dist.all_reduce(torch.ones(1))
+
+    ends: list[tuple[int, bool]] = []
+    goes_on = rig.attached.watched_steps.goes_on
+    rig.attached.watched_steps.goes_on = lambda step: (ends.append((step, goes_on(step))), ends[-1][1])[-1]
+    rig.train(at=sometimes, steps=STEPS)
+    quick = {step for step, usual in ends if usual}
+    assert len({step for step in quick if step < 150}) > 30
+    assert quick <= set(unwatched(rig))
+    assert not [step for step in quick if step >= 150 and step % 3 == 0]
+    assert [step for step in quick if step >= 150]
+    calls = {
+        row["step"]: row["call"] for row in rig.rows("collectives") if row["step"] is not None and row["bytes"] == 80
+    }
+    own = [row["step"] for row in rig.rows("collectives") if row["bytes"] == 4 and row["step"] > 2]  # before: DDP's own
+    asked = [step for step in range(150, STEPS) if step % 3 == 0]
+    assert sorted(own) == asked
+    begin = calls[2] - 2
+    for step, call in calls.items():
+        if step > 1:
+            assert call == begin + step + sum(one <= step for one in asked)
+
+
 def test_what_the_script_itself_requests_is_noted_in_every_step(rig: Rig) -> None:
     import torch
     import torch.distributed as dist

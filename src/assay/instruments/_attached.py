@@ -48,12 +48,11 @@ from assay.instruments._sources import Source, Sources
 from assay.instruments._step_communication import Pending, StepCommunication, covered, tell
 from assay.instruments._turns import Turns
 from assay.instruments._waits import BETWEEN, Waits
-from assay.instruments._watched_steps import UNWATCHED, WatchedSteps
+from assay.instruments._watched_steps import LOGGED_EVERY, UNWATCHED, WatchedSteps
 
 # DistributedDataParallel keeps a log of its first ten passes; after them it is asked for one of every so many steps: to keep it costs
 # a GPU a wait at the next forward pass, and to read it takes 20 microseconds, as long as all other hooks of a forward and backward pass.
 LOGGED_ANYHOW: Final = 10
-LOGGED_EVERY: Final = 8
 NEVER: Final = 1 << 30
 MANY_LOSSES: Final = 256
 AT_ONCE_NS: Final = 50_000  # between two callbacks of the engine, if nobody waits in between

@@ -199,6 +199,21 @@ class Calls:
         self._numbers[name] = self._numbers.get(name, 0) + calls
         self._skipped[name] = self._skipped.get(name, 0) + calls
 
+    def passed_over(self, name: str, calls: int, noted: int) -> bool:
+        """Whether nothing was noted in the step that ends, and as many calls of the group as expected in all: then `calls` have their numbers."""
+        numbers, skipped = self._numbers.get(name, 0), self._skipped.get(name, 0)
+        if (
+            self._open
+            or self.blocked_ns
+            or self.reduced_calls
+            or self.waits.asked_ns
+            or self.waits.waited_ns
+            or numbers - skipped != noted
+        ):
+            return False
+        self._numbers[name], self._skipped[name] = numbers + calls, skipped + calls
+        return True
+
     def begun(self, name: str, size: int, op: str, tensors: Any) -> Call:
         """What is known of a collective before it is asked for."""
         if self.unwatched:

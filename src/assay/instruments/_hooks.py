@@ -110,10 +110,6 @@ def _batches(attached: Attached, iterators: Any) -> list[Undo]:
             source.lost()
             iterator._assay_ids = source.tap(iterator, torchs=False)
 
-    def got(iterator: Any, batch: Any, came: int) -> None:
-        if not (ordinary.on and ordinary.got(iterator, batch, came)):
-            attached.shielded(attached.got, iterator, batch)
-
     def following(original: Any) -> Any:
         def slow(self: Any) -> Any:
             if not attached.active or current() != main:
@@ -133,10 +129,12 @@ def _batches(attached: Attached, iterators: Any) -> list[Undo]:
                 raise
             finally:
                 attached.inside = inside
-            got(self, batch, ordinary.now())
+            came = ordinary.now()
+            if not (ordinary.on and ordinary.got(self, batch, came)):
+                attached.shielded(attached.got, self, batch)
             return batch
 
-        return _ordinary_hooks.following(attached, original, slow, got)
+        return _ordinary_hooks.following(attached, original, slow)
 
     return [_replace(iterators, "__next__", following)]
 

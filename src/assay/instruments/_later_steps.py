@@ -68,7 +68,7 @@ class LaterSteps:
         self.armed = True
         self._clips: list[Clip] = []
         self._watch = OptimizerWatch(torch, model)
-        self._compiling = torch.compiler.is_compiling
+        self._compiling = getattr(torch.compiler, "is_dynamo_compiling", torch.compiler.is_compiling)  # one call less
         self._watch.watch_steps(self._stepping)
         self._watch.watch_calls(torch.nn.utils.clip_grad, "_clip_grads_with_norm_", self._clipping)
 

@@ -32,17 +32,12 @@ class OptimizerWatch:
     def watch_steps(self, look: Callable[[Any, Any, Any], None]) -> None:
         """Look at every optimizer before it steps."""
         optimizers = importlib.import_module("torch.optim.optimizer")  # the package hides it
-        looks = [look]
-
-        def stepping(optimizer: Any, arguments: Any, words: Any) -> None:
-            for one in looks:
-                one(optimizer, arguments, words)
-
-        hook = optimizers.register_optimizer_step_pre_hook(stepping)
+        hook = optimizers.register_optimizer_step_pre_hook(look)
 
         def undo() -> None:
-            looks.clear()
-            if not _in_a_step():  # an empty one stays
+            if _in_a_step():  # what does nothing stays
+                hook.hooks_dict_ref()[hook.id] = _nothing
+            else:
                 hook.remove()
 
         self._undo.append(undo)
@@ -79,6 +74,10 @@ class OptimizerWatch:
     def trained_by(self, optimizer: Any) -> bool:
         """Whether the optimizer trains the model."""
         return self.trains(parameter for group in optimizer.param_groups for parameter in group["params"])
+
+
+def _nothing(_: Any, __: Any, ___: Any) -> None:
+    """What is left of a look."""
 
 
 def _leave(owner: Any, name: str, looks: list[Callable[..., None]], look: Callable[..., None]) -> None:

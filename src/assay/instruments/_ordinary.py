@@ -175,7 +175,9 @@ class Ordinary:
         """What was fetched here is known there too."""
         batch, source = self.batch, self.source
         if derived:
-            self._recent.append(self._raw(None, None))
+            times = (self.forward_ns, self.backward_ns, self.optimizer_ns)
+            row = (self.step, self.begin, None, times, None, self.loss, self.epoch, source, batch)
+            self._recent.append(row)
             if self.epoch is not None and batch[4] is not None:
                 key = self._recorder._key
                 self._recorder._append("samples", (*key, self.epoch, self.step, batch[4]))
@@ -232,9 +234,30 @@ class Ordinary:
     # ------------------------------------------------------------------ what the hooks see
 
     def turns(self, now: int) -> bool:
-        """A batch is asked for: whether this step was an ordinary one, and the next may be."""
+        """A batch is asked for: whether the step that ends was an ordinary one, and the next may be."""
         try:
-            return self._turn(now)
+            attached, step = self._attached, self.step + 1
+            if self.place != STEPPED:  # it accumulates, or looks
+                self.refuse()
+                return False
+            if step >= self._until:
+                self.leave()
+                return False
+            if attached._losses:
+                self._lost()
+            exposed = self._communicated(now) if attached._others or attached.reducers or attached.calls.seen else None
+            times = (self.forward_ns, self.backward_ns, self.optimizer_ns)
+            row = (self.step, self.begin, now, times, exposed, self.loss, self.epoch, self.source, self.batch)
+            self._take(row)
+            self._recent.append(row)
+            self.step = self._recorder._step = attached.calls.step = step
+            self._recorder._begin = self.begin = self.asked = now
+            self._progress(step, now)
+            self.batch = self.loss = None
+            self.forward_ns = self.backward_ns = self.place = 0
+            if self.timing or not step % TIMED or (attached.reducers and self._sampled()):
+                self._time(step, watched=exposed != NOT_LOOKED)
+            return True
         except Exception as error:
             self.fail(error)
             return False
@@ -242,23 +265,43 @@ class Ordinary:
     def got(self, iterator: Any, batch: Any, came: int) -> bool:
         """It is here: whether it is one as expected."""
         try:
-            if self._takes(iterator, batch, came - self.asked):
-                if self.timing:
-                    self.own += self.now() - came
-                return True
-            self.refuse()
+            source = getattr(iterator, "_assay_source", None)
+            if self.place != ASKED or source is None or (source is not self.source and not self._begins(source)):
+                self.refuse()
+                return False
+            kind = type(batch)
+            tensors = batch if kind is list or kind is tuple else tuple(batch.values()) if kind is dict else (batch,)
+            if not tensors or type(tensors[0]) is not self._tensor or not (shape := tensors[0].shape):
+                self.refuse()
+                return False
+            if type(ids := iterator._assay_ids()) is not list:
+                ids = None
+            try:
+                refs = tuple(map(ref, tensors))
+            except TypeError:  # among them are what cannot be referenced weakly: numbers, texts, lists
+                refs = tuple(ref(one) for one in tensors if type(one) is self._tensor)
+            self.batch = (refs, self.asked, came - self.asked, float(shape[0]), ids)
+            self.first, self.place = refs[0], GOT
+            if source.tells:
+                source.left -= 1
+                if not source.left:
+                    self._attached.sources.ended(source, self._recorder)
+            if self.timing:
+                self.own += self.now() - came
+            return True
         except Exception as error:
             self.fail(error)
-        return False
+            return False
 
     def forward(self, module: Any, inputs: Any) -> bool:
         """The outermost module is called: whether this is a forward pass of the step."""
         try:
             begun = self.now() if self.timing else 0
-            if not self._is_part(module, inputs):
+            attached = self._attached
+            whole = self.place == GOT and not self.by_order and type(inputs) is tuple and self.first() is inputs[0]
+            if not (whole and module.training and self.gradients()) and not self._is_part(module, inputs):
                 self.refuse()
                 return False
-            attached = self._attached
             attached.inside, self.place = True, IN_FORWARD
             if attached.outermost._looking:
                 attached.outermost.met(type(module))
@@ -279,33 +322,6 @@ class Ordinary:
             return
         self.forward_ns += self.now() - self.asked
         self._attached.inside, self.place = False, PASSED
-
-    def _takes(self, iterator: Any, batch: Any, ns: int) -> bool:
-        source = getattr(iterator, "_assay_source", None)
-        if self.place != ASKED or source is None or (source is not self.source and not self._begins(source)):
-            return False
-        kind, refs = type(batch), None
-        if kind is list or kind is tuple:
-            tensors = batch
-        elif kind is dict:
-            tensors = tuple(batch.values())
-        else:
-            tensors = (batch,)
-        if not tensors or type(tensors[0]) is not self._tensor or not (shape := tensors[0].shape):
-            return False
-        if type(ids := iterator._assay_ids()) is not list:
-            ids = None
-        try:
-            refs = tuple(map(ref, tensors))
-        except TypeError:  # among them are what cannot be referenced weakly: numbers, texts, lists
-            refs = tuple(ref(one) for one in tensors if type(one) is self._tensor)
-        self.batch = (refs, self.asked, ns, float(shape[0]), ids)
-        self.first, self.place = refs[0], GOT
-        if source.tells:
-            source.left -= 1
-            if not source.left:
-                self._attached.sources.ended(source, self._recorder)
-        return True
 
     def _begins(self, source: Source) -> bool:
         """Another iterator is asked."""
@@ -348,34 +364,6 @@ class Ordinary:
 
     # ------------------------------------------------------------------ the end of a step
 
-    def _turn(self, now: int) -> bool:
-        """The next batch is asked for: the step ends, if it was an ordinary one, and so may the next be."""
-        attached, recorder, step = self._attached, self._recorder, self.step + 1
-        if self.place != STEPPED:  # it accumulates, or looks
-            self.refuse()
-            return False
-        if step >= self._until:
-            self.leave()
-            return False
-        if attached._losses:
-            self._lost()
-        exposed = self._communicated(now) if attached._others or attached.reducers or attached.calls.seen else None
-        row = self._raw(now, exposed)
-        self._take(row)
-        self._recent.append(row)
-        self.step = recorder._step = attached.calls.step = step
-        recorder._begin = self.begin = self.asked = now
-        self._progress(step, now)
-        self.batch = self.loss = None
-        self.forward_ns = self.backward_ns = self.place = 0
-        if self.timing or not step % TIMED or self._sampled():
-            self._time(step, watched=exposed != NOT_LOOKED)
-        return True
-
-    def _raw(self, now: int | None, exposed: int | None) -> Row:
-        times = (self.forward_ns, self.backward_ns, self.optimizer_ns)
-        return (self.step, self.begin, now, times, exposed, self.loss, self.epoch, self.source, self.batch)
-
     def _lost(self) -> None:
         """A loss that is not a plain number here, or none that is alone."""
         attached = self._attached
@@ -387,15 +375,16 @@ class Ordinary:
         """Record this step's communication; its exposed nanoseconds, or `NOT_LOOKED` if it was not watched."""
         attached, recorder = self._attached, self._recorder
         exposed: int | None = NOT_LOOKED
-        if attached.calls.unwatched:
-            attached.pass_over(self.step)
-        else:
-            recorder._exposed = None
+        recorder._exposed = None
+        usual = False
+        if not attached.calls.unwatched:
             attached._tell_communication()
             exposed = recorder._exposed
+        elif not (usual := attached.watched_steps.goes_on(self.step)):
+            attached.pass_over(self.step)
         if recorder._flights is not None:
             recorder._flights.ended((self.step, self.begin, now))
-        if attached.reducers:
+        if attached.reducers and not usual:
             attached._log(self.step + 1)
             attached.watched_steps.ended()
             attached.watched_steps.begins(self.step + 1)

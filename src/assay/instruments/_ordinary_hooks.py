@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 Function = Callable[..., Any]
 
 
-def following(attached: Attached, original: Function, slow: Function, got: Function) -> Function:
+def following(attached: Attached, original: Function, slow: Function) -> Function:
     """`__next__` of a DataLoader's iterator: the step before ends, and a batch is waited for."""
     ordinary, now = attached.ordinary, attached.ordinary.now
     main, current = threading.main_thread().ident, threading.get_ident
@@ -46,7 +46,9 @@ def following(attached: Attached, original: Function, slow: Function, got: Funct
             raise
         finally:
             attached.inside = False
-        got(self, batch, now())
+        came = now()
+        if not (ordinary.on and ordinary.got(self, batch, came)):
+            attached.shielded(attached.got, self, batch)
         return batch
 
     return __next__
@@ -90,9 +92,11 @@ def running(torch: Any, attached: Attached, original: Function, slow: Function) 
                         attached._computed_until(hook, "backward", ended)
                     if losses:
                         root = losses[0]
-                        usual = len(losses) == 1 and type(root) is tensor and not attached.scales
-                        if usual and root.is_cpu and root.numel() == 1:
-                            ordinary.loss = root.item()
+                        if len(losses) == 1 and type(root) is tensor and not attached.scales and root.is_cpu:
+                            try:
+                                ordinary.loss = root.item()
+                            except RuntimeError:  # it is not one number
+                                attached._lose(losses)
                         else:
                             attached._lose(losses)
                     if ordinary.timing:

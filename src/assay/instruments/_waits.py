@@ -27,8 +27,8 @@ class Waits:
         self, now: Callable[[], int] = time.monotonic_ns, phase: Callable[[], str | None] = lambda: BETWEEN
     ) -> None:
         self._now, self._phase = now, phase  # no phase: counted otherwise, or no training
-        self._asking: defaultdict[str, int] = defaultdict(int)
-        self._waiting: defaultdict[str, int] = defaultdict(int)
+        self.asked_ns: defaultdict[str, int] = defaultdict(int)
+        self.waited_ns: defaultdict[str, int] = defaultdict(int)
         self._depth = self._since = self._inside = 0
         self._where: str | None = None
         self._main = threading.main_thread().ident
@@ -47,7 +47,7 @@ class Waits:
             return
         self._depth -= 1
         if self._depth == 0 and self._where is not None:
-            self._asking[self._where] += (now or self._now()) - self._since - self._inside
+            self.asked_ns[self._where] += (now or self._now()) - self._since - self._inside
 
     @property
     def nested(self) -> bool:
@@ -56,7 +56,7 @@ class Waits:
 
     def asking(self, phase: str, ns: int) -> None:
         """A call inside of no other, which did not wait, took so long."""
-        self._asking[phase] += ns
+        self.asked_ns[phase] += ns
 
     def waited(self, ns: int) -> None:
         """The main thread stood still for so long."""
@@ -64,16 +64,16 @@ class Waits:
             self._inside += ns
         phase = self._phase()
         if phase is not None:
-            self._waiting[phase] += ns
+            self.waited_ns[phase] += ns
 
     def ended(self, phase: str, ns: int) -> None:
         """A phase's end was waiting, as a whole."""
-        self._waiting[phase] += ns
+        self.waited_ns[phase] += ns
 
     def at_most(self, waited_ns: int) -> None:
         """Between the phases of this step it was waited for so long at most: what came later was not in it."""
-        if BETWEEN in self._waiting:
-            self._waiting[BETWEEN] = min(self._waiting[BETWEEN], waited_ns)
+        if BETWEEN in self.waited_ns:
+            self.waited_ns[BETWEEN] = min(self.waited_ns[BETWEEN], waited_ns)
 
     def taken(self) -> list[tuple[str, int, int]]:
         """(phase, asking, waiting) of the step that ends."""
@@ -82,6 +82,6 @@ class Waits:
 
     def both(self) -> tuple[defaultdict[str, int], defaultdict[str, int]]:
         """Asking and waiting of the step that ends, by phase."""
-        found = self._asking, self._waiting
-        self._asking, self._waiting = defaultdict(int), defaultdict(int)
+        found = self.asked_ns, self.waited_ns
+        self.asked_ns, self.waited_ns = defaultdict(int), defaultdict(int)
         return found

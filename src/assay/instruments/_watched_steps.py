@@ -26,6 +26,7 @@ FIRST: Final = 32  # steps that are watched anyway
 OFTEN: Final = 256  # steps until which one of 4 is watched
 ALIKE: Final = 16
 SETTLED: Final = 4  # watched steps after which a call that nobody knows is no matter of the beginning
+LOGGED_EVERY: Final = 8  # steps, of one of which a reducer's own log is read
 UNWATCHED: Final = "unwatched"  # of the table `communication`
 _AT: Final = tuple(byte % 8 for byte in hashlib.shake_256().digest(1024))
 
@@ -80,6 +81,23 @@ class WatchedSteps:
             self._alike = 0
         if alone > expected and self.watched > SETTLED:
             self._never = True
+
+    def goes_on(self, step: int) -> bool:
+        """Whether this step, which was not watched, ends as expected and the next is not watched either: then nothing else is due.
+        The usual case in few calls: between the parts of a step of 5 ms each call of Python takes 4 microseconds, for its code is in no cache."""
+        _, timed, own = self._groups[0]
+        if self._skipped or chosen(step + 1) or step % LOGGED_EVERY in (1, LOGGED_EVERY - 1):
+            return False
+        expected = self._like[1]
+        try:
+            counted = int(own._get_sequence_number_for_group())
+        except RuntimeError:
+            return False
+        if not self._calls.passed_over(timed._name, expected, counted - self._apart - expected):
+            return False
+        self.missed += 1
+        self._apart += expected
+        return True
 
     def begins(self, step: int) -> None:
         """A step begins, in no backward pass."""
