@@ -20,9 +20,11 @@ from assay.metrics.measured import Measured
 from assay.metrics.parallelism import parallelism
 from assay.metrics.partition import CATEGORIES, partition
 from assay.metrics.straggler import own_times
+from assay.metrics.wall import waits
 from assay.metrics.watched import UNWATCHED, levelled, unwatched
 from assay.record.tables import STEPS
 from assay.reports.rank_series import phases
+from assay.units import BYTES, SECONDS
 from tests.handmade import Handmade, S
 from tests.metrics.straggling import Training, add
 from tests.parallel_made import told
@@ -133,6 +135,17 @@ def test_a_metric_of_communication_is_what_the_watched_steps_say(name: str, of: 
     assert isinstance(every, Estimate), every
     assert isinstance(some, Estimate), some
     assert some.value == pytest.approx(every.value)
+    if some.unit in (SECONDS, BYTES):
+        assert ("watched steps" in every.method, "watched steps" in some.method) == (False, True)
+
+
+def test_what_ranks_wait_for_is_told_by_watched_steps() -> None:
+    """.1 s of the rank that waits least, and the mean over ranks is .15 s longer, of .75 s of work in the mean."""
+    every, some = (waits(one).rows(named=True) for one in (even().measured(), sampled(even())))
+    assert every == some
+    assert len(some) == 1
+    assert some[0]["slowest"] == pytest.approx(1.0 + 0.15 / 0.75)
+    assert some[0]["hidden_s"] == 0.0
 
 
 def test_ranks_phases_are_their_own_in_watched_steps() -> None:

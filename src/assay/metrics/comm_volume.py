@@ -18,6 +18,7 @@ from assay.metrics.estimate import Absent, Value
 from assay.metrics.inventory import Inventory, inventory, why_none
 from assay.metrics.measured import Measured
 from assay.metrics.per_launch import average, no_launch
+from assay.metrics.watched import named
 from assay.units import BYTES
 
 UNSIZED = (
@@ -42,8 +43,8 @@ def _one(measured: Measured, joined: pl.DataFrame, configuration: str) -> Value:
     if seen.height and (listed is None or not listed.unseen):
         return average(
             seen["bytes"].to_list(), measured.confidence, unit=BYTES, name="comm_volume|by:hooks", n_trials=int(seen["steps"].sum()),
-            aggregate="median over steady steps of the mean over ranks of the bytes of the collectives that the hooks saw; "
-            f"{_beside(measured, configuration, listed)}",
+            aggregate=f"median over {named(measured.table('communication'), seen)} of the mean over ranks of the bytes of the collectives "
+            f"that the hooks saw; {_beside(measured, configuration, listed)}",
         )  # fmt: skip
     if seen.height and listed is not None and listed.nbytes is None:
         return Absent(reason="not_measured", detail=UNSIZED.format(listed=listed.calls, seen=listed.seen or 0.0))

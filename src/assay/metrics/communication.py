@@ -12,11 +12,12 @@ from typing import Final
 
 import polars as pl
 
-from assay.metrics.communicated import METHODS, replayed
+from assay.metrics.communicated import IN_TRAINING, METHODS, replayed
 from assay.metrics.estimate import Absent, Estimate, Value
 from assay.metrics.inventory import inventory
 from assay.metrics.measured import Measured
 from assay.metrics.per_launch import average, no_launch
+from assay.metrics.watched import named
 from assay.units import FRACTION, NS_PER_S, SECONDS
 
 NOT_SEEN: Final = "no collective of its steps was seen (with workload.attach = false none can be)"
@@ -71,7 +72,7 @@ def _number(measured: Measured, joined: pl.DataFrame, configuration: str, words:
     left_out = f"; {unseen} calls whose end was not seen are left out" if unseen else ""
     return averaged(
         present["value"].to_list(), measured.confidence, name=name, n_trials=int(present["steps"].sum()),
-        aggregate=f"median over steady steps of the mean over ranks of {words}{left_out}",
+        aggregate=f"median over {named(measured.table('communication'), present)} of the mean over ranks of {words}{left_out}",
     )  # fmt: skip
 
 
@@ -178,9 +179,10 @@ def by_method(measured: Measured, configuration: str) -> Mapping[str, Value]:
                 if not isinstance(cut, float) or cut == 0.0
                 else f"; {_NOTES[method == 'unsynchronised']} in {cut:.1%} of them"
             )
+            steps = named(measured.table("communication"), own) if method in IN_TRAINING else "steps"
             found[method] = averaged(
                 own["exposed_s"].to_list(), measured.confidence, name=f"comm_exposed|by:{method}",
-                n_trials=int(own["steps"].sum()), aggregate=f"median over steps of the mean over ranks, by {words}{note}",
+                n_trials=int(own["steps"].sum()), aggregate=f"median over {steps} of the mean over ranks, by {words}{note}",
             )  # fmt: skip
     return found
 

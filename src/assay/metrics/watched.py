@@ -2,6 +2,7 @@
 
 `all_watched`: all steps that were watched on every rank.  `watched`: those since the first that was not, where there are enough of them: before, all
 steps are watched, and the begin of a launch would weigh four to eight times as much as the rest.
+`named`: a number says which of them it is about.
 `levelled`: watched steps take longer, by what watching costs; without that the end of the watching of all steps would look like a warm-up.
 Source: `assay.instruments._watched_steps`; rows of `communication` whose method is unwatched.
 """
@@ -51,6 +52,14 @@ def watched(steps: pl.DataFrame, communication: pl.DataFrame) -> pl.DataFrame:
         .filter(late | ~enough)
         .drop("_first")
     )
+
+
+def named(communication: pl.DataFrame, launches: pl.DataFrame) -> str:
+    """What to call the steps that speak for the communication of these launches."""
+    missed = communication.filter(pl.col("method") == UNWATCHED).join(
+        launches.select("launch"), on="launch", how="semi"
+    )
+    return "watched steps" if missed.height else "steady steps"
 
 
 def levelled(steps: pl.DataFrame, communication: pl.DataFrame) -> pl.DataFrame:
