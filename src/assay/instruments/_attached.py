@@ -39,7 +39,7 @@ from assay.instruments import _values
 from assay.instruments._batches import Batches, Fetched, Pass
 from assay.instruments._evaluated import Evaluated, Evaluation
 from assay.instruments._groups import Call, Calls
-from assay.instruments._ordinary import Ordinary
+from assay.instruments._ordinary import TIMED, Ordinary
 from assay.instruments._outermost import Outermost
 from assay.instruments._parallelism import KIND, Evidence
 from assay.instruments._phases import FORWARD, NAMES, HostPhases
@@ -69,7 +69,7 @@ class Attached:
         self.sources = Sources(torch)
         self.evaluated = Evaluated(torch, self._tell_evaluated)
         self._own_ns = 0  # what measuring took, of the step under way
-        self._own: deque[int] = deque(maxlen=1024)  # and of steps before it
+        self._own: deque[int] = deque(maxlen=1024)  # and of steps before it, less ordinary ones
         self._own_ordinary: tuple[deque[int], ...] = (
             deque(maxlen=1024),
             deque(maxlen=1024),
@@ -815,18 +815,20 @@ class Attached:
         for call in self.calls.taken(everything=True):
             self._recorder.collective(call, "", "host")
         if self._own:
-            self._recorder.costs(self._cost(), len(self._own))
+            self._recorder.costs(*self._cost())
         if self.reducers:
             self._recorder.logs_every(LOGGED_EVERY)
         self._tell_parallelism()
 
-    def _cost(self) -> float:
-        """Of a step, ns; the mean of both kinds where some steps are watched and others are not."""
+    def _cost(self) -> tuple[float, int]:
+        """Of a step, ns, and of how many steps: the median, one ordinary step of `TIMED` being timed and each of the others; the mean of both
+        kinds where some steps are watched, each of which is timed, and others are not."""
         unwatched, watched = self._own_ordinary
         if not (unwatched and watched):
-            return median(self._own)
+            each = [*self._own, *(own for own in (*unwatched, *watched) for _ in range(TIMED))]
+            return median(each), len(each)
         share = self.watched_steps.missed / (self.watched_steps.missed + self.watched_steps.watched)
-        return share * median(unwatched) + (1.0 - share) * median(watched)
+        return share * median(unwatched) + (1.0 - share) * median(watched), TIMED * len(unwatched) + len(watched)
 
     def _end_last(self) -> None:
         """The last step is over with its last update: what a script does then (scoring, saving, taking apart) is no part of it."""

@@ -397,9 +397,7 @@ class Ordinary:
     def _time(self, step: int, *, watched: bool) -> None:
         """One step of many is timed, and what the batches of many take once is a part of each."""
         if self.timing:
-            own = self.own + self._recent_ns + self._attached.calls.own_ns
-            self._attached._own.append(own)
-            self._attached._own_ordinary[watched].append(own)
+            self._attached._own_ordinary[watched].append(self.own + self._recent_ns + self._attached.calls.own_ns)
         self.timing = not step % TIMED or self._sampled()
         self.own = self._attached.calls.own_ns = 0
         if len(self._recent) >= MOST_RECENT:
