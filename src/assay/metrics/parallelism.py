@@ -219,7 +219,9 @@ def recognise(known: Facts) -> Parallelism:
         found = rule(known)
         if found is not None:
             return found
-    return _unknown("what the ranks communicate fits none that is known")
+    nothing = not known.group and not known.training
+    unseen = "no process group was made, and no training was seen in the workers"
+    return _unknown(unseen if nothing else "what the ranks communicate fits none that is known")
 
 
 def _is(kind: Kind, evidence: str, *, alone: bool = False) -> Parallelism:
