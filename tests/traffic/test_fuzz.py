@@ -24,6 +24,7 @@ from assay.record.writer import to_batch
 from assay.traffic import http
 from assay.traffic.base import Answer, Ask, Reply
 from assay.traffic.http import Connection, Exchange, parse_head
+from assay.traffic.told import MOST_ERROR
 from tests.traffic.transcripts import FOLDER, Transcript, load
 
 EXAMPLES: Final = int(os.environ.get("FUZZ_EXAMPLES", "60"))
@@ -68,7 +69,7 @@ def reads(draw: st.DrawFn, body: bytes) -> list[bytes]:
 
 def expect_writable(answer: Answer) -> None:
     """A row of the table `requests`, with what else stands in it left out."""
-    assert answer.error is None or len(answer.error) <= 500
+    assert answer.error is None or len(answer.error) <= MOST_ERROR  # 500 are kept: tests/record/test_clean_batches.py
     row = (
         0, 0, 0, "main", "normal", None, None, None, None, "lean", 0, 1, None, None, None, None, None, 5, answer.status, 200, answer.error,
         answer.finish_reason, answer.tokens_in, answer.tokens_out, answer.tokens_reasoning, answer.tokens_cached, list(answer.chunk_ns),
