@@ -55,6 +55,14 @@ def test_a_steady_step_is_watched_or_says_that_it_was_not(rig: Rig) -> None:
     assert not told & set(missed)
 
 
+@pytest.mark.parametrize("steps", [44, 60, 70, STEPS])
+def test_what_hooks_took_is_told_of_no_more_steps_than_there_were(rig: Rig, steps: int) -> None:
+    """Each watched step is timed once some are not watched, of these and of those before one of 16."""
+    rig.train(steps=steps)
+    told = next(row["value"] for row in rig.rows("telemetry") if row["counter"] == "own_steps")
+    assert steps / 4 <= told <= steps
+
+
 def test_the_engines_own_group_reduces_where_nobody_watches(rig: Rig) -> None:
     """No Python is asked then: the group's own method is not called."""
     asked: list[int] = []

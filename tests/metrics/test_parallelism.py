@@ -9,7 +9,7 @@ import pytest
 from assay.metrics.measured import Measured
 from assay.metrics.parallelism import Parallelism, absent, parallelism, why_not
 from tests.handmade import Handmade
-from tests.parallel_made import NOTHING, calls, forward, hashed, told
+from tests.parallel_made import NOTHING, call, calls, forward, hashed, told
 
 STEPS = 8
 EVERY = list(range(STEPS))
@@ -226,18 +226,21 @@ def test_ids_tell_how_many_ranks_share_samples() -> None:
     assert items(Made(declared="mixed").samples([0, 1], [2, 3])) == {8.0}
 
 
-@pytest.mark.parametrize(
-    ("group", "words"),
-    [(0, "no process group was made, and no training was seen"), (2, "what the ranks communicate fits none")],
-)
-def test_of_ranks_whose_training_was_not_seen_nothing_is_said_that_they_do(group: int, words: str) -> None:
-    """Weights updated by hand, or processes that the script starts itself."""
+UNSEEN = "no process group was made, and no training was seen"
+FITS_NONE = "what the ranks communicate fits none"
+
+
+@pytest.mark.parametrize(("group", "asked", "words"), [(0, False, UNSEEN), (2, False, FITS_NONE), (0, True, FITS_NONE)])
+def test_of_ranks_whose_training_was_not_seen_nothing_is_said_that_they_do(group: int, asked: bool, words: str) -> None:
+    """Weights updated by hand, or processes that the script starts itself; where collectives are recorded a group was made, whoever saw it."""
     made = Handmade(levels=(1, 2), blocks=1)
     made.launch(workers=1, wall_s=10.0)
     number = made.launch(workers=2, wall_s=10.0)
     said = {key: value for key, value in NOTHING.items() if key not in ("bytes", "shapes", "optimizer")}  # of a model
     for rank in range(2):
         made.event(number, "parallelism", 1.0, rank=rank, incarnation=0, detail={**said, "group": group})
+        if asked:
+            call(made, number, rank=rank, step=None)
     found = parallelism(made.measured(), "workers=2")
     assert found.kind is None
     assert found.evidence.startswith(words)
