@@ -94,7 +94,7 @@ def test_a_backward_pass_from_many_numbers_makes_an_ordinary_step_without_a_loss
             answers.sum().backward()
         optimizer.step()
     seen.close()
-    assert seen.attached.ordinary.steps > 20
+    assert seen.attached.ordinary.steps > 12, "as many as without such passes: the others are looked at closer"
     assert len(seen.of("steps")) == 40
     lost = [row["step"] for row in seen.of("fingerprints") if row["what"] == "loss"]
     assert lost == list(range(0, 40, 2))

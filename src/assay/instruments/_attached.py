@@ -39,11 +39,12 @@ from assay.instruments import _values
 from assay.instruments._batches import Batches, Fetched, Pass
 from assay.instruments._evaluated import Evaluated, Evaluation
 from assay.instruments._groups import Call, Calls
-from assay.instruments._ordinary import TIMED, Ordinary
+from assay.instruments._ordinary import Ordinary
 from assay.instruments._outermost import Outermost
 from assay.instruments._parallelism import KIND, Evidence
 from assay.instruments._phases import FORWARD, NAMES, HostPhases
 from assay.instruments._recorder import Recorder
+from assay.instruments._self_cost import weighted_median
 from assay.instruments._sources import Source, Sources
 from assay.instruments._step_communication import Pending, StepCommunication, covered, tell
 from assay.instruments._turns import Turns
@@ -70,6 +71,7 @@ class Attached:
         self.evaluated = Evaluated(torch, self._tell_evaluated)
         self._own_ns = 0  # what measuring took, of the step under way
         self._own: deque[int] = deque(maxlen=1024)  # and of steps before it, less ordinary ones
+        self._closer = [0, 0]  # how many these are, watched and not
         self._own_ordinary: tuple[deque[int], ...] = (
             deque(maxlen=1024),
             deque(maxlen=1024),
@@ -691,6 +693,7 @@ class Attached:
         self.batches.turn()
         self._recorder.turn(at)
         self._own.append(self._own_ns + self.calls.own_ns)
+        self._closer[self.calls.unwatched] += 1
         self._own_ns = self.calls.own_ns = 0
         self._recorder.opened(self._recorder._epoch)
         step = self.calls.step = self._recorder._step
@@ -821,14 +824,17 @@ class Attached:
         self._tell_parallelism()
 
     def _cost(self) -> tuple[float, int]:
-        """Of a step, ns, and of how many steps: the median, one ordinary step of `TIMED` being timed and each of the others; the mean of both
-        kinds where some steps are watched, each of which is timed, and others are not."""
+        """Of a step, ns, and of how many steps: the median, for which each time stands for as many steps of its kind as were not timed; the mean
+        of both kinds where some ordinary steps are watched and others are not."""
         unwatched, watched = self._own_ordinary
+        missed = self.watched_steps.missed - self._closer[True]
+        counts = ((self._own, sum(self._closer)), (unwatched, missed), (watched, self.ordinary.steps - missed))
+        kinds = [(times, max(count, len(times))) for times, count in counts if times]
+        steps = sum(count for _, count in kinds)
         if not (unwatched and watched):
-            each = [*self._own, *(own for own in (*unwatched, *watched) for _ in range(TIMED))]
-            return median(each), len(each)
+            return weighted_median([(ns, count / len(times)) for times, count in kinds for ns in times]), steps
         share = self.watched_steps.missed / (self.watched_steps.missed + self.watched_steps.watched)
-        return share * median(unwatched) + (1.0 - share) * median(watched), TIMED * len(unwatched) + len(watched)
+        return share * median(unwatched) + (1.0 - share) * median(watched), steps
 
     def _end_last(self) -> None:
         """The last step is over with its last update: what a script does then (scoring, saving, taking apart) is no part of it."""

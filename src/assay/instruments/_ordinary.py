@@ -40,6 +40,7 @@ class Ordinary:
     __slots__ = (
         "_attached",
         "_batches",
+        "_entered",
         "_failures",
         "_progress",
         "_recent",
@@ -73,6 +74,7 @@ class Ordinary:
         "source",
         "step",
         "stepped_at",
+        "steps",
         "timing",
     )  # fmt: skip
 
@@ -87,7 +89,7 @@ class Ordinary:
         self._failures = self._retry = self._until = 0
         self._recent: list[Row] = []
         self._recent_ns = 0  # a step's part of what telling of them took
-        self.own = 0
+        self.own = self.steps = self._entered = 0  # steps: that were ordinary ones
         self.step = self.asked = self.stepped_at = self.blocked = self.optimizer_id = self.optimizer_ns = 0
         self.source: Source | None = None
         self.epoch: int | None = None  # of the source, once a batch of it was trained on
@@ -127,6 +129,7 @@ class Ordinary:
             return
         self._clear(recorder._begin)
         self.step, self.asked, self.place = step, asked, ASKED
+        self._entered = step
         self._until = min(1 << step.bit_length(), recorder.due)
         self.optimizer_id = next(iter(attached._cycle or (0,)))
         self.source, self.epoch = None, None
@@ -138,6 +141,7 @@ class Ordinary:
         if not self.on:
             return
         self.on = self.timing = False
+        self.steps += self.step - self._entered
         attached, recorder, place = self._attached, self._recorder, self.place
         phases: Any = recorder._phases  # HostPhases, as they were when this began
         passed, derived, stepped = place >= IN_FORWARD, place >= IN_BACKWARD, place == STEPPED

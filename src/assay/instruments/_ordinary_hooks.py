@@ -92,11 +92,9 @@ def running(torch: Any, attached: Attached, original: Function, slow: Function) 
                         attached._computed_until(hook, "backward", ended)
                     if losses:
                         root = losses[0]
-                        if len(losses) == 1 and type(root) is tensor and not attached.scales and root.is_cpu:
-                            try:
-                                ordinary.loss = root.item()
-                            except RuntimeError:  # it is not one number
-                                attached._lose(losses)
+                        usual = len(losses) == 1 and type(root) is tensor and not attached.scales
+                        if usual and root.is_cpu and root.numel() == 1:
+                            ordinary.loss = root.item()
                         else:
                             attached._lose(losses)
                     if ordinary.timing:

@@ -8,7 +8,9 @@ measured apart, as the CPU time of the flushing thread.  No random number is dra
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+from itertools import accumulate
 from statistics import median
 
 from assay.instruments._inactive import Probe
@@ -22,6 +24,13 @@ def cost_per_step(recorder: Probe, *, now: Callable[[], int] = time.monotonic_ns
     """(nanoseconds per marked step, number of steps measured) of a probe that records into memory."""
     differences = [(_marked(recorder, now) - _bare(now)) / STEPS_PER_CHUNK for _ in range(CHUNKS)]
     return max(0.0, median(differences)), CHUNKS * STEPS_PER_CHUNK
+
+
+def weighted_median(values: Sequence[tuple[float, float]]) -> float:
+    """(value, weight), not empty: the least value that with those below it has half of all weight."""
+    ordered = sorted(values)
+    below = list(accumulate(weight for _, weight in ordered))
+    return ordered[bisect_left(below, below[-1] / 2)][0]
 
 
 def _marked(recorder: Probe, now: Callable[[], int]) -> int:

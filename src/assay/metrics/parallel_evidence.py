@@ -91,7 +91,7 @@ def _facts(measured: Measured, launch: int, workers: int, details: list[dict[str
     carries = moved.filter((pl.col("summed") >= CARRIES) | pl.col("gathered").is_between(1.0 - EXACT, 1.0 + EXACT))
     carrying = tuple(carries["step"].sort().to_list())
     return Facts(
-        workers=workers, group=told["group"], told=told, steps=steps,
+        workers=workers, group=max(told["group"], _met(own["collectives"])), told=told, steps=steps,
         of_steps=f"{steps} {'steps' if steps == every else 'watched steps'}", training=own["steps"]["rank"].n_unique(), carrying=carrying,
         averaging=bool((carries["share"] >= AVERAGES).all()),
         outside=_outside(own["collectives"], own["steps"], told["bytes"], workers),
@@ -104,6 +104,11 @@ def _facts(measured: Measured, launch: int, workers: int, details: list[dict[str
         rejoined=bool(looks.filter(pl.col("step") > 0)["agree"].any()), met_again=_met_again(looks, carrying), samples=_likeness(own, told, start, workers),
         sharing=_sharing(own["samples"], workers),
     )  # fmt: skip
+
+
+def _met(calls: pl.DataFrame) -> int:
+    """Ranks of the largest group that was asked for something: it may be gone before anybody looks for one."""
+    return max((int(size) for size in calls["size"].unique() if size is not None and size > 1), default=0)
 
 
 def _together(details: list[dict[str, Any]]) -> dict[str, Any]:
