@@ -738,6 +738,21 @@ def test_most_steps_of_a_training_are_ordinary(copies: bool) -> None:
     assert seen > 30, "of 72; an epoch's last, those at powers of two, those that are looked at and the first are not"
 
 
+def evaluates_often(script: Script) -> None:
+    """An evaluation after each 20 steps."""
+    held_out = script.loader(script.data(size=8, first=100))
+    for number, (x,) in enumerate(script.loader(script.data(size=300), batch_size=1)):
+        script.train(x)
+        if number % 20 == 19:
+            script.evaluate(held_out)
+
+
+def test_a_training_that_evaluates_every_so_often_has_ordinary_steps_in_between() -> None:
+    rows, seen = rows_of(evaluates_often, copies=False, ordinary=True)
+    assert rows == rows_of(evaluates_often, copies=False, ordinary=False)[0]
+    assert seen > 0.7 * 300
+
+
 def test_rows_are_noted_until_an_epoch_was_trained_on_as_a_whole(script: Script) -> None:
     loader, held_out = script.loader(), script.loader(script.data(size=8, first=100))
     for _ in range(3):

@@ -30,7 +30,8 @@ ASKED, GOT, IN_FORWARD, PASSED, IN_BACKWARD, DERIVED, IN_STEP, STEPPED = range(8
 PHASES: Final = ("data", "between", "forward", "between", "backward", "between", "optimizer", "between")
 TIMED: Final = 16  # one of so many ordinary steps is timed: what it takes itself
 MOST_RECENT: Final = 64  # batches
-LONGEST_WAIT: Final = 64  # steps before the next attempt, where steps turn out not to be ordinary
+MOST_FAILURES: Final = 6  # 64 steps before the next attempt, where steps turn out not to be ordinary
+WORTH: Final = 8  # ordinary steps in a row after which one that is none, as where a script evaluates, is no failure
 Row = tuple[Any, ...]
 
 
@@ -217,9 +218,9 @@ class Ordinary:
         if not self.on:
             return
         step = self._recorder._step
-        if step - self._retry >= LONGEST_WAIT:  # many were since the last one that was not
+        if step - self._retry >= WORTH:
             self._failures = 0
-        self._failures = min(self._failures + 1, 6)
+        self._failures = min(self._failures + 1, MOST_FAILURES)
         self._retry = step + (1 << self._failures)
         try:
             self.leave()
