@@ -56,11 +56,28 @@ def test_a_steady_step_is_watched_or_says_that_it_was_not(rig: Rig) -> None:
 
 
 @pytest.mark.parametrize("steps", [44, 60, 70, STEPS])
-def test_what_hooks_took_is_told_of_no_more_steps_than_there_were(rig: Rig, steps: int) -> None:
-    """Each watched step is timed once some are not watched, of these and of those before one of 16."""
+def test_the_hooks_cost_is_that_of_no_more_steps_than_there_were(rig: Rig, steps: int) -> None:
+    """One ordinary step of 16 is timed; once some are not watched, each watched one is too."""
     rig.train(steps=steps)
     told = next(row["value"] for row in rig.rows("telemetry") if row["counter"] == "own_steps")
     assert steps / 4 <= told <= steps
+
+
+def test_steps_of_every_kind_count_in_the_hooks_cost(rig: Rig) -> None:
+    """Of a sampled job too, whose steps may mostly be no ordinary ones: where it accumulates or evaluates."""
+    rig.train(steps=STEPS)
+    attached = rig.attached
+    kinds = (attached._own, *attached._own_ordinary)
+    for times, ns in zip(kinds, (900, 100, 300), strict=True):
+        count = len(times)
+        times.clear()
+        times.extend([ns] * count)
+    closer, missed = sum(attached._closer), attached.watched_steps.missed - attached._closer[True]
+    seen = attached.ordinary.steps - missed
+    assert min(closer, missed, seen) > 0
+    cost, steps = attached._cost()
+    assert steps == closer + missed + seen
+    assert cost == pytest.approx((900 * closer + 100 * missed + 300 * seen) / steps)
 
 
 def test_the_engines_own_group_reduces_where_nobody_watches(rig: Rig) -> None:

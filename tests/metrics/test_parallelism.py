@@ -226,7 +226,7 @@ def test_ids_tell_how_many_ranks_share_samples() -> None:
     assert items(Made(declared="mixed").samples([0, 1], [2, 3])) == {8.0}
 
 
-UNSEEN = "no process group was made, and no training was seen"
+UNSEEN = "neither a process group nor a training was seen"
 FITS_NONE = "what the ranks communicate fits none"
 
 

@@ -70,8 +70,8 @@ class Attached:
         self.sources = Sources(torch)
         self.evaluated = Evaluated(torch, self._tell_evaluated)
         self._own_ns = 0  # what measuring took, of the step under way
-        self._own: deque[int] = deque(maxlen=1024)  # and of steps before it, less ordinary ones
-        self._closer = [0, 0]  # how many these are, watched and not
+        self._own: deque[int] = deque(maxlen=1024)  # and of steps before it that were no ordinary ones
+        self._closer = [0, 0]  # how many of those there were: watched, and not watched
         self._own_ordinary: tuple[deque[int], ...] = (
             deque(maxlen=1024),
             deque(maxlen=1024),
@@ -824,17 +824,16 @@ class Attached:
         self._tell_parallelism()
 
     def _cost(self) -> tuple[float, int]:
-        """Of a step, ns, and of how many steps: the median, for which each time stands for as many steps of its kind as were not timed; the mean
-        of both kinds where some ordinary steps are watched and others are not."""
+        """The hooks' own time in a step, ns, and in how many steps.  Each time counts for its share of all steps of its kind: their median, or
+        the mean of the kinds' medians once some ordinary steps are watched and others are not."""
         unwatched, watched = self._own_ordinary
         missed = self.watched_steps.missed - self._closer[True]
         counts = ((self._own, sum(self._closer)), (unwatched, missed), (watched, self.ordinary.steps - missed))
         kinds = [(times, max(count, len(times))) for times, count in counts if times]
         steps = sum(count for _, count in kinds)
-        if not (unwatched and watched):
-            return weighted_median([(ns, count / len(times)) for times, count in kinds for ns in times]), steps
-        share = self.watched_steps.missed / (self.watched_steps.missed + self.watched_steps.watched)
-        return share * median(unwatched) + (1.0 - share) * median(watched), steps
+        if unwatched and watched:
+            return sum(count * median(times) for times, count in kinds) / steps, steps
+        return weighted_median([(ns, count / len(times)) for times, count in kinds for ns in times]), steps
 
     def _end_last(self) -> None:
         """The last step is over with its last update: what a script does then (scoring, saving, taking apart) is no part of it."""

@@ -218,7 +218,7 @@ class Ordinary:
         if not self.on:
             return
         step = self._recorder._step
-        if step - self._retry >= WORTH:
+        if self.step - self._entered >= WORTH:
             self._failures = 0
         self._failures = min(self._failures + 1, MOST_FAILURES)
         self._retry = step + (1 << self._failures)

@@ -220,7 +220,7 @@ def recognise(known: Facts) -> Parallelism:
         if found is not None:
             return found
     nothing = not known.group and not known.training
-    unseen = "no process group was made, and no training was seen in the workers"
+    unseen = "neither a process group nor a training was seen in the workers"
     return _unknown(unseen if nothing else "what the ranks communicate fits none that is known")
 
 
