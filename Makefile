@@ -5,6 +5,9 @@ BIN := .venv/bin
 # A third worker, since many tests wait; whoever is done takes over from the others.
 SUITE := $(BIN)/pytest -n 3 --dist worksteal
 
+# What an installation depends on: the core of the load client is compiled by it.
+BUILT_FROM := pyproject.toml constraints.txt setup.py src/assay/traffic/_core.c
+
 .PHONY: demo demo-serving test test-busy prepare check bench docs
 
 demo: .venv/examples.stamp
@@ -44,19 +47,19 @@ bench: .venv/dev.stamp
 docs: .venv/dev.stamp
 	$(BIN)/python tools/reference.py
 
-.venv/examples.stamp: pyproject.toml constraints.txt
+.venv/examples.stamp: $(BUILT_FROM)
 	@echo "setting up .venv for the examples; with torch this takes a minute or more"
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[examples]'
 	@touch $@
 
-.venv/engine.stamp: pyproject.toml constraints.txt
+.venv/engine.stamp: $(BUILT_FROM)
 	@echo "setting up .venv with a real engine; with torch and transformers this takes a minute or two"
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[engine,serving]'
 	@touch $@
 
-.venv/dev.stamp: pyproject.toml constraints.txt
+.venv/dev.stamp: $(BUILT_FROM)
 	@echo "setting up .venv with everything that development needs; with torch this takes a minute or more"
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev,examples]'

@@ -17,12 +17,13 @@ from typing import Any
 import pytest
 
 from assay.traffic import client
+from assay.traffic.core import built
 from assay.traffic.sockets import stamping
 from tests.limits import PROCESS_S
 from tests.traffic.engine import Heard, answer, begin, closed, engine, load_on, rows_of, well, write_job
 from tests.traffic.planned import planned
 
-OWN = "kernel" if stamping() else "lean"
+OWN = "compiled" if built() else "kernel" if stamping() else "lean"
 KEY = "sk-live-0123456789abcdef0123456789"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import tracemalloc
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -167,7 +168,7 @@ FLOODS: dict[str, tuple[bytes, bytes, str]] = {
     "headers without end": (b"HTTP/1.1 200 OK\r\n", b"X-More: yes, please\r\n" * 500, "no end"),
     "one header without end": (b"HTTP/1.1 200 OK\r\nX: ", b"x" * 65536, "no end"),
     "trailers without end": (HEAD + b"0\r\n", b"X-More: yes, please\r\n" * 500, "larger than client.response_mib"),
-    "a chunk's size without end": (HEAD, b"0" * 65536, "larger than client.response_mib"),
+    "a chunk's size without end": (HEAD, b"0" * 65536, "larger than client.response_mib|a chunk's line without end"),
     "interim answers without end": (b"", b"HTTP/1.1 100 Continue\r\n\r\n" * 500, "no end"),
 }  # fmt: skip
 
@@ -183,7 +184,7 @@ def test_a_flood_is_cut_off_at_the_largest_answer(tmp_path: Path, name: str) -> 
         tracemalloc.stop()
     assert {row["status"] for row in bad} <= {"malformed", "timeout"}  # whichever limit a busy machine reaches first
     assert len(bad) == 4
-    assert all(why in row["error"] for row in bad), bad[0]["error"]
+    assert all(re.search(why, row["error"]) for row in bad), bad[0]["error"]
     assert peak < 64 << 20
 
 

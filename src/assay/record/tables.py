@@ -237,7 +237,7 @@ REQUESTS = Table("requests", "a request that was due, with its one outcome", (
     Column("session", "int64", "conversation to which it belongs", nullable=True),
     Column("turn", "int32", "place in its conversation, from 0", nullable=True),
     Column("replica", "int32", "replica that it was sent to", nullable=True),
-    Column("transport", "string", "the path: kernel, lean (assay's own; stamped by the kernel, at the read), library, process, foreign or empty (never sent)"),
+    Column("transport", "string", "the path: compiled, kernel (assay's own), lean (at the read), library, process, foreign or empty (never sent)"),
     Column("scheduled_ns", "int64", "when it was due"),
     Column("sent_ns", "int64", "just before its first byte was written; null: never sent", nullable=True),
     Column("connect_ns", "int64", "how long the new connection took, TLS included; null: one was kept alive", nullable=True),

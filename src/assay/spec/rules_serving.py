@@ -377,9 +377,9 @@ def _transport(data: Data) -> Iterator[Problem]:
     if isinstance(proxy, str) and proxy:
         yield from _url("serving.client.proxy", proxy)
     for name, given in (("proxy", bool(proxy)), ("http2", client.get("http2") is True)):
-        if given and client.get("transport", "auto") == "lean":
+        if given and (transport := client.get("transport", "auto")) in ("lean", "compiled"):
             yield Problem(
-                where="serving.client.transport", found=f'"lean" with {name}', allowed="auto or library",
+                where="serving.client.transport", found=f'"{transport}" with {name}', allowed="auto or library",
                 mend="assay's own HTTP speaks HTTP/1.1 straight to the server. Leave transport out.",
             )  # fmt: skip
 

@@ -253,9 +253,10 @@ class Client(Model):
     keep_text: bool = Field(
         True, description="Whether the answers' text is kept. It is needed for quality and for identity checks."
     )
-    transport: Literal["auto", "lean", "library"] = Field(
+    transport: Literal["auto", "compiled", "lean", "library"] = Field(
         "auto",
-        description="lean: assay's own HTTP/1.1. library: httpx, for proxies and HTTP/2. auto: lean where it can.",
+        description="compiled: assay's own HTTP/1.1 in a thread below the interpreter. lean: the same in Python. library: httpx, for "
+        "proxies and HTTP/2. auto: compiled where it is built and there is no TLS, else lean, else library.",
     )
     proxy: str = Field("", description="URL of an HTTP proxy; needs the library transport.")
     http2: bool = Field(False, description="Whether HTTP/2 is spoken; needs the library transport.")

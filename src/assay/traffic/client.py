@@ -183,9 +183,9 @@ class Client:
         schedule = arrivals.read(job.load / "schedule.arrow")
         mine = arrivals.mine(schedule, self.number, job.clients)
         prompts = prompts_of(serving, job.configuration, job.base, job.seed, job.launch)
-        self.ways = ways(job.target, client, backend)
         first_byte_s = client.first_byte_timeout_s
         self.noted = due_notes.opened(job.load / due_notes.name(self.number), len(schedule))
+        self.ways, core = ways(job.target, client, backend, self.noted)
         plan = Plan(
             schedule=schedule, agenda=Agenda(schedule, mine, arrivals.predecessors(schedule)),
             make=maker(job, prompts, task, backend, schedule), after=prompts.after, read=backend.read, transports=self.ways,
@@ -193,7 +193,7 @@ class Client:
             lasts_ns=_ns(serving.arrivals.warm_up_s + serving.arrivals.duration_s), drain_ns=_ns(serving.arrivals.drain_s),
             timeout_ns=_ns(client.timeout_s), first_byte_ns=None if first_byte_s is None else _ns(first_byte_s),
             room=int(client.response_mib * (1 << 20)), client=self.number, noted=self.noted,
-            stamped=all(stamped(way) for way in self.ways),
+            stamped=all(stamped(way) for way in self.ways), core=core,
         )  # fmt: skip
         return Load(plan, self._log(), loop)
 

@@ -125,6 +125,12 @@ class Agenda:
             number = min(self._last, self._first + (number - self._first) // size * size + size - 1)
         return int(self._next[number])
 
+    def sole_follower(self, number: int) -> int:
+        """The request that follows this one, where it is the only one and waits for nothing else; else -1."""
+        if self._together or number in self._others:
+            return NONE
+        return self.next_of(number)
+
     def has_later_turn(self, number: int) -> bool:
         """Whether its session goes on after this request."""
         return bool(self._later_turn[number])

@@ -21,7 +21,8 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import accumulate
+from functools import partial
+from itertools import accumulate, pairwise
 from time import monotonic_ns
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, cast
 from urllib.parse import urlsplit
@@ -177,18 +178,22 @@ def _head_of(head: bytes) -> Head:
 
 
 class GivesUp(Protocol):
-    """What can be told that nobody waits any longer."""
+    """What an exchange is under way on."""
 
-    def give_up(self, ended: Ended, why: str) -> None:
-        """End the exchange that is under way."""
+    def give_up(self, exchange: Exchange, ended: Ended, why: str) -> None:
+        """End it: nobody waits any longer."""
+
+    def refresh(self, exchange: Exchange) -> None:
+        """Note in it whether it was sent, and whether anything came."""
 
 
 class Exchange:
     """A request on its way, and what has come of its answer."""
 
     __slots__ = (
-        "_body_at", "_dechunker", "_ends", "_plain", "answer", "body", "connect_ns", "connection", "done", "done_ns", "ended", "head",
-        "live", "ns", "parts", "payload", "replica", "request", "room", "seen_ns", "sent_ns", "transport", "why",
+        "_dechunker", "_ends", "_plain", "_raw_at", "answer", "back", "body", "body_at", "connect_ns", "connection", "done", "done_ns",
+        "due_ns", "ended", "handle", "head", "heard", "live", "next", "ns", "number", "parts", "payload", "replica", "request", "room",
+        "seen_ns", "sent_ns", "transport", "unsure", "why",
     )  # fmt: skip
 
     def __init__(self, request: Any, payload: Any, room: int, done: Callable[[Exchange], None]) -> None:
@@ -200,6 +205,12 @@ class Exchange:
         self.replica = 0
         self.transport = "lean"
         self.connection: GivesUp | None = None  # what it is under way on
+        self.back: Callable[[Exchange], None] | None = None  # called instead, where it was handed over and not sent
+        self.number = -1  # in the schedule
+        self.due_ns = 0  # where it may be handed over before
+        self.handle = -1  # the core's
+        self.next: Exchange | None = None  # what the core lets follow
+        self.heard = False  # whether anything has come, where the reads are told at the end
         self.answer: Answer | None = None  # where there is no reply to be read
         self.connect_ns: int | None = None
         self.sent_ns: int | None = None
@@ -210,23 +221,46 @@ class Exchange:
         self.head: Head | None = None
         self.parts: list[bytes] = []
         self.ns: list[int] = []
+        self.unsure: list[int] = []  # per read, how much earlier its bytes may have come; below 0: its last one, too
         self.body: bytes | None = None  # without framing, where it is known already
-        self._body_at = 0
+        self.body_at = 0
         self._plain = False  # chunked, ended, and as plain as most are, or said to be
         self._dechunker: Dechunker | None = None
         self._ends: list[int] = []
+        self._raw_at: list[int] | None = None  # how much had come by each read, where it is told
 
     def take(self, body: bytes, ends: list[int], head: Head | None) -> None:
         """The answer as a library gave it, without framing."""
         self.body, self._ends, self.head = body, ends, head
 
-    def finish(self, ended: Ended, why: str = "", at_ns: int | None = None) -> None:
+    def came(self, data: bytes, ns: list[int], ends: list[int], *, whole: bool) -> None:
+        """All that came of the answer, and how much of it by each read. `whole`: it ended as it should."""
+        self.ns = ns
+        if not data:
+            return
+        self.parts = [data]
+        with suppress(ValueError):
+            self.find_head(data)
+        if whole or self.head is None:
+            self._plain = whole and self.head is not None and self.head.framing == _CHUNKED
+            self._raw_at = ends
+        else:
+            self.parts = [data[begin:end] for begin, end in pairwise([0, *ends])]
+
+    def given_back(self, due_ns: int) -> None:
+        """It was handed over, and will not be sent."""
+        self.live = False
+        self.due_ns = due_ns or self.due_ns
+        if self.back is not None:
+            self.back(self)
+
+    def finish(self, ended: Ended, why: str = "", at_ns: int | None = None, seen_ns: int | None = None) -> None:
         """It has ended, in this way. Later calls do nothing."""
         if not self.live:
             return
         self.live = False
         self.ended, self.why = ended, why
-        self.seen_ns = monotonic_ns()
+        self.seen_ns = monotonic_ns() if seen_ns is None else seen_ns
         self.done_ns = self.seen_ns if at_ns is None else at_ns
         self.payload = b""
         self.done(self)
@@ -241,13 +275,13 @@ class Exchange:
         """
         raw = fresh if len(self.parts) == 1 else b"".join(self.parts)
         while True:
-            stop = raw.find(_END, self._body_at)
+            stop = raw.find(_END, self.body_at)
             if stop < 0:
                 if len(raw) > HEAD_BYTES:
                     raise ValueError(f"the answer's head has no end in {len(raw)} bytes")
                 return False
-            head = _head_of(raw[self._body_at : stop + 4])
-            self._body_at = stop + 4
+            head = _head_of(raw[self.body_at : stop + 4])
+            self.body_at = stop + 4
             if head.status >= 200:
                 self.head = head
                 return True
@@ -262,7 +296,7 @@ class Exchange:
             ValueError: it is not chunked framing.
         """
         if self._dechunker is None:
-            if self._said_all() or plain_chunks(b"".join(self.parts)[self._body_at :]) is not None:
+            if self._said_all() or plain_chunks(b"".join(self.parts)[self.body_at :]) is not None:
                 self._plain = True
                 return 0
             self._dechunker = Dechunker()
@@ -280,7 +314,7 @@ class Exchange:
         """Feed the reads that were not fed yet."""
         dechunker = self._dechunker
         assert dechunker is not None
-        skip = 0 if self._ends else self._body_at  # the head came whole before the first part was fed
+        skip = 0 if self._ends else self.body_at  # the head came whole before the first part was fed
         for part in self.parts[len(self._ends) :]:
             if skip < len(part):
                 dechunker.feed(part[skip:] if skip else part)
@@ -290,7 +324,7 @@ class Exchange:
     def length_left(self) -> int:
         """Bytes of a body of known length that are still to come; negative: more came."""
         assert self.head is not None
-        return self.head.length - (sum(map(len, self.parts)) - self._body_at)
+        return self.head.length - (sum(map(len, self.parts)) - self.body_at)
 
     # -- after its end
 
@@ -299,7 +333,7 @@ class Exchange:
         head, framed = self.head, None
         body, ends = b"", self._ends
         if self._plain:
-            framed = Framed(b"".join(self.parts)[self._body_at :], self._raw_ends())
+            framed = Framed(b"".join(self.parts)[self.body_at :], self._raw_ends())
         else:
             body, ends = self._unframed()
         self.parts, self._dechunker = [], None
@@ -310,8 +344,9 @@ class Exchange:
 
     def _raw_ends(self) -> list[int]:
         """How much had come by each read, from the begin of the body."""
-        begin = self._body_at
-        return [end - begin for end in accumulate(map(len, self.parts))]
+        begin = self.body_at
+        ends = accumulate(map(len, self.parts)) if self._raw_at is None else self._raw_at
+        return [end - begin for end in ends]
 
     def _unframed(self) -> tuple[bytes, list[int]]:
         if self.body is not None:
@@ -320,7 +355,7 @@ class Exchange:
             return b"", [0] * len(self.ns)
         if self.head.framing == _CHUNKED:
             return self._unchunked()
-        raw = b"".join(self.parts)[self._body_at :]
+        raw = b"".join(self.parts)[self.body_at :]
         length = self.head.length if self.head.framing == _LENGTH else len(raw)
         return raw[:length], [min(length, max(0, end)) for end in self._raw_ends()]
 
@@ -484,9 +519,12 @@ class Connection(asyncio.Protocol):
             exchange.connection = None
             exchange.finish(ended, why)
 
-    def give_up(self, ended: Ended, why: str) -> None:
+    def give_up(self, exchange: Exchange, ended: Ended, why: str) -> None:
         """The client waits no longer."""
         self._end(ended, why)
+
+    def refresh(self, exchange: Exchange) -> None:
+        """It is always up to date here."""
 
     def _drop(self) -> None:
         if self._transport is not None:
@@ -524,11 +562,18 @@ class Connection(asyncio.Protocol):
         if exc is None and self._framing == _CLOSE:
             exchange.finish("complete")
         elif isinstance(exc, OSError):
-            exchange.finish("closed", f"reset: {os.strerror(exc.errno) if exc.errno else 'the connection was lost'}")
-        elif exchange.ns:
-            exchange.finish("closed", "the server closed the connection in the middle of its answer")
+            exchange.finish("closed", closed_because(exc.errno or -1, bool(exchange.ns)))
         else:
-            exchange.finish("closed", "reset: the server closed the connection without an answer")
+            exchange.finish("closed", closed_because(0, bool(exchange.ns)))
+
+
+def closed_because(error: int, heard: bool) -> str:
+    """Why an exchange lost its connection: an errno (-1: an unknown one), or 0 for an end that the server told."""
+    if error:
+        return f"reset: {os.strerror(error) if error > 0 else 'the connection was lost'}"
+    if heard:
+        return "the server closed the connection in the middle of its answer"
+    return "reset: the server closed the connection without an answer"
 
 
 def _untaken(descriptor: int) -> int:
@@ -579,11 +624,15 @@ class Pool:
             elif connection.start(exchange):
                 return
         self._waiting.append(exchange)
-        self._replenish()
+        self.replenish()
+
+    def wanting(self) -> int:
+        """Requests that wait for a connection."""
+        return len(self._waiting)
 
     def warm(self, connections: int) -> None:
         """Open so many connections ahead of need."""
-        for _ in range(connections - self._open - len(self._connecting)):
+        for _ in range(connections - self.open - len(self._connecting)):
             self._connect_one()
 
     async def warmed(self) -> None:
@@ -591,11 +640,10 @@ class Pool:
         while self._connecting:
             await asyncio.wait(list(self._connecting))
 
-    def _replenish(self) -> None:
+    def replenish(self) -> None:
         """Open a connection for every request that waits, as far as allowed."""
-        waiting = self._waiting
-        while len(self._connecting) < len(waiting) and not self._closed:
-            if self._most is not None and self._open + len(self._connecting) >= self._most:
+        while len(self._connecting) < self.wanting() and not self._closed:
+            if self._most is not None and self.open + len(self._connecting) >= self._most:
                 return
             self._connect_one()
 
@@ -608,29 +656,32 @@ class Pool:
         begin_ns = monotonic_ns()
         try:
             async with asyncio.timeout(self._connect_timeout_s):
-                connection = await self._connected()
+                welcome = await self._connected()
         except TimeoutError:
             self._forget_task()
-            self._fail("timeout", f"no connection in {self._connect_timeout_s:g} s")
+            self.fail("timeout", f"no connection in {self._connect_timeout_s:g} s")
         except OSError as error:
             self._forget_task()
-            self._fail("refused", _plain(error))
+            self.fail("refused", _plain(error))
         else:
             self._forget_task()
-            if connection.closed:
-                self._fail("closed", "reset: the server closed the connection without an answer")
-                return
-            connection.connect_ns = monotonic_ns() - begin_ns
-            self._all.add(connection)
-            self._open += 1
-            self.release(connection, monotonic_ns())
+            welcome(monotonic_ns() - begin_ns)
+
+    def _welcome(self, connection: Connection, connect_ns: int) -> None:
+        if connection.closed:
+            self.fail("closed", closed_because(0, False))
+            return
+        connection.connect_ns = connect_ns
+        self._all.add(connection)
+        self._open += 1
+        self.release(connection, monotonic_ns())
 
     def _forget_task(self) -> None:
         task = asyncio.current_task()
         if task is not None:
             self._connecting.discard(task)
 
-    async def _connected(self) -> Connection:
+    async def _connected(self) -> Callable[[int], None]:
         loop = asyncio.get_running_loop()
         places = self._places
         if not places:
@@ -638,17 +689,27 @@ class Pool:
             places = self._places = list(dict.fromkeys((int(place[0]), tuple(place[4])) for place in found))
         for number, (family, place) in enumerate(places):
             try:
-                connection = await self._connected_to(loop, family, place)
+                welcome = await self.reach(loop, family, place)
             except OSError:
                 if number + 1 == len(places):
                     raise
                 continue
             if number:
                 self._places = [(family, place), *(other for other in places if other != (family, place))]
-            return connection
+            return welcome
         raise OSError("the host has no address")
 
-    async def _connected_to(self, loop: asyncio.AbstractEventLoop, family: int, place: tuple[Any, ...]) -> Connection:
+    async def reach(
+        self, loop: asyncio.AbstractEventLoop, family: int, place: tuple[Any, ...]
+    ) -> Callable[[int], None]:
+        """Connect to an address; what takes the new connection in, told how long it took, ns.
+
+        Raises:
+            OSError: no connection could be made.
+        """
+        return partial(self._welcome, await self._connection(loop, family, place))
+
+    async def _connection(self, loop: asyncio.AbstractEventLoop, family: int, place: tuple[Any, ...]) -> Connection:
         if self.stamping:
             connection = Connection(self)
             if self._poller is None:
@@ -663,7 +724,7 @@ class Pool:
         )
         return connection
 
-    def _fail(self, ended: Ended, why: str) -> None:
+    def fail(self, ended: Ended, why: str) -> None:
         """A connection could not be made: the request that has waited longest has failed."""
         self._places = []
         while self._waiting:
@@ -671,7 +732,7 @@ class Pool:
             if exchange.live:
                 exchange.finish(ended, why)
                 break
-        self._replenish()
+        self.replenish()
 
     def release(self, connection: Connection, ns: int) -> None:
         """A connection is free: it takes the request that waits longest."""
@@ -684,7 +745,7 @@ class Pool:
             if not connection.closed and connection.start(exchange):
                 return
             waiting.appendleft(exchange)
-            self._replenish()
+            self.replenish()
             return
         self._idle.append(connection)
 
@@ -696,20 +757,26 @@ class Pool:
         with suppress(ValueError):
             self._idle.remove(connection)
         if self._waiting:
-            self._replenish()
+            self.replenish()
 
     def waiting(self) -> list[Exchange]:
         """Requests that wait for a connection."""
         return [exchange for exchange in self._waiting if exchange.live]
 
-    async def close(self) -> None:
-        """Close all connections and attempts."""
+    async def leave(self) -> None:
+        """Make no more connections."""
         self._closed = True
         for task in list(self._connecting):
             task.cancel()
+        while self._connecting:
+            await asyncio.sleep(0)
+
+    async def close(self) -> None:
+        """Close all connections and attempts."""
+        await self.leave()
         for connection in list(self._all):
             connection._drop()
-        while self._all or self._connecting:
+        while self._all:
             await asyncio.sleep(0)
         if self._poller is not None:
             self._poller.close()

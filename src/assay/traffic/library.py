@@ -60,6 +60,9 @@ class LibraryTransport:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
+    def arm(self, before: Exchange, exchange: Exchange, pause_ns: int) -> None:
+        """There is no core."""
+
     def warm(self, connections: int) -> None:
         """httpx opens connections only when they are needed."""
 
@@ -142,9 +145,12 @@ class _Waiting:
     def __init__(self, task: asyncio.Task[None]) -> None:
         self._task = task
 
-    def give_up(self, ended: Ended, why: str) -> None:
+    def give_up(self, exchange: Exchange, ended: Ended, why: str) -> None:
         """Wait no longer. The caller has noted why."""
         self._task.cancel()
+
+    def refresh(self, exchange: Exchange) -> None:
+        """It is always up to date."""
 
 
 def _plain(error: Exception) -> str:

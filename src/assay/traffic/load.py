@@ -1,9 +1,9 @@
 """How are requests sent when they are due, and each accounted for exactly once?
 
-The loop's turn has an order: what came in is stamped and put aside; what is due goes out; only then, and for less than a
-millisecond at a time, finished answers are parsed and written down and the next bodies made.  So the parsing of one answer
-never delays the time stamp of another by more than that.  Memory holds what is in flight, what waits to be parsed (bounded), and
-some bodies made ahead.
+Where the compiled core is built (`assay.traffic.core`), requests are handed over ahead of their time, what follows another as soon as
+its body is made, and nothing that is done here delays a send or a stamp.  Else the loop's turn has an order: what came in is stamped
+and put aside; what is due goes out; only then, and for less than a millisecond at a time, finished answers are parsed and written
+down and the next bodies made.  Memory holds what is in flight, what waits to be parsed (bounded), and some bodies made ahead.
 
 Nothing becomes due after the load's end.  What is under way is then waited for, for at most `drain_s`.
 """
@@ -19,6 +19,7 @@ from time import monotonic_ns
 from typing import Any, Final, Protocol
 
 from assay.traffic.base import Answer, Ask, Ended, Json, Prompt, Reply, Wire
+from assay.traffic.core import Core
 from assay.traffic.due import NEVER, Agenda
 from assay.traffic.http import Exchange
 from assay.traffic.log import RequestLog, Row, Times, times_of
@@ -41,6 +42,8 @@ AHEAD: Final = 256  # bodies of an open loop that are made ahead
 AHEAD_BYTES: Final = 32 << 20
 REFUSED_PAUSE_NS: Final = 100_000_000  # before what follows a refused request: a dead replica must not be hammered
 SWEEP_S: Final = 0.02
+LEAD_NS: Final = 20_000_000  # the core is given a request so much before it is due
+CORE_SLICE_NS: Final = 2_000_000  # of parsing and preparing, where nothing waits for it
 COLD, WARM_UP, MAIN = range(3)
 
 
@@ -67,6 +70,9 @@ class Transport(Protocol):
     def payload(self, made: Made) -> Any:
         """What will be sent, as the transport has it."""
 
+    def arm(self, before: Exchange, exchange: Exchange, pause_ns: int) -> None:
+        """Let a request follow another that is under way; only where there is a core."""
+
 
 @dataclass(kw_only=True)
 class Plan:
@@ -88,6 +94,7 @@ class Plan:
     client: int = 0
     stamped: bool = False  # the kernel says when answers came, however late they are read
     noted: memoryview | None = None  # a place for the due time of each request, which outlives the process
+    core: Core | None = None  # what sends and stamps below the interpreter; it writes to `noted` itself
 
 
 class Request:
@@ -117,6 +124,13 @@ class Load:
         self._to_make: deque[int] = deque()
         # when it became due, 0: not yet
         self._noted = plan.noted if plan.noted is not None else memoryview(array("q", bytes(8 * len(schedule))))
+        self._handed = bytearray(len(schedule))  # whether it was sent, or handed over to be
+        self._core = plan.core
+        fixed = plan.balance != "least_in_flight" or len(plan.transports) == 1  # the replica is known beforehand
+        self._arms = plan.core is not None and fixed
+        self._lead_ns = LEAD_NS if self._arms else 0
+        self._to_arm: dict[int, Exchange] = {}  # by number, what it follows
+        self._armed: dict[Exchange, Exchange] = {}  # -> what it follows
         self._following: deque[tuple[Exchange, int]] = deque()  # ended, and what follows them is not sent yet
         self._ended: deque[Exchange] = deque()  # to be parsed
         self._ended_bytes = 0
@@ -134,7 +148,8 @@ class Load:
         self._failure: Exception | None = None
         self._finished = asyncio.Event()
         self._cold_ended: asyncio.Event | None = None
-        self._timer = Timer(loop, self._fire, AWAKE_NS if plan.stamped else 0)
+        self._timer = Timer(loop, self._fire, AWAKE_NS if plan.stamped and plan.core is None else 0)
+        self._slice_ns = SLICE_NS if plan.core is None else CORE_SLICE_NS
         self._follow_ns = FOLLOW_SLICE_STAMPED_NS if plan.stamped else FOLLOW_SLICE_NS
 
     # ---- from begin to end
@@ -174,6 +189,8 @@ class Load:
         self.state = "load"
         self._t0 = t0_ns
         self.agenda.begin(t0_ns, t0_ns + self.plan.lasts_ns)
+        if self._core is not None:
+            self._core.limit(self.agenda.end_ns)
         self._schedule()
         sweeping = self.loop.create_task(self._sweep())
         self._look_for_the_end()
@@ -199,6 +216,8 @@ class Load:
         """Send nothing more; what is in flight is cancelled."""
         if self._stopped:
             return
+        if self._core is not None:
+            self._core.stop()
         self._stopped = True
         self._put_off_followers()
         self._never_sent(monotonic_ns())
@@ -211,41 +230,48 @@ class Load:
         while self._following:
             exchange, number = self._following.popleft()
             for after in self.agenda.followers(number):
-                self.agenda.put_off(after, self.agenda.after(after, exchange.seen_ns))
+                self.agenda.put_off(after, self.agenda.after(after, exchange.done_ns))
 
     def _never_sent(self, now: int) -> None:
         """Account for what is due and was not sent yet: a client that was late when it was stopped hides nothing."""
         while (found := self.agenda.pop(now)) is not None:
             number, due_ns = found
-            self._noted[number] = due_ns
-            row = Row(
-                request=number, phase=self._phase_of(number, due_ns), kind=self._kind[number], stream=self._stream[number],
-                session=self._session[number], turn=self._turn[number], scheduled_ns=due_ns,
-            )  # fmt: skip
-            self.log.add(row, Answer(status="unsent", error="the load was stopped before it was sent"), Times())
             self.window.due += 1
-            self.window.done += 1
-            self.window.failed["unsent"] += 1
+            self._unsent(number, due_ns)
+
+    def _unsent(self, number: int, due_ns: int) -> None:
+        """Write down what was due and is not sent any more."""
+        self._noted[number] = due_ns
+        row = Row(
+            request=number, phase=self._phase_of(number, due_ns), kind=self._kind[number], stream=self._stream[number],
+            session=self._session[number], turn=self._turn[number], scheduled_ns=due_ns,
+        )  # fmt: skip
+        self.log.add(row, Answer(status="unsent", error="the load was stopped before it was sent"), Times())
+        self.window.done += 1
+        self.window.failed["unsent"] += 1
 
     def _give_up(self, ended: Ended, why: str) -> None:
         for exchange in list(self._flying):
-            if exchange.connection is not None:
-                exchange.connection.give_up(ended, why)
-            exchange.finish(ended, why)
+            self._abandon(exchange, ended, why)
+
+    def _abandon(self, exchange: Exchange, ended: Ended, why: str) -> None:
+        if exchange.connection is not None:
+            exchange.connection.give_up(exchange, ended, why)
+        exchange.finish(ended, why)
 
     # ---- sending
 
     def _schedule(self) -> None:
         due = self.agenda.next_ns
         if due != NEVER:
-            self._timer.set(due)
+            self._timer.set(due - self._lead_ns)
 
     def _fire(self) -> None:
         """Send what is due; if that takes long, look at the sockets in between."""
         self._firing = False
         stop = monotonic_ns() + SEND_SLICE_NS
         now = monotonic_ns()
-        while (found := self.agenda.pop(now)) is not None:
+        while (found := self.agenda.pop(now + self._lead_ns)) is not None:
             self._send(*found)
             now = monotonic_ns()
             if now > stop:
@@ -271,19 +297,73 @@ class Load:
             self._failure = error
             self.stop()
             return
+        exchange = self._exchange(request, payload)
+        self._flown(exchange)
+        self.plan.transports[request.replica].send(exchange)
+        self._prepare_follower(exchange)
+
+    def _exchange(self, request: Request, payload: Any) -> Exchange:
         exchange = Exchange(request, payload, self.plan.room, self._on_end)
-        exchange.replica = replica = request.replica
+        exchange.back = self._on_back
+        exchange.number, exchange.due_ns, exchange.replica = request.number, request.due_ns, request.replica
+        return exchange
+
+    def _flown(self, exchange: Exchange) -> None:
+        """It is under way, or is handed over to be."""
+        number = exchange.number
         self._flying[exchange] = monotonic_ns()
         if len(self._flying) > self._wave:
             self._wave = len(self._flying)
-        self._busy[replica] += 1
-        following = self.agenda.next_of(number)
-        if following >= 0:
+        self._busy[exchange.replica] += 1
+        self._handed[number] = 1
+        self.window.due += 1
+        if self.agenda.next_of(number) >= 0:
             self._leading += 1
-        self.plan.transports[replica].send(exchange)
+
+    def _landed(self, exchange: Exchange) -> None:
+        del self._flying[exchange]
+        self._busy[exchange.replica] -= 1
+        if self.agenda.next_of(exchange.number) >= 0:
+            self._leading -= 1
+
+    def _prepare_follower(self, exchange: Exchange) -> None:
+        following = self.agenda.next_of(exchange.number)
         if following >= 0 and self._session[following] < 0:
+            if self._arms and self._t0 != NEVER and self.agenda.sole_follower(exchange.number) == following:
+                self._to_arm[following] = exchange
             self._to_make.append(following)
             self._work_soon()
+
+    def _arm(self, before: Exchange, number: int, made: Made) -> bool:
+        """Let the core send a request when the one that it follows has ended. False: that has ended already."""
+        if not before.live or self._stopped:
+            return False
+        replica = self._choose(number)
+        way = self.plan.transports[replica]
+        exchange = self._exchange(Request(number, 0, WARM_UP, replica, made), way.payload(made))
+        self._handed[number] = 1
+        before.next, self._armed[exchange] = exchange, before
+        way.arm(before, exchange, self.agenda.after(number, 0))
+        return True
+
+    def _on_back(self, exchange: Exchange) -> None:
+        """The core did not send it: what it followed ended badly or late, or the load was stopped before it was due."""
+        if exchange in self._flying:
+            self._landed(exchange)
+            self.window.due -= 1
+        before = self._armed.pop(exchange, None)
+        self._handed[exchange.number] = 0
+        if before is None:
+            if exchange.due_ns <= monotonic_ns():
+                self.window.due += 1
+                self._unsent(exchange.number, exchange.due_ns)
+            return
+        made = exchange.request.made
+        self._ready[exchange.number] = made
+        self._ready_bytes += made.size
+        before.next = None
+        if not before.live:
+            self._follow_soon(before)
 
     def _request(self, number: int, due_ns: int) -> tuple[Request, Any]:
         made = self._ready.pop(number, None)
@@ -291,8 +371,8 @@ class Load:
             made = self._make(number)
         else:
             self._ready_bytes -= made.size
-        self._noted[number] = due_ns
-        self.window.due += 1
+        if self._core is None:
+            self._noted[number] = due_ns
         replica = self._choose(number)
         request = Request(number, due_ns, self._phase_of(number, due_ns), replica, made)
         return request, self.plan.transports[replica].payload(made)
@@ -327,24 +407,44 @@ class Load:
 
         Not before the other sockets that were ready at the same look have their times: sending takes as long as many reads.
         """
-        del self._flying[exchange]
-        self._busy[exchange.replica] -= 1
-        number = exchange.request.number
-        if self.agenda.next_of(number) >= 0:
-            self._leading -= 1
+        if exchange not in self._flying:  # the core sent it, and it failed before anything was told of what it followed
+            self._flown(exchange)
+        self._landed(exchange)
+        if self._armed.pop(exchange, None) is not None:
+            request = exchange.request
+            request.due_ns = exchange.due_ns
+            request.phase = self._phase_of(request.number, request.due_ns)
         if self._cold_ended is not None:
             self._cold_ended.set()
+        elif exchange.next is not None:
+            self._next_is_under_way(exchange.next)
         elif not self._stopped:
-            if not self._following:
-                self.loop.call_soon(self._follow_all)
-            self._following.append((exchange, number))
+            self._follow_soon(exchange)
         self._ended.append(exchange)
         self._ended_bytes += self.plan.room - exchange.room
         if self._ended_bytes > MOST_WAITING_BYTES:
-            self._settle_all()
+            self._catch_up()
         self._work_soon()
         if not self._flying:
             self._look_for_the_end()
+
+    def _next_is_under_way(self, exchange: Exchange) -> None:
+        if exchange.live and exchange not in self._flying:
+            self._flown(exchange)
+            self._prepare_follower(exchange)
+
+    def _follow_soon(self, exchange: Exchange) -> None:
+        if not self._following:
+            self.loop.call_soon(self._follow_all)
+        self._following.append((exchange, exchange.number))
+
+    def _catch_up(self) -> None:
+        """Parse all that waits for it; nothing is asked for meanwhile."""
+        if self._core is not None:
+            self._core.hold(True)
+        self._settle_all()
+        if self._core is not None:
+            self._core.hold(False)
 
     def _follow_all(self) -> None:
         stop = monotonic_ns() + self._follow_ns
@@ -360,14 +460,14 @@ class Load:
 
     def _follow(self, exchange: Exchange, number: int) -> None:
         for after in self.agenda.followers(number):
-            due = self.agenda.after(after, exchange.seen_ns)
+            due = self.agenda.after(after, exchange.done_ns)
             if exchange.ended == "refused" and exchange.seen_ns + REFUSED_PAUSE_NS > due:
                 due = exchange.seen_ns + REFUSED_PAUSE_NS
             if due >= self.agenda.end_ns:
                 continue
             if self._session[number] >= 0 and self._session[after] == self._session[number]:
                 self._settle(exchange)  # its text is part of the next turn
-            if due <= monotonic_ns() and not self._firing:
+            if due <= monotonic_ns() + self._lead_ns and not self._firing:
                 self._send(after, due)
             elif self.agenda.put_off(after, due) and not self._firing:
                 self._schedule()
@@ -448,7 +548,7 @@ class Load:
         """A slice of what can wait: bodies first, for they will be needed at a time, then answers."""
         ended = self._ended
         waiting = max(len(ended), self._ended_bytes // REPLY_BYTES) - self._wave
-        stop = monotonic_ns() + SLICE_NS + max(0, waiting) * SLICE_PER_REPLY_NS
+        stop = monotonic_ns() + self._slice_ns + max(0, waiting) * SLICE_PER_REPLY_NS
         self._make_ahead(stop)
         while self.log.pending and monotonic_ns() < stop:
             self.log.advance()
@@ -463,11 +563,14 @@ class Load:
     def _make_ahead(self, stop_ns: int) -> None:
         while self._to_make and self._ready_bytes < AHEAD_BYTES:
             number = self._to_make.popleft()
-            if self._noted[number] or number in self._ready:
+            before = self._to_arm.pop(number, None)
+            if self._handed[number] or number in self._ready:
                 continue
             try:
                 made = self._make(number)
             except Exception:  # it will be told of when the request is due
+                continue
+            if before is not None and self._arm(before, number, made):
                 continue
             self._ready[number] = made
             self._ready_bytes += made.size
@@ -502,26 +605,31 @@ class Load:
         for exchange, handed_ns in self._flying.items():
             if handed_ns + limit > now:
                 break
+            if exchange.connection is not None:
+                exchange.connection.refresh(exchange)
             sent = exchange.sent_ns
             if sent is None:
                 continue
             if sent + plan.timeout_ns <= now:
                 late.append((exchange, f"not finished in {plan.timeout_ns / NS:g} s"))
-            elif plan.first_byte_ns is not None and not exchange.ns and sent + plan.first_byte_ns <= now:
+            elif (
+                plan.first_byte_ns is not None
+                and not (exchange.ns or exchange.heard)
+                and sent + plan.first_byte_ns <= now
+            ):
                 late.append((exchange, f"nothing was said in {plan.first_byte_ns / NS:g} s"))
         for exchange, why in late:
-            if exchange.connection is not None:
-                exchange.connection.give_up("timeout", why)
-            exchange.finish("timeout", why)
+            self._abandon(exchange, "timeout", why)
 
     def _drained(self) -> None:
         why = f"not finished {self.plan.drain_ns / NS:g} s after the last request was due"
         for exchange in list(self._flying):
+            if exchange.connection is not None:
+                exchange.connection.refresh(exchange)
             if exchange.sent_ns is None:
-                exchange.finish("cancelled", "no connection became free for it")
-            elif exchange.connection is not None:
-                exchange.connection.give_up("timeout", why)
-            exchange.finish("timeout", why)
+                self._abandon(exchange, "cancelled", "no connection became free for it")
+            else:
+                self._abandon(exchange, "timeout", why)
         self._finished.set()
 
     def _look_for_the_end(self) -> None:

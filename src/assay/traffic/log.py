@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 ROWS = 512  # requests per batch
 CHUNKS = 1 << 16  # chunks per batch: long answers make short batches
 STATUSES: Final = get_args(Status)
-TRANSPORTS: Final = ("kernel", "lean", "library", "process", "empty")
+TRANSPORTS: Final = ("kernel", "lean", "library", "process", "empty", "compiled")
 LONGEST_SAID = 2000  # of an error, until it has been looked through for secrets and is cut again
 
 # the flat array's columns; -1 stands for null

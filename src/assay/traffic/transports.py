@@ -9,10 +9,11 @@ from collections.abc import Callable
 from time import monotonic_ns
 from typing import TYPE_CHECKING, Any, Protocol
 
-from assay.errors import WorkloadError
+from assay.errors import EnvironmentLacks, WorkloadError
 from assay.spec.serving import Client, Target
 from assay.traffic.base import Answer, Ask, Backend, Ended
-from assay.traffic.http import Exchange, Payloads, Pool, address_of
+from assay.traffic.core import Core, CorePool, built
+from assay.traffic.http import Address, Exchange, Payloads, Pool, address_of
 from assay.traffic.load import Made
 from assay.traffic.signing import Sign
 
@@ -28,6 +29,9 @@ class Way(Protocol):
 
     def send(self, exchange: Exchange) -> None:
         """Send it now, or as soon as it can be."""
+
+    def arm(self, before: Exchange, exchange: Exchange, pause_ns: int) -> None:
+        """Let a request follow another that is under way; only where there is a core."""
 
     def warm(self, connections: int) -> None:
         """Open so many connections ahead of need."""
@@ -46,6 +50,11 @@ class Lean:
         self._url, self._sign, self._payloads = url.rstrip("/"), sign, Payloads(pool.address)
         self.pool = pool
         self.send, self.warm, self.warmed, self.close = pool.send, pool.warm, pool.warmed, pool.close
+
+    def arm(self, before: Exchange, exchange: Exchange, pause_ns: int) -> None:
+        """Let a request follow another that is under way."""
+        assert isinstance(self.pool, CorePool)
+        self.pool.arm(before, exchange, pause_ns)
 
     def payload(self, made: Made) -> bytes:
         """The whole request, signed."""
@@ -71,6 +80,9 @@ class Inside:
         """Ask as soon as the model is free."""
         exchange.transport = "process"
         self._asked.put(exchange)
+
+    def arm(self, before: Exchange, exchange: Exchange, pause_ns: int) -> None:
+        """There is no core."""
 
     def warm(self, connections: int) -> None:
         """There are no connections."""
@@ -103,15 +115,17 @@ def _told(exchange: Exchange, answer: Answer, at_ns: int) -> None:
         exchange.finish(ended, at_ns=at_ns)
 
 
-def ways(target: Target, client: Client, backend: Backend) -> list[Way]:
-    """The way to each replica. To be called in a running loop.
+def ways(
+    target: Target, client: Client, backend: Backend, noted: memoryview | None = None
+) -> tuple[list[Way], Core | None]:
+    """The way to each replica, and the core that they share, if they do. To be called in a running loop.
 
     Raises:
         WorkloadError: the target has no URL, or one that is none.
         EnvironmentLacks: credentials or a package are missing.
     """
     if backend.process is not None:
-        return [Inside(backend.process(target))]
+        return [Inside(backend.process(target))], None
     if not target.urls:
         raise WorkloadError(f"the engine {target.name} has no URL")
     sign = backend.prepare(target) if backend.prepare is not None else None
@@ -119,18 +133,40 @@ def ways(target: Target, client: Client, backend: Backend) -> list[Way]:
         from assay.traffic.library import LibraryTransport, client_of
 
         shared = client_of(client)
-        return [LibraryTransport(shared, url, sign) for url in target.urls]
-    return [_lean(url, client, sign) for url in target.urls]
+        return [LibraryTransport(shared, url, sign) for url in target.urls], None
+    addresses = [_address(url) for url in target.urls]
+    core = _core(client, addresses, noted)
+    pools = [_pool(address, client, core) for address in addresses]
+    return [Lean(pool, url, sign) for pool, url in zip(pools, target.urls, strict=True)], core
 
 
-def _lean(url: str, client: Client, sign: Sign | None) -> Lean:
+def _address(url: str) -> Address:
     try:
-        address = address_of(url)
+        return address_of(url)
     except ValueError as error:
         raise WorkloadError(f"an engine's URL is {error}") from None
+
+
+def _core(client: Client, addresses: list[Address], noted: memoryview | None) -> Core | None:
+    """The compiled core, where it is built and all is plain HTTP."""
+    if client.transport == "lean" or any(address.tls for address in addresses):
+        return None
+    if not built():
+        if client.transport == "compiled":
+            raise EnvironmentLacks(
+                'serving.client.transport = "compiled", but the compiled core is not built here. It needs Linux and a C compiler when '
+                "assay is installed; leave transport out to use the client in Python"
+            )
+        return None
+    return Core(asyncio.get_running_loop(), noted)
+
+
+def _pool(address: Address, client: Client, core: Core | None) -> Pool:
     timeout_s = min(client.timeout_s, client.first_byte_timeout_s or client.timeout_s)
+    if core is not None:
+        return CorePool(core, address, most=client.connections, connect_timeout_s=timeout_s)
     context = tls_context(verify=client.verify_tls) if address.tls else None
-    return Lean(Pool(address, most=client.connections, connect_timeout_s=timeout_s, context=context), url, sign)
+    return Pool(address, most=client.connections, connect_timeout_s=timeout_s, context=context)
 
 
 def stamped(way: Way) -> bool:
