@@ -1,15 +1,21 @@
-"""How fast is assay's client, and how much processor time does it take, beside a bare client in C and its peers?
+"""How fast is assay's client, how late do its requests leave, and what does a token cost it, beside its floors and its peers?
 
-An immediate server in C (native/server.c) is loaded in turn by a bare client in C (native/client.c, the floor), by one assay
-client process that records everything, and by any peer that is installed, round by round in the same run.  Requests per
-second are the server's own count, for every client alike.
+A server in C (native/server.c) is loaded in turn by a bare client in C, by a bare protocol on uvloop (the floors: they find an
+answer's end and keep nothing), by one assay client process that records everything, and by any peer that is installed, round by
+round in the same run.  Requests per second and the turnaround (from the last send of an answer to the next request at the server's
+socket) are the server's own count, for every client alike.  Three modes:
+
+    tokens    answers at once, each token by its own send, which is how engines stream; 64 streams of 32 tokens
+    answers   answers at once, all tokens in one send
+    wave      512 streams of 64 tokens in step: the first after 50 ms, then one every 10 ms; all end together
 
     python benchmarks/serving_client.py --rounds 5
+    python benchmarks/serving_client.py --mode wave --python         # assay's client in Python as well
     python benchmarks/serving_client.py --peer vllm=/venvs/vllm/bin/python --tokenizer /models/tokenizer
     python benchmarks/serving_client.py --peer-command 'mine=/bin/mine {url} {requests} {connections} {tokens} {tokenizer}'
     python benchmarks/serving_client.py --memory 100000      # what a finished request leaves in memory
 
-Processor time of assay and of the floor is that between the first and the last request; of a peer that of its whole process tree, less
+Processor time of assay and of the floors is that between the first and the last request; of a peer that of its whole process tree, less
 that of a run with few requests.  Needs gcc and Linux, and a quiet machine: `others` is how many processors other programs used.
 Without a peer in the run the promise of the rate stays open.  How exact the client's times are is measured by
 benchmarks/serving_error.py.
@@ -35,14 +41,16 @@ from pathlib import Path
 from typing import Any
 
 NATIVE = Path(__file__).parent / "native"
+BARE = Path(__file__).parent / "bare_protocol.py"
 LEAST_TIMES = {
     "sglang-rust": 1.5,
     "vllm": 5.0,
 }  # requests per second, of the fastest peers': in Rust and in Python, in the same run
-MOST_TIMES_FLOOR = 4.0  # processor time per chunk, of the bare C client's
-TOKENS = 32
-EVENTS = TOKENS + 4  # role, finish reason, usage, end mark
-CONNECTIONS = 64
+MOST_TIMES_C = 4.0  # processor time per chunk, of the bare C client's
+MOST_TIMES_BARE = 1.5  # processor time per chunk and turnaround in the wave, of the bare protocol's on uvloop
+LEAST_ACHIEVED = 0.99  # of the bare protocol's rate in the wave
+MORE_EVENTS = 4  # role, finish reason, usage, end mark
+LEAD_NS = 100_000_000  # between the word to begin and the begin, as assay's runner has it
 FEW = 64  # requests of the run that tells a peer's start and end apart from its load
 
 _IDS = ("--dataset-name", "random-ids", "--random-input-len", "100", "--random-output-len", "{tokens}", "--random-range-ratio", "1",
@@ -70,6 +78,23 @@ PEERS: dict[str, tuple[str, ...]] = {  # behind the peer's Python; vllm and sgla
 
 
 @dataclass(frozen=True)
+class Mode:
+    """How the server answers, and to how many."""
+
+    server: tuple[str, ...]
+    connections: int
+    tokens: int
+    share: float = 1.0  # of the requests asked for
+
+
+MODES = {
+    "tokens": Mode((), 64, 32),
+    "answers": Mode(("-a",), 64, 32),
+    "wave": Mode(("-1", "50000", "-2", "10000"), 512, 64, 0.25),
+}
+
+
+@dataclass(frozen=True)
 class Run:
     """One client's run."""
 
@@ -77,13 +102,16 @@ class Run:
     seconds: float
     cpu_s: float
     others: float  # processors that other programs used meanwhile
+    events: int  # of an answer
+    turnaround_ms: tuple[float, float]  # p50, p99
     rss_mib: float | None = None
 
     def told(self) -> dict[str, float | None]:
         """In numbers that can be compared."""
         return {
             "requests_per_s": self.requests / self.seconds, "cpu_us_per_request": self.cpu_s / self.requests * 1e6,
-            "cpu_s_per_100k_chunks": self.cpu_s / self.requests / EVENTS * 1e5, "others": self.others, "rss_mib": self.rss_mib,
+            "cpu_s_per_100k_chunks": self.cpu_s / self.requests / self.events * 1e5, "others": self.others, "rss_mib": self.rss_mib,
+            "turnaround_p50_ms": self.turnaround_ms[0], "turnaround_p99_ms": self.turnaround_ms[1],
         }  # fmt: skip
 
 
@@ -99,23 +127,27 @@ def build(folder: Path) -> None:
 class Server:
     """The server, and what it says of its answers when it has ended."""
 
-    def __init__(self, folder: Path) -> None:
-        self._truth = folder / "truth.txt"
-        self._process = subprocess.Popen(
-            [str(folder / "server"), "-n", str(TOKENS), "-t", str(self._truth)], stdout=subprocess.PIPE, text=True
-        )
+    def __init__(self, folder: Path, mode: Mode) -> None:
+        self._truth, self._turns = folder / "truth.txt", folder / "turnaround.txt"
+        options = ("-n", str(mode.tokens), "-t", str(self._truth), "-w", str(self._turns), *mode.server)
+        self._process = subprocess.Popen([str(folder / "server"), *options], stdout=subprocess.PIPE, text=True)
         assert self._process.stdout is not None
         self.port = int(self._process.stdout.readline())
 
-    def end(self) -> tuple[int, float]:
-        """Requests that were answered, and the seconds from the first one's coming to the last one's end."""
+    def end(self) -> tuple[int, float, tuple[float, float]]:
+        """Requests that were answered, the seconds from the first one's coming to the last one's end, and the turnaround."""
         self._process.terminate()
         self._process.wait()
         rows = [line.split() for line in self._truth.read_text().splitlines()]
         if not rows:
             raise SystemExit("the server was asked nothing: did the client start?")
         begin, end = min(int(row[1]) for row in rows), max(int(row[-1]) for row in rows)
-        return len(rows), (end - begin) / 1e9
+        turns = sorted(int(line) / 1e6 for line in self._turns.read_text().splitlines()) or [float("nan")]
+        return (
+            len(rows),
+            (end - begin) / 1e9,
+            (turns[len(turns) // 2], turns[min(len(turns) - 1, int(0.99 * len(turns)))]),
+        )
 
 
 def busy_s() -> float:
@@ -141,9 +173,9 @@ def rss_of(pid: int) -> float:
         return 0.0
 
 
-def measured(folder: Path, load: Callable[[int], tuple[float, float | None]]) -> Run:
+def measured(folder: Path, mode: Mode, load: Callable[[int], tuple[float, float | None]]) -> Run:
     """Run a client against a fresh server. `load`: port -> processor seconds, resident MiB."""
-    server = Server(folder)
+    server = Server(folder, mode)
     busy, begin, own = busy_s(), time.monotonic(), os.times()
     try:
         cpu, rss = load(server.port)
@@ -151,34 +183,35 @@ def measured(folder: Path, load: Callable[[int], tuple[float, float | None]]) ->
         used = sum(getattr(ours, n) - getattr(own, n) for n in ("user", "system", "children_user", "children_system"))
         server_cpu = cpu_of(server._process.pid) or 0.0
     finally:
-        requests, seconds = server.end()
-    return Run(requests, seconds, cpu, max(0.0, (spent - used - server_cpu) / passed), rss)
+        requests, seconds, turnaround = server.end()
+    others = max(0.0, (spent - used - server_cpu) / passed)
+    return Run(requests, seconds, cpu, others, mode.tokens + MORE_EVENTS, turnaround, rss)
 
 
 # ---- clients -----------------------------------------------------------------------------------------------------
 
 
-def floor(folder: Path, requests: int) -> Run:
-    """The bare client in C."""
+def floor(folder: Path, mode: Mode, requests: int, program: Sequence[str]) -> Run:
+    """A bare client, which prints its processor seconds last."""
 
     def load(port: int) -> tuple[float, float | None]:
-        command = [str(folder / "client"), str(port), str(CONNECTIONS), str(requests), str(TOKENS)]
-        return float(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout.split()[3]), None
+        command = [*program, str(port), str(mode.connections), str(requests), str(mode.tokens)]
+        return float(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout.split()[-1]), None
 
-    return measured(folder, load)
+    return measured(folder, mode, load)
 
 
-def assay(folder: Path, requests: int) -> Run:
+def assay(folder: Path, mode: Mode, requests: int, transport: str = "auto") -> Run:
     """One client process of assay, which records every chunk."""
 
     def load(port: int) -> tuple[float, float | None]:
         with tempfile.TemporaryDirectory() as place:
-            return one_client(write_job(Path(place), port, requests), requests)
+            return one_client(write_job(Path(place), port, mode, requests, transport), requests)
 
-    return measured(folder, load)
+    return measured(folder, mode, load)
 
 
-def write_job(folder: Path, port: int, requests: int) -> Path:
+def write_job(folder: Path, port: int, mode: Mode, requests: int, transport: str) -> Path:
     """A job of one client process, as assay's runner writes it."""
     from assay.spec.plan import Configuration
     from assay.spec.serving import Serving, Target
@@ -187,11 +220,11 @@ def write_job(folder: Path, port: int, requests: int) -> Path:
     load = folder / "launch=0000" / "load"
     load.mkdir(parents=True)
     asked = Serving.model_validate({
-        "model": "m", "scenarios": [f"D(100,{TOKENS})"], "concurrency": [CONNECTIONS],
+        "model": "m", "scenarios": [f"D(100,{mode.tokens})"], "concurrency": [mode.connections], "client": {"transport": transport},
         "arrivals": {"requests": requests, "warm_up_s": 0.0, "duration_s": 3600.0, "cold": 0},
     })  # fmt: skip
     configuration = Configuration(
-        name="benchmark", workers=1, target="server", scenario=asked.scenarios[0], load=CONNECTIONS
+        name="benchmark", workers=1, target="server", scenario=asked.scenarios[0], load=mode.connections
     )
     target = Target(backend="vllm", urls=(f"http://127.0.0.1:{port}",))
     arrivals.write(arrivals.build(asked, configuration, 1, 1, folder), load / "schedule.arrow")
@@ -211,7 +244,7 @@ def one_client(job: Path, requests: int) -> tuple[float, float]:
         for state, word in (("ready", "go"), ("cold_done", "begin")):
             wait_for(job, process, state)
             before = cpu_of(process.pid) or 0.0
-            job.with_name(f".{word}").write_text(str(time.monotonic_ns()) if word == "begin" else "")
+            job.with_name(f".{word}").write_text(str(time.monotonic_ns() + LEAD_NS) if word == "begin" else "")
             job.with_name(f".{word}").replace(job.with_name(word))
         after, rss = before, 0.0
         while process.poll() is None:
@@ -236,17 +269,18 @@ def wait_for(job: Path, process: subprocess.Popen[bytes], state: str) -> None:
     raise SystemExit(f"the client ended with {process.returncode} before it was {state}")
 
 
-def peer(folder: Path, command: Sequence[str], requests: int, tokenizer: str) -> Run:
+def peer(folder: Path, mode: Mode, command: Sequence[str], requests: int, tokenizer: str) -> Run:
     """Another program; its start and end are told apart by a run with few requests."""
-    few = measured(folder, lambda port: (tree_cpu(command, port, FEW, tokenizer), None))
-    many = measured(folder, lambda port: (tree_cpu(command, port, requests, tokenizer), None))
+    few = measured(folder, mode, lambda port: (tree_cpu(command, mode, port, FEW, tokenizer), None))
+    many = measured(folder, mode, lambda port: (tree_cpu(command, mode, port, requests, tokenizer), None))
     return replace(many, cpu_s=max(0.0, many.cpu_s - few.cpu_s))
 
 
-def tree_cpu(command: Sequence[str], port: int, requests: int, tokenizer: str) -> float:
+def tree_cpu(command: Sequence[str], mode: Mode, port: int, requests: int, tokenizer: str) -> float:
     """Processor seconds of a program and all that it starts."""
     filled = {
-        "url": f"http://127.0.0.1:{port}", "requests": requests, "connections": CONNECTIONS, "tokens": TOKENS, "tokenizer": tokenizer
+        "url": f"http://127.0.0.1:{port}", "requests": requests, "connections": mode.connections, "tokens": mode.tokens,
+        "tokenizer": tokenizer,
     }  # fmt: skip
     before = os.times()
     subprocess.run([part.format(**filled) for part in command], stdout=subprocess.DEVNULL, check=True, timeout=1800)
@@ -257,14 +291,26 @@ def tree_cpu(command: Sequence[str], port: int, requests: int, tokenizer: str) -
 # ---- the whole ---------------------------------------------------------------------------------------------------
 
 
-def compared(folder: Path, rounds: int, requests: int, peers: dict[str, list[str]], tokenizer: str) -> dict[str, Any]:
+def clients_of(folder: Path, asked: argparse.Namespace) -> dict[str, Callable[[Mode, int], Run]]:
+    """Every client by its name."""
+    found: dict[str, Callable[[Mode, int], Run]] = {
+        "floor-c": lambda mode, n: floor(folder, mode, n, [str(folder / "client")]),
+        "floor-uvloop": lambda mode, n: floor(folder, mode, n, [sys.executable, str(BARE)]),
+        "assay": lambda mode, n: assay(folder, mode, n),
+    }
+    if asked.python:
+        found["assay-python"] = lambda mode, n: assay(folder, mode, n, "lean")
+    for name, command in commands(asked).items():
+        found[name] = lambda mode, n, command=command: peer(folder, mode, command, n, asked.tokenizer)  # type: ignore[misc]
+    return found
+
+
+def compared(clients: dict[str, Callable[[Mode, int], Run]], mode: Mode, rounds: int, requests: int) -> dict[str, Any]:
     """Medians of every client over interleaved rounds."""
     runs: dict[str, list[Run]] = {}
     for _ in range(rounds):
-        runs.setdefault("floor-c", []).append(floor(folder, requests))
-        runs.setdefault("assay", []).append(assay(folder, requests))
-        for name, command in peers.items():
-            runs.setdefault(name, []).append(peer(folder, command, requests, tokenizer))
+        for name, client in clients.items():
+            runs.setdefault(name, []).append(client(mode, int(requests * mode.share)))
     return {name: medians([run.told() for run in made]) for name, made in runs.items()}
 
 
@@ -286,7 +332,7 @@ def memory(folder: Path, requests: int) -> dict[str, float]:
     """
     found = {}
     for name, part in (("few", requests // 5), ("many", requests)):
-        run = assay(folder, part)
+        run = assay(folder, MODES["answers"], part)
         found[name] = run.rss_mib or 0.0
     grown = (found["many"] - found["few"]) * 2**20 / (requests - requests // 5)
     return {
@@ -296,14 +342,42 @@ def memory(folder: Path, requests: int) -> dict[str, float]:
     }
 
 
-def peers_of(clients: dict[str, Any]) -> list[str]:
-    """The clients that are neither assay nor the floor."""
-    return [name for name in clients if name not in ("assay", "floor-c")]
+def times(clients: dict[str, Any]) -> dict[str, float]:
+    """What assay takes or gives, in times of its floors and its peers."""
+    own = clients["assay"]
+    found = {}
+    for name, other in clients.items():
+        if name.startswith("assay"):
+            continue
+        found[f"rate of {name}"] = own["requests_per_s"] / other["requests_per_s"]
+        if name.startswith("floor"):
+            found[f"processor of {name}"] = own["cpu_s_per_100k_chunks"] / other["cpu_s_per_100k_chunks"]
+            for share in ("p50", "p99"):
+                found[f"turnaround {share} of {name}"] = own[f"turnaround_{share}_ms"] / other[f"turnaround_{share}_ms"]
+    return {name: round(value, 2) for name, value in found.items()}
+
+
+def broken(mode: str, found: dict[str, float]) -> list[str]:
+    """The promises of a mode that this run breaks."""
+    if mode == "wave":
+        most = {
+            f"{what} of floor-uvloop": MOST_TIMES_BARE for what in ("processor", "turnaround p50", "turnaround p99")
+        }
+        least = {"rate of floor-uvloop": LEAST_ACHIEVED}
+    else:
+        most = {"processor of floor-c": MOST_TIMES_C}
+        least = {f"rate of {name}": value for name, value in LEAST_TIMES.items()}
+    too_much = [f"{name}: {found[name]}, at most {value}" for name, value in most.items() if found[name] > value]
+    return too_much + [
+        f"{name}: {found[name]}, at least {value}" for name, value in least.items() if found.get(name, value) < value
+    ]
 
 
 def parsed() -> argparse.Namespace:
     """What was asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--mode", action="append", choices=list(MODES), default=[], help="only this (default: all)")
+    parser.add_argument("--python", action="store_true", help="run assay's client in Python, too")
     parser.add_argument("--rounds", type=int, default=5, help="how often each client runs (default 5)")
     parser.add_argument("--requests", type=int, default=40_000, help="requests of a run (default 40000)")
     parser.add_argument("--peer", action="append", default=[], metavar="NAME=PYTHON", help=f"one of {', '.join(PEERS)}")
@@ -337,26 +411,21 @@ def main() -> int:
         build(folder)
         result: dict[str, Any] = {
             "benchmark": "serving_client", "utc": datetime.now(UTC).isoformat(timespec="seconds"), "python": platform.python_version(),
-            "machine": platform.platform(), "processors": os.cpu_count(), "connections": CONNECTIONS, "tokens": TOKENS,
+            "machine": platform.platform(), "processors": os.cpu_count(),
         }  # fmt: skip
         if asked.memory:
             print(json.dumps(result | {"memory": memory(folder, asked.memory)}, indent=2))
             return 0
-        clients = compared(folder, asked.rounds, asked.requests, commands(asked), asked.tokenizer)
-    ratio = clients["assay"]["cpu_s_per_100k_chunks"] / clients["floor-c"]["cpu_s_per_100k_chunks"]
-    quiet = max(one["others"] for one in clients.values()) < 0.15
-    times = {name: clients["assay"]["requests_per_s"] / clients[name]["requests_per_s"] for name in peers_of(clients)}
-    kept = ratio <= MOST_TIMES_FLOOR and all(
-        times[name] >= least for name, least in LEAST_TIMES.items() if name in times
-    )
-    told = quiet and times.keys() >= LEAST_TIMES.keys()
+        clients = clients_of(folder, asked)
+        found = {mode: compared(clients, MODES[mode], asked.rounds, asked.requests) for mode in asked.mode or MODES}
+    ratios = {mode: times(own) for mode, own in found.items()}
+    promises = {mode: broken(mode, own) for mode, own in ratios.items()}
+    quiet = max(one["others"] for own in found.values() for one in own.values()) < 0.15
     result |= {
-        "clients": clients, "cpu_times_floor": round(ratio, 2), "quiet": quiet, "rounds": asked.rounds, "requests": asked.requests,
-        "times_peer": {name: round(value, 2) for name, value in times.items()},
-        "promise": {"times_peer": LEAST_TIMES, "cpu_times_floor": MOST_TIMES_FLOOR}, "kept": kept if told else None if kept or not quiet else False,
+        "modes": found, "times": ratios, "quiet": quiet, "rounds": asked.rounds, "requests": asked.requests, "broken": promises,
     }  # fmt: skip
     print(json.dumps(result, indent=2))
-    return 1 if quiet and not kept else 0
+    return 1 if quiet and any(promises.values()) else 0
 
 
 if __name__ == "__main__":

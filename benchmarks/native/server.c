@@ -1,12 +1,14 @@
 /* An engine whose timing is known: HTTP/1.1, one thread, epoll, absolute nanosecond timers.
  *
- *   server [-1 first_us] [-2 gap_us] [-n tokens] [-a] [-t truth_file]
+ *   server [-1 first_us] [-2 gap_us] [-n tokens] [-a] [-t truth_file] [-w turnaround_file]
  *
  * Listens on a free port of 127.0.0.1 and prints it.  Every POST is answered by a stream of chat completion chunks: a role, then
  * `tokens` tokens (or max_tokens of the request), a finish reason, the usage, [DONE].  Token k is due `first_us` + k * `gap_us`
  * after the request was read; each event is one HTTP chunk and one send(), unless -a sends all events of an answer at once.  Both
  * 0: everything at once.  With -t the times of every token just before its send() are written at SIGTERM, as text:
  * request number, ns at which the request was read, ns of each token.  The number is the first word of the answer: "r17".
+ * With -w the time from the last send() of each answer to the next request on its connection is written, ns, one a line: until the
+ * kernel had the request's last bytes (SO_TIMESTAMPNS), so that this server's own delay in reading it is not in it.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -30,7 +32,7 @@
 
 typedef struct {
     int fd, have, tokens, next, open;
-    int64_t read_ns, due_ns;
+    int64_t read_ns, due_ns, ended_ns, came_ns; /* the last two by the wall clock */
     long number;
     int64_t *truth;
     int heap; /* place in the heap, -1: not there */
@@ -39,7 +41,7 @@ typedef struct {
 
 static long first_ns, gap_ns, requests;
 static int tokens_default = 64, all_at_once, want_truth;
-static FILE *truth_file;
+static FILE *truth_file, *turn_file;
 static volatile sig_atomic_t stopped;
 static Conn *conns[65536];
 static Conn *heap[65536];
@@ -49,6 +51,27 @@ static int64_t now_ns(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return t.tv_sec * 1000000000LL + t.tv_nsec;
+}
+
+static int64_t wall_ns(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    return t.tv_sec * 1000000000LL + t.tv_nsec;
+}
+
+/* recv(), and when the last bytes came. */
+static ssize_t receive(Conn *c) {
+    char control[64];
+    struct iovec into = {.iov_base = c->in + c->have, .iov_len = IN_BYTES - 1 - c->have};
+    struct msghdr message = {.msg_iov = &into, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control};
+    ssize_t n = recvmsg(c->fd, &message, 0);
+    struct cmsghdr *told = n > 0 ? CMSG_FIRSTHDR(&message) : NULL;
+    if (told && told->cmsg_type == SO_TIMESTAMPNS) {
+        struct timespec t;
+        memcpy(&t, CMSG_DATA(told), sizeof t);
+        c->came_ns = t.tv_sec * 1000000000LL + t.tv_nsec;
+    }
+    return n;
 }
 
 static void on_signal(int sig) { (void)sig; stopped = 1; }
@@ -149,6 +172,7 @@ static int say(Conn *c) { /* whatever is due of this answer; -1: the client has 
             if (want_truth && k >= 0 && k < c->tokens) c->truth[k] = now_ns();
             n += event(out + n, c, k);
         }
+        if (turn_file) c->ended_ns = wall_ns();
         if (put_out(c, out, n)) return -1;
         end_answer(c);
         return 0;
@@ -158,6 +182,7 @@ static int say(Conn *c) { /* whatever is due of this answer; -1: the client has 
         if (k < 0) memcpy(out, HEAD, n = sizeof HEAD - 1);
         n += event(out + n, c, k);
         if (want_truth && k >= 0 && k < c->tokens) c->truth[k] = now_ns();
+        if (turn_file && k == c->tokens + 1) c->ended_ns = wall_ns();
         if (put_out(c, out, n)) return -1;
         c->next++;
         if (c->next > c->tokens + 1) { end_answer(c); return 0; }
@@ -169,7 +194,7 @@ static int say(Conn *c) { /* whatever is due of this answer; -1: the client has 
 
 static void take(Conn *c) {
     for (;;) {
-        ssize_t n = recv(c->fd, c->in + c->have, IN_BYTES - 1 - c->have, 0);
+        ssize_t n = turn_file ? receive(c) : recv(c->fd, c->in + c->have, IN_BYTES - 1 - c->have, 0);
         if (n == 0 || (n < 0 && errno != EAGAIN)) { drop(c); return; }
         if (n < 0) return;
         c->have += n;
@@ -191,6 +216,7 @@ static void take(Conn *c) {
         c->tokens = most ? atoi(most + 13) : tokens_default;
         if (c->tokens < 1 || c->tokens > MOST_TOKENS) c->tokens = tokens_default;
         c->have = 0;
+        if (turn_file && c->ended_ns) fprintf(turn_file, "%lld\n", (long long)(c->came_ns - c->ended_ns));
         c->read_ns = now_ns();
         c->number = requests++;
         c->next = -1;
@@ -202,12 +228,13 @@ static void take(Conn *c) {
 
 int main(int argc, char **argv) {
     int opt;
-    while ((opt = getopt(argc, argv, "1:2:n:at:")) != -1) {
+    while ((opt = getopt(argc, argv, "1:2:n:at:w:")) != -1) {
         if (opt == '1') first_ns = atol(optarg) * 1000;
         else if (opt == '2') gap_ns = atol(optarg) * 1000;
         else if (opt == 'n') tokens_default = atoi(optarg);
         else if (opt == 'a') all_at_once = 1;
         else if (opt == 't') { truth_file = fopen(optarg, "w"); want_truth = truth_file != NULL; }
+        else if (opt == 'w') turn_file = fopen(optarg, "w");
         else return 2;
     }
     prctl(PR_SET_TIMERSLACK, 1);
@@ -244,6 +271,7 @@ int main(int argc, char **argv) {
                 while ((got = accept4(listener, NULL, NULL, SOCK_NONBLOCK)) >= 0) {
                     if (got >= 65536) { close(got); continue; }
                     setsockopt(got, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+                    if (turn_file) setsockopt(got, SOL_SOCKET, SO_TIMESTAMPNS, &one, sizeof one);
                     Conn *c = calloc(1, sizeof *c);
                     c->fd = got;
                     c->heap = -1;
@@ -262,5 +290,6 @@ int main(int argc, char **argv) {
         }
     }
     if (truth_file) fclose(truth_file);
+    if (turn_file) fclose(turn_file);
     return 0;
 }

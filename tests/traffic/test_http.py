@@ -84,6 +84,17 @@ def test_no_bytes_make_dechunking_raise_anything_but_a_value_error(data: bytes) 
     assert dechunker.size == len(b"".join(dechunker.pieces)) <= len(data)
 
 
+def test_what_came_before_the_framing_broke_is_kept_once() -> None:
+    made = Exchange(None, b"", 1 << 20, lambda one: None)
+    data = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\nno size\r\n\r\n"
+    made.ns, made.parts = [1], [data]
+    assert made.find_head(data)
+    with pytest.raises(ValueError, match="not a size"):
+        made.chunks_ended()
+    made.finish("malformed", "not a size of a chunk")
+    assert made.reply().body == b"abc"
+
+
 def test_plain_chunks_refuse_what_only_looks_plain() -> None:
     assert plain_chunks(b"2\r\nab\r\n0\r\n\r\n") == [b"2", b"ab"]
     assert plain_chunks(b"2\r\nab\r\n") is None

@@ -50,6 +50,8 @@
 #define AGO_NS 10000000000LL   /* a stamp that is older was made by another clock */
 #define AWAKE_ONE_IN 20        /* of the time, at most, is spent waiting awake */
 #define BETWEEN_READS 8        /* after so many, what is due goes first */
+#define MANY 32                /* streams, from which on a look is worth waiting for */
+#define GATHER_NS 100000       /* so long */
 #define SLICE_NS 100000        /* asked of the scheduler: a thread that runs for so little is let in soon */
 #define NO_LENGTH (-2)
 #define NEVER INT64_MAX
@@ -762,6 +764,14 @@ static void prepare(void) { /* let in soon, woken exactly; what is not granted i
 #endif
 }
 
+/* Under many streams: let some more come before the next look. It saves the senders their wake-ups, and no stamp depends on it. */
+static void gather(Core *c) {
+    int64_t until = now() + GATHER_NS;
+    if (c->heap_size && c->heap[0]->due_ns < until) until = c->heap[0]->due_ns;
+    struct timespec t = {until / 1000000000, until % 1000000000};
+    clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
+}
+
 static void *run(void *given) {
     Core *c = given;
     struct epoll_event found[MOST_EVENTS];
@@ -784,6 +794,7 @@ static void *run(void *given) {
             else { uint64_t rung; if (read(c->wake, &rung, 8) < 0) {} }
         }
         if (n < MOST_EVENTS) c->looked_ns = before;
+        if (n && c->flying >= MANY) gather(c);
         while (c->graves) { Link *below = c->graves->below; free(c->graves); c->graves = below; }
     }
     return NULL;

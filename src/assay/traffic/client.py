@@ -39,7 +39,7 @@ from assay.traffic.due import Agenda
 from assay.traffic.load import NS, Load, Made, Plan
 from assay.traffic.log import LONGEST_SAID, RequestLog
 from assay.traffic.schedule import KINDS
-from assay.traffic.steady import steady
+from assay.traffic.steady import give_way, steady
 from assay.traffic.transports import Way, stamped, ways
 
 if TYPE_CHECKING:
@@ -115,8 +115,9 @@ def maker(
 class Client:
     """One client process."""
 
-    def __init__(self, job: Job, number: int) -> None:
+    def __init__(self, job: Job, number: int, give_way: Callable[[], None] = lambda: None) -> None:
         self.job, self.number = job, number
+        self._give_way = give_way  # called where another thread sends and stamps
         self.state = ""
         declare(job.target.secret_variables)
         self.secrets = secret_values(os.environ)
@@ -186,6 +187,8 @@ class Client:
         first_byte_s = client.first_byte_timeout_s
         self.noted = due_notes.opened(job.load / due_notes.name(self.number), len(schedule))
         self.ways, core = ways(job.target, client, backend, self.noted)
+        if core is not None:
+            self._give_way()
         plan = Plan(
             schedule=schedule, agenda=Agenda(schedule, mine, arrivals.predecessors(schedule)),
             make=maker(job, prompts, task, backend, schedule), after=prompts.after, read=backend.read, transports=self.ways,
@@ -287,7 +290,7 @@ def main(arguments: list[str]) -> int:
     steady()
     job = Job.read(Path(arguments[0]))
     try:
-        _runner()(Client(job, int(arguments[1])).run())
+        _runner()(Client(job, int(arguments[1]), give_way).run())
     except AssayError as error:
         print(f"assay: {redact(str(error), secret_values(os.environ))}", file=sys.stderr)
         return error.exit_code if isinstance(error, RecordError) else 1

@@ -316,10 +316,12 @@ class Exchange:
         assert dechunker is not None
         skip = 0 if self._ends else self.body_at  # the head came whole before the first part was fed
         for part in self.parts[len(self._ends) :]:
-            if skip < len(part):
-                dechunker.feed(part[skip:] if skip else part)
+            try:
+                if skip < len(part):
+                    dechunker.feed(part[skip:] if skip else part)
+            finally:  # what broke the framing is not fed again
+                self._ends.append(dechunker.size)
             skip = max(0, skip - len(part))
-            self._ends.append(dechunker.size)
 
     def length_left(self) -> int:
         """Bytes of a body of known length that are still to come; negative: more came."""

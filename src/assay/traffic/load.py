@@ -264,14 +264,14 @@ class Load:
     def _schedule(self) -> None:
         due = self.agenda.next_ns
         if due != NEVER:
-            self._timer.set(due - self._lead_ns)
+            self._timer.set(due - self._lead_ns if due > self._horizon(0) else 1)
 
     def _fire(self) -> None:
         """Send what is due; if that takes long, look at the sockets in between."""
         self._firing = False
         stop = monotonic_ns() + SEND_SLICE_NS
         now = monotonic_ns()
-        while (found := self.agenda.pop(now + self._lead_ns)) is not None:
+        while (found := self.agenda.pop(self._horizon(now))) is not None:
             self._send(*found)
             now = monotonic_ns()
             if now > stop:
@@ -281,6 +281,10 @@ class Load:
         self._schedule()
         self._refill()
         self._look_for_the_end()
+
+    def _horizon(self, now: int) -> int:
+        """What is due by then is sent, or handed over to be; all that is due at the begin is, as soon as that is known."""
+        return max(now + self._lead_ns, self._t0) if self._lead_ns else now
 
     def _refill(self) -> None:
         """Bodies of the requests that come next."""
