@@ -1,6 +1,6 @@
 """What does an output token of a request that met every objective cost?
 
-cost_per_good_token = replicas x price x window / output tokens of good requests due in it.  The price of a worker-hour
+cost_per_good_token = replicas x price x window / tokens of good requests that ended in it.  The price of a worker-hour
 ([prices], with its date and source) is that of a replica; ramp and drain are neither paid for nor credited, so that the
 length of a launch does not change it.  Late and failed answers are paid for and not counted, so that it shows where saving
 on replicas costs more than it saves.
@@ -25,12 +25,12 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
         return all_of(measured, why)
     amount = good_tokens(measured)
     return dollars_per(
-        measured, amount, unit=USD_PER_TOKEN, name="cost_per_good_token", aggregate="replicas x price x window / output tokens of good requests due in it",
+        measured, amount, unit=USD_PER_TOKEN, name="cost_per_good_token", aggregate="replicas x price x window / tokens of good requests that ended in it",
         missing="no request met every objective",
     )  # fmt: skip
 
 
 METRIC = Metric(
     name="cost_per_good_token", title="Cost per good token", unit=USD_PER_TOKEN, kind="rate", better="lower", dimension="cost",
-    formula="replicas x price x window / output tokens of good requests due in it", compute=compute, about=("serving",),
+    formula="replicas x price x window / tokens of good requests that ended in it", compute=compute, about=("serving",),
 )  # fmt: skip

@@ -1,6 +1,6 @@
 """How many joules does an output token of a request that met every objective take?
 
-energy_per_good_token = joules in the window / output tokens of good requests due in it.  Joules by hardware counters, read
+energy_per_good_token = joules in the window / tokens of good requests that ended in it.  Joules by hardware counters, read
 between two samples by interpolation; counters measure whole devices, idle power and other programs included.  Modelled
 joules say so in the method. Late and failed answers take joules and are not counted.
 """
@@ -26,7 +26,7 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
         return all_of(measured, why)
     return joules_per(
         measured, good_tokens(measured), unit=JOULES_PER_TOKEN, name="energy_per_good_token",
-        aggregate="joules in the window / output tokens of good requests due in it",
+        aggregate="joules in the window / tokens of good requests that ended in it",
         missing="no energy reading before and after the window, or no request met every objective",
     )  # fmt: skip
 

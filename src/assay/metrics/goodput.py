@@ -1,8 +1,9 @@
 """How many requests per second meet every objective?
 
-goodput = requests due in the measured window that met every objective / its length (METRICS.md, "Serving"); a failed
-request met none. An objective that an answer leaves open (time per token of a single token) is met; a first token that
-never came is not. It cannot tell whether the answers were right: see quality.
+goodput = requests that met every objective and ended in the half-open measured window / its length (METRICS.md,
+"Serving"); a failed request met none. Never above request_throughput, which counts the answers that ended in the same window.
+An objective that an answer leaves open (time per token of a single token) is met; a first token that never came is not. It
+cannot tell whether the answers were right: see quality.
 """
 
 from __future__ import annotations
@@ -13,10 +14,10 @@ import polars as pl
 
 from assay.metrics.base import Metric, Results
 from assay.metrics.estimate import Value
-from assay.metrics.latencies import timed
 from assay.metrics.measured import Measured
 from assay.metrics.objectives import no_objectives
-from assay.metrics.rates import all_of, per_second, tally
+from assay.metrics.rates import all_of, per_second, within
+from assay.metrics.requests import ENDED
 from assay.units import PER_SECOND
 
 
@@ -24,14 +25,14 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     """Good requests over the window's length, per configuration."""
     if (why := no_objectives(measured)) is not None:
         return all_of(measured, why)
-    good = tally(timed(measured).filter("inside"), pl.col("met"))
+    good = within(measured, ENDED, pl.col("met"))
     return per_second(
-        measured, good, unit=PER_SECOND, name="goodput", aggregate="requests due in the window that met every objective",
-        missing="no request was due",
+        measured, good, unit=PER_SECOND, name="goodput", aggregate="requests that ended in the window and met every objective",
+        missing="no request was answered",
     )  # fmt: skip
 
 
 METRIC = Metric(
     name="goodput", title="Goodput", unit=PER_SECOND, kind="rate", better="higher", dimension="performance",
-    formula="requests that met every objective / window", compute=compute, about=("serving",), primary=True,
+    formula="requests that ended in the window and met every objective / window", compute=compute, about=("serving",), primary=True,
 )  # fmt: skip

@@ -22,7 +22,7 @@ def both_sides(measured: Measured) -> pl.DataFrame:
         (pl.col("phase") != "cold") & pl.col("sent_ns").is_not_null() & pl.col("done_ns").is_not_null()
     )
     end = pl.coalesce("last_token_ns", "done_ns")
-    spans = rows.select("launch", "scheduled_ns", pl.max_horizontal(end, "scheduled_ns").alias("end"))
+    spans = rows.select("launch", "start_ns", pl.max_horizontal(end, "start_ns").alias("end"))
     found = [
         _one(spans.filter(pl.col("launch") == window["launch"]), window) for window in windows(measured).to_dicts()
     ]
@@ -31,10 +31,12 @@ def both_sides(measured: Measured) -> pl.DataFrame:
 
 def _one(spans: pl.DataFrame, window: dict[str, int | float]) -> tuple[int, float, float, float] | None:
     begin_ns, end_ns = int(window["begin_ns"]), int(window["end_ns"])
-    seen = spans.filter((pl.col("scheduled_ns") < end_ns) & (pl.col("end") > begin_ns))
+    seen = spans.filter(
+        (pl.col("start_ns") < end_ns) & (pl.col("end") > begin_ns) & (pl.col("end") > pl.col("start_ns"))
+    )
     if seen.height == 0:
         return None
-    begins, ends = ((seen[name] - begin_ns).to_numpy() / NS_PER_S for name in ("scheduled_ns", "end"))
+    begins, ends = ((seen[name] - begin_ns).to_numpy() / NS_PER_S for name in ("start_ns", "end"))
     sides = little(begins, ends, (0.0, float(window["seconds"])))
     seconds = float(window["seconds"])
     return int(window["launch"]), sides.in_flight * seconds, sides.in_flight * seconds * (1.0 - sides.residual), seconds

@@ -8,9 +8,9 @@ import polars as pl
 from assay.metrics.dollars import NO_PRICES, usd_per_worker_second
 from assay.metrics.estimate import Absent, Value
 from assay.metrics.joules import energy_method
-from assay.metrics.latencies import timed
 from assay.metrics.measured import Measured
-from assay.metrics.rates import of_every_launch, quotients, tally, windows
+from assay.metrics.rates import quotients, windows, within
+from assay.metrics.requests import ENDED
 
 FREE = Absent(reason="undefined", detail="the price is 0 dollars per worker-hour")
 
@@ -88,6 +88,5 @@ def tokens_in_window(measured: Measured) -> pl.DataFrame:
 
 
 def good_tokens(measured: Measured) -> pl.DataFrame:
-    """(launch, above): output tokens of the requests due in the window that met every objective; 0 where none did."""
-    good = timed(measured).filter(pl.col("inside") & pl.col("met") & pl.col("tokens").is_not_null())
-    return of_every_launch(measured, tally(good, pl.col("tokens")).select("launch", "above"))
+    """(launch, above): output tokens of the requests that ended in the window and met every objective; 0 where none did."""
+    return within(measured, ENDED, pl.col("met") & pl.col("tokens").is_not_null(), pl.col("tokens"))

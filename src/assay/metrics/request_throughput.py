@@ -15,12 +15,13 @@ from assay.metrics.base import Metric, Results
 from assay.metrics.estimate import Value
 from assay.metrics.measured import Measured
 from assay.metrics.rates import per_second, within
+from assay.metrics.requests import ENDED
 from assay.units import PER_SECOND
 
 
 def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     """Amount over the window's length, per configuration."""
-    found = within(measured, pl.coalesce("last_token_ns", "done_ns"), pl.col("ok"))
+    found = within(measured, ENDED, pl.col("ok"))
     return per_second(
         measured, found, unit=PER_SECOND, name="request_throughput", aggregate="answers that ended in the window",
         missing="no request was answered",

@@ -1,12 +1,16 @@
 """What does a launch say about its requests?  The folds over the table `requests` that the serving metrics share.
 
-Times start when a request was due, whatever the client did then (METRICS.md, "Serving").  Of one launch:
+Times start when a request was due, whatever the client did then; in a closed loop, where the server cannot have missed a due time,
+when it was sent (METRICS.md, "Serving").  Of one launch:
 
-* measured window: from t0 + warm-up (in a closed loop not before the first request of every stream has ended) until the last
-  request was due (in a closed loop: sent).  The ramp before it and the drain after it are outside.  Offline, where all
-  requests are due at once, it ends with the last answer;
-* counted: requests of phase main that were due in the window, both ends included.  They are what percentiles and shares are
-  over.  Rates are over the half-open window, so that n equal gaps hold n requests and not n + 1;
+* measured window: from t0 + warm-up until the last request was due.  The ramp before it and the drain after it are outside.  Offline,
+  where all requests are due at once, it ends with the last answer;
+* in a closed loop the streams may keep step for ever, so that a window that begins anywhere holds a part of a wave too much or too
+  little.  It begins just behind an end, and ends with the last request sent, which is just behind one too: behind the first
+  answer of every stream, or, if the warm-up is longer, behind as many ends as there are streams after it.  Without as
+  many ends in it there is no window;
+* counted: requests of phase main that were due (sent) in the window, both ends included.  They are what percentiles and shares are
+  over.  Rates are over the half-open window: what ended in it, so that n equal gaps hold n requests and not n + 1;
 * tokens: by the server's usage where it gives any, else by the tokenizer;
 * time of a token: that of the chunk that brought it.  A chunk holds one token where there are as many chunks of text as tokens,
   else what the tokenizer counted in it, else the answer's tokens are spread evenly over its chunks;
@@ -40,7 +44,10 @@ UNUSED: Final = ("chunk_ns", "chunk_kind", "chunk_chars", "logprobs", "text", "r
 CHUNKS: Final = ("chunk_ns", "chunk_kind")  # those of them that are folded
 SLICE: Final = 1 << 16  # requests whose chunks are folded together: memory stays that of the table
 TIMES: Final = ("t0_ns", "begin_ns", "end_ns", "seconds")  # of a window
-WINDOW: Final = "measured window: from t0 + warm-up, in a closed loop from the end of the first wave, until the last request was due or sent"
+WINDOW: Final = "measured window: from t0 + warm-up, in a closed loop from the end of a wave, until the last request was due or sent"
+ENDED: Final = pl.coalesce(
+    "last_token_ns", "done_ns"
+)  # when a request ended; an answer without text (an embedding) when it is whole
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,8 +55,9 @@ class Served:
     """The requests of a record, folded.
 
     requests: one row per request of every launch, by launch and due time, without lists and texts; with configuration, block, role,
-        ok, counted, inside (half-open window), met, tokens (float, null: unknown), tokens_from (usage | tokenizer), text_chunks,
-        and in seconds lag_s (without a new connection's set-up), connect_s, tokenize_s, prefill_s, ttft_s, ttft_visible_s,
+        start_ns (due, in a closed loop sent), ok, counted, met, tokens (float, null: unknown), first_tokens (of the first
+        chunk with text), tokens_from (usage | tokenizer), text_chunks, and in seconds lag_s (without a new connection's set-up),
+        connect_s, tokenize_s, prefill_s, ttft_s, ttft_visible_s,
         ttft_sent_s, tpot_s, e2e_s, worst_gap_s (the longest time per token between two chunks).
     windows: one row per launch: launch, configuration, block, role, t0_ns, begin_ns, end_ns, seconds (null: no window),
         tokens (in the window; null: unknown), unknown and evenly (answers without a count; whose tokens were spread evenly).
@@ -81,13 +89,13 @@ def serve(experiment: Experiment, tables: Mapping[str, pl.DataFrame], *, timeles
     for launch, own in _by_launch(tables["requests"]):
         window = windows.row(by_predicate=pl.col("launch") == launch, named=True)
         own_counts = counts.filter(pl.col("launch") == launch)
-        requests, total, spans = _fold(own, own_counts, window, serving.objectives, timeless=timeless)
+        requests, total, spans = _fold(own, own_counts, window, serving, timeless=timeless)
         folded.append(requests)
         totals.append(total)
         gaps[launch] = spans
     if not folded:
         nothing = windows.row(0, named=True) if windows.height else dict.fromkeys(windows.columns)
-        requests, total, _ = _fold(tables["requests"], counts, nothing, serving.objectives)
+        requests, total, _ = _fold(tables["requests"], counts, nothing, serving)
         folded, totals = [requests], [total.clear()]
     launches = windows.select("launch", "configuration", "block", "role")
     return Served(
@@ -123,22 +131,45 @@ def _windows(tables: Mapping[str, pl.DataFrame], serving: Serving) -> pl.DataFra
         pl.col("scheduled_ns").min().alias("_first"), end.filter(main).max().alias("end_ns"),
     )  # fmt: skip
     found = launches.join(begun, on="launch", how="left").join(seen, on="launch", how="left")
-    found = found.join(_first_waves(load), on="launch", how="left")
     warm_up = round(serving.arrivals.warm_up_s * NS_PER_S)
-    wave = pl.col("_wave") if process == "closed" else pl.lit(None, pl.Int64)
-    timed = found.with_columns(t0_ns=pl.coalesce("_begun", "_first")).with_columns(
-        begin_ns=pl.max_horizontal(pl.col("t0_ns") + warm_up, wave)
-    )
+    timed = found.with_columns(t0_ns=pl.coalesce("_begun", "_first")).with_columns(begin_ns=pl.col("t0_ns") + warm_up)
+    if process == "closed":
+        timed = _after_a_wave(timed, load)
     some = pl.col("end_ns") > pl.col("begin_ns")
     seconds = pl.when(some).then((pl.col("end_ns") - pl.col("begin_ns")) / NS_PER_S).alias("seconds")
-    return timed.with_columns(seconds).drop("_begun", "_first", "_wave")
+    return timed.with_columns(seconds).drop("_begun", "_first")
 
 
-def _first_waves(load: pl.DataFrame) -> pl.DataFrame:
-    """(launch, _wave): when the first request of every stream had ended; what never ended holds nothing up."""
-    streams = load.filter(pl.col("stream").is_not_null()).sort("launch", "request")
-    first = streams.group_by("launch", "stream").agg(pl.col("done_ns").first())
-    return first.group_by("launch").agg(pl.col("done_ns").max().alias("_wave"))
+def _after_a_wave(timed: pl.DataFrame, load: pl.DataFrame) -> pl.DataFrame:
+    """The windows with their begins just behind the end of a wave, and no end where no wave follows."""
+    ended = load.filter(pl.col("stream").is_not_null() & pl.col("done_ns").is_not_null()).sort("launch", "done_ns")
+    begins, ends = [], []
+    for window in timed.select("launch", "begin_ns", "end_ns").iter_rows(named=True):
+        own = ended.filter(pl.col("launch") == window["launch"])
+        begin, whole = _wave(own, window["begin_ns"], window["end_ns"])
+        begins.append(begin)
+        ends.append(window["end_ns"] + 1 if whole else None)
+    return timed.with_columns(pl.Series("begin_ns", begins, pl.Int64), pl.Series("end_ns", ends, pl.Int64))
+
+
+def _wave(ended: pl.DataFrame, floor: int | None, last: int | None) -> tuple[int | None, bool]:
+    """Just behind the first wave's end that is not before `floor`, and whether as many ends lie between it and `last`.
+
+    `ended`: what has ended, in its order.  What never ended holds nothing up.
+    """
+    streams = ended["stream"].n_unique()
+    if floor is None or last is None or not streams:  # another tool's closed loop does not say which stream sent what
+        return floor, last is not None
+    first = ended.unique("stream", keep="first")["done_ns"].max()
+    done = ended["done_ns"].to_numpy()
+    assert isinstance(first, int)
+    if first >= floor:
+        begin = first + 1
+    else:
+        place = int(done.searchsorted(floor)) + streams - 1
+        begin = int(done[place]) + 1 if place < len(done) else last
+    inside = int(done.searchsorted(last + 1) - done.searchsorted(begin))
+    return begin, inside >= streams
 
 
 # ---- the requests of one launch ----------------------------------------------------------------------------------
@@ -148,13 +179,15 @@ def _fold(
     own: pl.DataFrame,
     counts: pl.DataFrame,
     window: Mapping[str, int | float | None],
-    objectives: Objectives,
+    serving: Serving,
     *,
     timeless: bool = False,
 ) -> tuple[pl.DataFrame, pl.DataFrame, NDArray[np.float64]]:
     seconds = window["seconds"] is not None
     begin, end = (pl.lit(window[name] if seconds else None, pl.Int64) for name in ("begin_ns", "end_ns"))
-    due, measured = pl.col("scheduled_ns"), pl.col("phase") == "main"
+    measured = pl.col("phase") == "main"
+    closed = serving.arrivals.process in CLOSED
+    start = pl.coalesce("sent_ns", "scheduled_ns") if closed else pl.col("scheduled_ns")
     needed = own.drop(name for name in UNUSED if name not in CHUNKS)
     order = own.select(pl.arg_sort_by("scheduled_ns", "request")).to_series()
     folded, gaps, totals = [], [], []
@@ -163,20 +196,20 @@ def _fold(
             counts.drop("launch"), on="request", how="left", maintain_order="left"
         )
         flagged = ordered.with_columns(
+            start_ns=start,
             ok=pl.col("status") == "ok",
-            counted=measured if timeless else (measured & (due >= begin) & (due <= end)).fill_null(False),
-            inside=(measured & (due >= begin) & (due < end)).fill_null(False),
+            counted=measured if timeless else (measured & (start >= begin) & (start <= end)).fill_null(False),
             tokens=pl.coalesce("tokens_out", "_counted").cast(pl.Float64),
             tokens_from=pl.when(pl.col("tokens_out").is_not_null()).then(pl.lit("usage"))
             .when(pl.col("_counted").is_not_null()).then(pl.lit("tokenizer")),
             tokens_in=pl.coalesce("tokens_in", "_counted_in"),
             text_chunks=pl.col("chunk_kind").list.eval(pl.element().is_in(TEXT)).list.sum().cast(pl.Int64),
-        )  # fmt: skip
+        ).with_columns(first_tokens=_first_tokens())  # fmt: skip
         chunks = _chunks(flagged)
         folded.append(_durations(flagged, chunks))
         gaps.append(_spans(flagged, chunks))
         totals.append(_tokens(flagged, chunks, begin, end))
-    met = pl.concat(folded).with_columns(met=pl.col("ok") & _meets(objectives))
+    met = pl.concat(folded).with_columns(met=pl.col("ok") & _meets(serving.objectives))
     return met, _totals(totals, window), pl.concat(gaps).to_numpy()
 
 
@@ -197,11 +230,11 @@ def _spans(flagged: pl.DataFrame, chunks: pl.DataFrame) -> pl.Series:
 def _times(requests: pl.DataFrame) -> pl.DataFrame:
     """Every duration of a request, in seconds."""
 
-    def since(column: str, begin: str = "scheduled_ns") -> pl.Expr:
+    def since(column: str, begin: str = "start_ns") -> pl.Expr:
         return (pl.col(column) - pl.col(begin)) / NS_PER_S
 
-    last = pl.coalesce("last_token_ns", "done_ns")  # an answer without text (an embedding) ends when it is whole
-    after_first = pl.when(pl.col("tokens") > 1).then(pl.col("tokens") - 1)
+    follow = (pl.col("text_chunks") > 1) & (pl.col("tokens") > pl.col("first_tokens"))
+    after_first = pl.when(follow).then(pl.col("tokens") - pl.col("first_tokens"))
     return requests.with_columns(
         # A connection may have been opened for another request: who did not wait for it was not early.
         lag_s=(pl.col("sent_ns") - pl.col("connect_ns").fill_null(0) - pl.col("scheduled_ns")).clip(lower_bound=0)
@@ -213,7 +246,7 @@ def _times(requests: pl.DataFrame) -> pl.DataFrame:
         ttft_visible_s=since("first_visible_ns"),
         ttft_sent_s=since("first_token_ns", "sent_ns"),
         tpot_s=since("last_token_ns", "first_token_ns") / after_first,
-        e2e_s=(last - pl.col("scheduled_ns")) / NS_PER_S,
+        e2e_s=(ENDED - pl.col("start_ns")) / NS_PER_S,
     )
 
 
@@ -226,19 +259,35 @@ def _meets(objectives: Objectives) -> pl.Expr:
     return pl.all_horizontal(*kept) if kept else pl.lit(True)
 
 
+def _share() -> pl.Expr:
+    """Tokens of a chunk with text where nobody counted them chunk by chunk: one each, or all spread evenly."""
+    return (
+        pl.when(pl.col("tokens") == pl.col("text_chunks")).then(1.0).otherwise(pl.col("tokens") / pl.col("text_chunks"))
+    )
+
+
+def _by_tokenizer() -> pl.Expr:
+    """Whether the tokenizer's counts of the chunks are needed, and there."""
+    there = pl.col("chunk_tokens").list.len() == pl.col("text_chunks")
+    return there.fill_null(False) & (pl.col("tokens") != pl.col("text_chunks")).fill_null(True)
+
+
+def _first_tokens() -> pl.Expr:
+    """Tokens of the first chunk with text; null where nobody knows."""
+    counted = pl.col("chunk_tokens").list.first().cast(pl.Float64)
+    return pl.when(pl.col("text_chunks") > 0).then(pl.when(_by_tokenizer()).then(counted).otherwise(_share()))
+
+
 def _chunks(requests: pl.DataFrame) -> pl.DataFrame:
     """(request, ns, tokens, gap_s) of every chunk that bears tokens of the answered requests; absolute times.
 
     `gap_s` is null for the first chunk of an answer, and where the tokens are not known.
     """
     some = requests.filter(pl.col("ok") & (pl.col("text_chunks") > 0))
-    exact = pl.col("tokens") == pl.col("text_chunks")
-    by_tokenizer = pl.col("chunk_tokens").list.len() == pl.col("text_chunks")
-    share = pl.when(exact).then(1.0).otherwise(pl.col("tokens") / pl.col("text_chunks"))
     spread = some.select(
-        pl.when(by_tokenizer.fill_null(False) & ~exact.fill_null(False))
+        pl.when(_by_tokenizer())
         .then(pl.col("chunk_tokens").cast(pl.List(pl.Float64)))
-        .otherwise(share.repeat_by("text_chunks"))
+        .otherwise(_share().repeat_by("text_chunks"))
         .alias("tokens")
     )
     flat = some.select("request", "sent_ns", "chunk_ns", "chunk_kind").explode("chunk_ns", "chunk_kind")
@@ -255,7 +304,7 @@ def _tokens(requests: pl.DataFrame, chunks: pl.DataFrame, begin: pl.Expr, end: p
     """Of answered requests: the known tokens whose time lies in the window, answers without a count, and those whose tokens
     were spread evenly."""
     whole = requests.filter(pl.col("ok") & (pl.col("text_chunks") == 0))  # not streamed: all of them at the end
-    ends = whole.select(pl.coalesce("last_token_ns", "done_ns").alias("ns"), "tokens")
+    ends = whole.select(ENDED.alias("ns"), "tokens")
     times = pl.concat([chunks.select("ns", "tokens"), ends])
     tokens = times.filter((pl.col("ns") >= begin) & (pl.col("ns") < end))["tokens"]
     load = requests.filter(pl.col("ok") & (pl.col("phase") != "cold"))

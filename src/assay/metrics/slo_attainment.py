@@ -1,6 +1,6 @@
 """Which share of the requests met every objective?
 
-slo_attainment = requests that met every objective / requests that were due, in the measured window (METRICS.md,
+slo_attainment = requests that met every objective / requests that were due (in a closed loop: sent), in the measured window (METRICS.md,
 "Serving").  A failed, a refused and an unsent request met none.  Student t over launches, never narrower than independent
 requests would have it.
 """
