@@ -66,7 +66,7 @@ VERB = Verb(
     assay load URL --model M --rate 5,10,20 --arrival poisson --duration 120s --goodput
     assay load http://a:8000 http://b:8000 --model M --concurrency 32 --identity 8 --canaries 0.02
 
-Every latency starts when its request was due, so a stall hides nothing. The arrivals and the texts are fixed before the
+Every latency starts when its request was due, so a stall hides nothing; in a closed loop, when it was sent. The arrivals and the texts are fixed before the
 load begins, and `assay doctor client` says how far this machine's client can be trusted.
 Engines that assay starts, faults, several engines side by side: in a file, with `assay run` (--toml prints one).
 Ctrl-C ends the load cleanly and keeps what was measured; `assay resume RECORD` goes on.""",

@@ -1,7 +1,7 @@
 """How long does a user wait for the whole answer, one request in twenty aside?
 
-e2e_p95 = 0.95-quantile of last token - scheduled, over the answered requests that were due in the measured window, pooled
-over launches (`assay.metrics.latencies`); Absent where they are too few. The clock starts when the request was due
+e2e_p95 = 0.95-quantile of last token - start, over the answered requests that were due in the measured window, pooled
+over launches (`assay.metrics.latencies`); Absent where they are too few. The clock starts when the request was due, in a closed loop sent
 (METRICS.md, "Serving"); an answer without tokens (an embedding) ends when it is whole. It depends on how long the answers
 are: compare it between equal lengths only.
 """
@@ -24,5 +24,5 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
 
 METRIC = Metric(
     name="e2e_p95", title="End-to-end latency, p95", unit=SECONDS, kind="level", better="lower", dimension="performance",
-    formula="0.95-quantile of last token - scheduled", compute=compute, about=("serving",), primary=True,
+    formula="0.95-quantile of last token - start", compute=compute, about=("serving",), primary=True,
 )  # fmt: skip

@@ -1,6 +1,6 @@
 """How long does a later step of a conversation or of a tool session wait for its first token, as a rule?
 
-step_ttft_p50 = 0.5-quantile of first chunk with text - scheduled over the requests of the measured window with a turn above
+step_ttft_p50 = 0.5-quantile of first chunk with text - start over the requests of the measured window with a turn above
 0: what comes after a user's pause, a tool or a retrieval.  The pause itself is before the request was due and not in it.
 Where the engine caches prefixes it is shorter than ttft_p50, else longer, for the context has grown.
 """
@@ -35,5 +35,5 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
 
 METRIC = Metric(
     name="step_ttft_p50", title="Time to first token of later steps, p50", unit=SECONDS, kind="level", better="lower", dimension="performance",
-    formula="0.5-quantile of first chunk with text - scheduled, turns above 0", compute=compute, about=("serving",),
+    formula="0.5-quantile of first chunk with text - start, turns above 0", compute=compute, about=("serving",),
 )  # fmt: skip

@@ -1,6 +1,6 @@
 """How long does the first request after an engine's start wait for its first token?
 
-ttft_cold = median over the cold requests of a launch of first chunk with text - scheduled, then over launches.  Cold
+ttft_cold = median over the cold requests of a launch of first chunk with text - start, then over launches.  Cold
 requests are sent one by one before the load (serving.arrivals.cold) and are in no other number.  Where assay starts the
 engine, only launches for which it was started afresh count; of other engines it cannot tell whether they were cold.
 """
@@ -34,5 +34,5 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
 
 METRIC = Metric(
     name="ttft_cold", title="Time to first token, cold", unit=SECONDS, kind="level", better="lower", dimension="performance",
-    formula="median of first chunk with text - scheduled over cold requests", compute=compute, about=("serving",),
+    formula="median of first chunk with text - start over cold requests", compute=compute, about=("serving",),
 )  # fmt: skip

@@ -1,8 +1,8 @@
 """How long does a user wait for the first token, one request in twenty aside?
 
-ttft_p95 = 0.95-quantile of first chunk with text (content, reasoning or tool call) - scheduled, over the answered requests
+ttft_p95 = 0.95-quantile of first chunk with text (content, reasoning or tool call) - start, over the answered requests
 that were due in the measured window, pooled over launches (`assay.metrics.latencies`); Absent where they are too few. The
-clock starts when the request was due (METRICS.md, "Serving"), so that a stall cannot hide the requests it delayed.  An
+clock starts when the request was due, in a closed loop when it was sent (METRICS.md, "Serving"), so that a stall cannot hide the requests it delayed.  An
 empty role chunk is no token.  It cannot tell queueing from prefill.
 """
 
@@ -27,5 +27,5 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
 
 METRIC = Metric(
     name="ttft_p95", title="Time to first token, p95", unit=SECONDS, kind="level", better="lower", dimension="performance",
-    formula="0.95-quantile of first chunk with text (content, reasoning or tool call) - scheduled", compute=compute, about=("serving",), primary=True,
+    formula="0.95-quantile of first chunk with text (content, reasoning or tool call) - start", compute=compute, about=("serving",), primary=True,
 )  # fmt: skip

@@ -1,6 +1,6 @@
 """How long does a user wait for the first text that is not reasoning, as a rule?
 
-ttft_visible_p50 = 0.5-quantile of first chunk with content or a tool call - scheduled, over the answered requests that were
+ttft_visible_p50 = 0.5-quantile of first chunk with content or a tool call - start, over the answered requests that were
 due in the measured window, pooled over launches.  Of a model that does not reason it equals ttft_p50. An answer that held
 nothing but reasoning has none, so that it cannot tell how many never said anything.
 """
@@ -28,5 +28,5 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
 
 METRIC = Metric(
     name="ttft_visible_p50", title="Time to first visible token, p50", unit=SECONDS, kind="level", better="lower", dimension="performance",
-    formula="0.5-quantile of first text that is not reasoning - scheduled", compute=compute, about=("serving",),
+    formula="0.5-quantile of first text that is not reasoning - start", compute=compute, about=("serving",),
 )  # fmt: skip

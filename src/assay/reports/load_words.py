@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from assay.metrics.format import count, given, percent
 from assay.metrics.measured import Measured
+from assay.metrics.requests import CLOSED
 from assay.spec.experiment import Experiment, Fault
 from assay.spec.plan import Configuration, targets_of
 from assay.spec.serving import Serving, Target
@@ -49,7 +50,7 @@ def conditions(
         "Load": _load(serving),
         "Objectives": _objectives(serving),
         **({} if serving.client.verify_tls else {"Certificates": UNCHECKED}),
-        "Clock": "every latency begins when its request was due",
+        "Clock": clock_of(serving),
         "Launches": f"{launch_words(measured)}, seed {experiment.launches.seed}",
         "Intervals": f"{percent(experiment.launches.confidence, 4)} confidence; the launch is the unit of analysis",
         "Prices": _prices(experiment),
@@ -65,6 +66,13 @@ def _engine(target: Target) -> str:
     how = "started by assay" if target.command else "running before"
     shared = f", shared out {target.balance.replace('_', ' ')}" if replicas > 1 else ""
     return f"{target.name}: {target.backend}, {count(replicas, 'replicas')}, {how}{', behind a router' if target.router else shared}"
+
+
+def clock_of(serving: Serving) -> str:
+    """Where every latency begins."""
+    if serving.arrivals.process in CLOSED:
+        return "every latency begins when its request was sent: in a closed loop nothing is due before"
+    return "every latency begins when its request was due"
 
 
 def _prompts(serving: Serving) -> str:

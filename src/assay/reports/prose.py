@@ -124,7 +124,8 @@ def _method(view: View) -> Iterator[str]:
 
 def _method_of_load(view: View) -> Iterator[str]:
     yield from (_sentence(f"{fact.name}: {fact.text}") for fact in view.conditions if fact.name == "Certificates")
-    yield "Every arrival was computed before the load began, and every latency begins when its request was due."
+    clock = next(fact.text for fact in view.conditions if fact.name == "Clock")
+    yield f"What is sent was fixed before the load began, and {clock}."
     yield "A percentile or a rate is one number per launch or pooled over launches, as its method says; intervals are over launches."
     yield "Requests during warm-up and drain are not counted; a failed request meets no objective."
     yield f"Record {view.record}, {view.state}, {view.seal_words}, assay {view.assay_version}."

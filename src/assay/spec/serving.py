@@ -262,11 +262,21 @@ class Client(Model):
     http2: bool = Field(False, description="Whether HTTP/2 is spoken; needs the library transport.")
     verify_tls: bool = Field(True, description="Whether certificates are checked.")
     most_lag: float = Field(
-        0.01, gt=0.0, le=1.0, description="Largest p99 of the send lag, as a share of the median latency. Beyond it the client, not the "
-        "server, was measured: INVALID.",
+        0.01, gt=0.0, le=1.0, description="In an open loop: largest p99 of the send lag, as a share of the median latency. Beyond it the "
+        "client, not the server, was measured: INVALID.",
     )  # fmt: skip
+    free_lag_s: float = Field(
+        0.001,
+        ge=0.0,
+        le=LONGEST_S,
+        description="A p99 of the send lag that is allowed however short the latencies are, seconds.",
+    )
     least_achieved: float = Field(
-        0.98, gt=0.0, le=1.0, description="Least share of the offered rate that must have been sent; else INVALID."
+        0.98,
+        gt=0.0,
+        le=1.0,
+        description="Least share of the offered rate that must have been sent, in a closed loop of the concurrency that must have been in "
+        "flight; else INVALID.",
     )
 
 

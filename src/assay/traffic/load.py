@@ -530,8 +530,9 @@ class Load:
         window.ok += 1
         tokens = answer.tokens_out if answer.tokens_out is not None else sum(1 for chars in answer.chunk_chars if chars)
         window.take(
-            due_ns=request.due_ns, sent_ns=exchange.sent_ns or 0, first_ns=first_ns, last_ns=last_ns, tokens=tokens
-        )
+            due_ns=request.due_ns, sent_ns=exchange.sent_ns or 0, first_ns=first_ns, last_ns=last_ns, tokens=tokens,
+            closed=self._stream[request.number] >= 0,
+        )  # fmt: skip
 
     def _remember(self, number: int, prompt: Prompt, said: str | None) -> None:
         """Keep a conversation for its next turn, and no longer."""

@@ -21,14 +21,17 @@ class Window:
         self._e2e: deque[int] = deque(maxlen=RECENT)
         self._lag: deque[int] = deque(maxlen=RECENT)
 
-    def take(self, *, due_ns: int, sent_ns: int, first_ns: int | None, last_ns: int | None, tokens: int) -> None:
-        """A request that was answered well."""
+    def take(
+        self, *, due_ns: int, sent_ns: int, first_ns: int | None, last_ns: int | None, tokens: int, closed: bool = False
+    ) -> None:
+        """A request that was answered well; in a closed loop its clock starts at the sending."""
         self._lag.append(sent_ns - due_ns)
         self.tokens += tokens
         if first_ns is None or last_ns is None:
             return
-        self._ttft.append(first_ns - due_ns)
-        self._e2e.append(last_ns - due_ns)
+        start_ns = sent_ns if closed else due_ns
+        self._ttft.append(first_ns - start_ns)
+        self._e2e.append(last_ns - start_ns)
         if tokens > 1:
             self._tpot.append((last_ns - first_ns) // (tokens - 1))
 

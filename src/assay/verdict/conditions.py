@@ -23,7 +23,7 @@ from assay.verdict.compared import ConditionClass
 from assay.verdict.condition import Absence, Condition, Read, Same, agree_on_common, apart, equal, overlap, within
 from assay.verdict.readings import asked, collectives, engines, environment, facts, foreign, loads
 
-_OF_LOADS = ("serving.", "engine.", "engines.", "target.", "foreign.")
+_OF_LOADS = ("serving.", "engine.", "engines.", "target.", "foreign.", "client.")
 
 
 def _about(name: str) -> tuple[Subject, ...]:
@@ -211,6 +211,10 @@ CONDITIONS: Final[tuple[Condition, ...]] = (
     _hardware("software.torch.cuda", environment.of("software", "torch", "cuda"), "kernels and collectives change between releases", _BEFORE),
     _hardware("software.packages.*", environment.packages, "this package does part of the work", _BEFORE),
     _condition("serving.client.transport", loads.of("client", "transport"), "a library carries less, and stamps later; what is sent is the same", _SPEC),
+    _condition(
+        "client.path", loads.path, "each path to the server costs the client something else, and tells the time in its own way",
+        "table requests, transport",
+    ),
     _condition("serving.client.processes", loads.of("client", "processes"), "more processes carry more load; what is sent is the same", _SPEC),
     _condition("serving.client.connections", loads.of("client", "connections"), "requests wait for a connection where these are few", _SPEC),
     _condition("serving.client.timeout_s", loads.of("client", "timeout_s"), "a shorter patience turns slow answers into failures", _SPEC),
@@ -257,6 +261,7 @@ CONDITIONS: Final[tuple[Condition, ...]] = (
     _context("target.*", engines.of(engines.place), "where an engine listens and how it is called says nothing of it", _SPEC),
     _context("serving.correctness.grade", loads.of("correctness", "grade"), "a grade judges a record and changes no number", _SPEC),
     _context("serving.client.most_lag", loads.of("client", "most_lag"), "a limit judges a record and changes no number", _SPEC),
+    _context("serving.client.free_lag_s", loads.of("client", "free_lag_s"), "a limit judges a record and changes no number", _SPEC),
     _context("serving.client.least_achieved", loads.of("client", "least_achieved"), "a limit judges a record and changes no number", _SPEC),
     _context("foreign.file", lambda m, _: (m.foreign or {}).get("file"), "a name means nothing", _IMPORT),
     _context("record.name", environment.manifest("name"), "a name means nothing", "manifest.json"),

@@ -86,7 +86,7 @@ def test_a_client_that_falls_behind_sends_at_a_lower_rate() -> None:
 
 
 def test_in_a_closed_loop_a_free_stream_that_waits_is_lost_load() -> None:
-    """Each request takes 1 s from when its stream was free; 25 ms of it are the client's: 97.5 %."""
+    """Each takes 1 s from when its stream was free, 25 ms of it the client's; from the first end to the last sending 9 of 8.025 s / 25 ms."""
     record = ServingMade(concurrency=(1,), blocks=1, seconds=10.0, client={"most_lag": 0.5})
     launch = record.launch()
     for place in range(10):
@@ -95,7 +95,44 @@ def test_in_a_closed_loop_a_free_stream_that_waits_is_lost_load() -> None:
         )
     (finding,) = found("send_lag", record.measured())
     assert finding.rule == "load_not_achieved"
-    assert finding.evidence.startswith("only 97.5 % of the load")
+    assert finding.evidence.startswith("only 97.2 % of the concurrency asked for was in flight")
+
+
+def closed(lag_s: float, requests: int = 100, latency_s: float = 0.64, streams: int = 32) -> ServingMade:
+    """Streams that keep step; each waits for the client after every answer."""
+    record = ServingMade(concurrency=(streams,), blocks=1, seconds=requests * (latency_s + lag_s))
+    launch = record.launch()
+    for stream in range(streams):
+        for place in range(requests):
+            record.request(
+                launch, place * (latency_s + lag_s), lag_s=lag_s if place else 0.0, at_s=[lag_s + latency_s / 2, lag_s + latency_s],
+                tokens_out=2, stream=stream, follows=place > 0,
+            )  # fmt: skip
+    return record
+
+
+def test_in_a_closed_loop_the_lag_is_the_clients_own_think_time() -> None:
+    """7 ms of 0.64 s: 1.1 % of the latency, which an open loop would not be allowed; and 98.9 % were in flight."""
+    assert found("send_lag", closed(0.007).measured()) == ()
+    (finding,) = found("send_lag", closed(0.02).measured())  # 97 %
+    assert (finding.rule, finding.severity) == ("load_not_achieved", "invalid")
+
+
+def test_a_stream_that_has_no_further_request_is_no_lost_load() -> None:
+    """Two streams of four requests, one twice as fast: while the slow one goes on alone, nothing more was asked for."""
+    record = ServingMade(concurrency=(2,), blocks=1, seconds=10.0)
+    launch = record.launch()
+    for stream, latency in enumerate((1.0, 2.0)):
+        for place in range(4):
+            record.request(launch, place * latency, at_s=[latency], tokens_out=1, stream=stream, follows=place > 0)
+    assert found("send_lag", record.measured()) == ()
+
+
+def test_a_lag_below_a_millisecond_is_none_however_short_the_latency() -> None:
+    """Latencies of 20 ms, of which 1 % are 0.2 ms."""
+    short = {"ttft_s": 0.01, "gap_s": 0.01, "tokens_out": 2}
+    assert found("send_lag", made(lag_s=0.0009, **short).measured()) == ()
+    assert rules("send_lag", made(lag_s=0.0012, **short).measured()) == [("client_bound", "invalid")]
 
 
 def test_requests_that_the_server_refused_were_sent() -> None:

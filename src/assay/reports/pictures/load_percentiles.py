@@ -32,9 +32,9 @@ TITLES: Final = {
     "e2e_s": "End-to-end latency by percentile",
 }
 FROM: Final = {
-    "ttft_s": ", from when the request was due",
+    "ttft_s": ", from when the request was due (closed loop: sent)",
     "tpot_s": " per token",
-    "e2e_s": ", from when the request was due",
+    "e2e_s": ", from when the request was due (closed loop: sent)",
 }
 KNOWN: Final = {"ttft_s": "ttft", "tpot_s": "tpot", "e2e_s": "e2e"}
 MOST: Final = 5  # curves that can be told apart

@@ -4,10 +4,14 @@ The send lag is the time from when a request was due (in a closed loop: when its
 first byte was written, without the time that a new connection took: that is the server's and the network's.  INVALID in at least
 half of the launches of a configuration, a warning in fewer:
 
-    p99 of the lag > serving.client.most_lag x median latency
-    open loop:   (sent / due) x (span in which they were due / span in which they were sent) < serving.client.least_achieved
-    closed loop: sum of the time from sending to the end / sum of the time from due to the end < the same
+    open loop:   p99 of the lag > the larger of serving.client.most_lag x median latency and serving.client.free_lag_s
+                 (sent / due) x (span in which they were due / span in which they were sent) < serving.client.least_achieved
+    closed loop: mean number in flight / number asked for < serving.client.least_achieved
 
+In a closed loop the lag is the client's own think time: it makes the load smaller and no latency longer, since those start at
+the sending.  In flight is a request from its sending (a new connection's set-up included) to its end, inside of the measured
+window and until the first stream has no further request.  MLPerf's queries of several samples are judged by the time that their
+streams waited, since what has ended waits for the rest of its query by design.
 Requests that the server refused count as sent.  A cap on connections (serving.client.connections) that is too small shows here
 too.  Sources: METRICS.md, "Serving"; the client limits that peers admit, research/serving.md section 4.
 Cannot tell: what the client did after the first byte was written; `assay doctor client` measures that.
@@ -25,12 +29,13 @@ from assay.metrics.format import count, percent, reading
 from assay.metrics.measured import Measured
 from assay.units import NS_PER_S, SECONDS
 from assay.verdict.audits.base import Audit
-from assay.verdict.audits.served import by_configuration, finding, in_launches, main, most, serving_of
+from assay.verdict.audits.served import by_configuration, finding, in_launches, main, most, rows, serving_of
 from assay.verdict.types import Finding
 
 QUANTILE: Final = 0.99
 HELD: Final = ("unsent", "lost", "cancelled")  # without a time of sending: the client's doing
 COLUMNS: Final = ("scheduled_ns", "sent_ns", "connect_ns", "last_token_ns", "done_ns", "status", "stream")
+CLOSED: Final = ("closed", "single_stream")
 REMEDY: Final = (
     "give the client more processes (serving.client.processes) or more connections, or ask for less load; "
     "`assay doctor client` says what this machine's client can do"
@@ -40,10 +45,11 @@ REMEDY: Final = (
 def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
     """At most one finding per configuration for the lag and one for what was not sent."""
     found = fold(measured)
+    closed = serving_of(measured).arrivals.process in CLOSED
     return tuple(
         f
         for name, own in by_configuration(measured, found)
-        for f in (*_late(measured, name, own), *_short(measured, name, own))
+        for f in (*(() if closed else _late(measured, name, own)), *_short(measured, name, own, closed=closed))
     )
 
 
@@ -54,12 +60,35 @@ def fold(measured: Measured) -> pl.DataFrame:
         latency=pl.col("last_token_ns").fill_null(pl.col("done_ns")) - pl.col("scheduled_ns"),
         held=pl.col("sent_ns").is_null() & pl.col("status").is_in(HELD),
     )
+    held = _in_flight(measured)
     # Interpolated downwards: of few requests the largest lag alone is no percentile.
-    return sent.group_by("launch", "configuration").agg(
+    folded = sent.group_by("launch", "configuration").agg(
         (pl.col("lag").quantile(QUANTILE, "lower") / NS_PER_S).alias("lag_p99_s"),
         (pl.col("latency").filter(pl.col("status") == "ok").median() / NS_PER_S).alias("latency_s"),
         pl.when(pl.col("stream").is_not_null().all()).then(_closed()).otherwise(_open()).alias("achieved"),
     ).sort("launch")  # fmt: skip
+    if held is None:
+        return folded
+    return folded.drop("achieved").join(held, on="launch", how="left", maintain_order="left")
+
+
+def _in_flight(measured: Measured) -> pl.DataFrame | None:
+    """(launch, achieved): the share of the asked concurrency that was in flight; None where the load is no closed loop of streams."""
+    requests = rows(measured, "stream", "sent_ns", "connect_ns", "done_ns").filter(pl.col("phase") != "cold")
+    if serving_of(measured).arrivals.process not in CLOSED or requests.height == 0 or requests["stream"].null_count():
+        return None
+    last = requests.group_by("launch", "stream").agg(pl.col("done_ns").max())
+    dry = last.group_by("launch").agg(pl.col("done_ns").min().alias("_dry"), pl.len().alias("_streams"))
+    bounds = measured.served.windows.select("launch", "begin_ns", "end_ns").join(dry, on="launch")
+    bounds = bounds.with_columns(_until=pl.min_horizontal("end_ns", "_dry")).filter(
+        pl.col("_until") > pl.col("begin_ns")
+    )
+    sent = pl.col("sent_ns") - pl.col("connect_ns").fill_null(0)
+    inside = pl.min_horizontal("done_ns", "_until") - pl.max_horizontal(sent, "begin_ns")
+    whole = (pl.col("_until") - pl.col("begin_ns")).first() * pl.col("_streams").first()
+    spans = requests.drop_nulls(["sent_ns", "done_ns"]).join(bounds, on="launch")
+    found: pl.DataFrame = spans.group_by("launch").agg((inside.clip(lower_bound=0).sum() / whole).alias("achieved"))
+    return found
 
 
 def _open() -> pl.Expr:
@@ -80,9 +109,10 @@ def _closed() -> pl.Expr:
 
 
 def _late(measured: Measured, name: str, launches: pl.DataFrame) -> Iterator[Finding]:
-    limit = serving_of(measured).client.most_lag
+    client = serving_of(measured).client
+    limit = client.most_lag
     known = launches.filter(pl.col("lag_p99_s").is_not_null() & pl.col("latency_s").is_not_null())
-    hit = known.filter(pl.col("lag_p99_s") > limit * pl.col("latency_s"))
+    hit = known.filter(pl.col("lag_p99_s") > pl.max_horizontal(limit * pl.col("latency_s"), pl.lit(client.free_lag_s)))
     if hit.height == 0:
         return
     worst = hit.sort(pl.col("lag_p99_s") / pl.col("latency_s")).row(-1, named=True)
@@ -94,16 +124,17 @@ def _late(measured: Measured, name: str, launches: pl.DataFrame) -> Iterator[Fin
     )  # fmt: skip
 
 
-def _short(measured: Measured, name: str, launches: pl.DataFrame) -> Iterator[Finding]:
+def _short(measured: Measured, name: str, launches: pl.DataFrame, *, closed: bool) -> Iterator[Finding]:
     limit = serving_of(measured).client.least_achieved
     known = launches.filter(pl.col("achieved").is_not_null())
     hit = known.filter(pl.col("achieved") < limit)
     if hit.height == 0:
         return
     worst = float(hit["achieved"].min())  # type: ignore[arg-type]
+    what = "concurrency asked for was in flight" if closed else "load asked for was sent"
     yield finding(
         "load_not_achieved", "invalid" if most(hit.height, known.height) else "warning", name,
-        f"only {percent(worst, 3, beside=(limit,))} of the load asked for was sent; at least {percent(limit, 12)} are needed; {_which(hit, known)}", REMEDY,
+        f"only {percent(worst, 3, beside=(limit,))} of the {what}; at least {percent(limit, 12)} are needed; {_which(hit, known)}", REMEDY,
     )  # fmt: skip
 
 

@@ -31,6 +31,12 @@ def of(*path: str) -> Read:
     return read
 
 
+def path(measured: Measured, _: Results) -> Any:
+    """The ways that the requests took; None where nothing was sent."""
+    found = measured.table("requests").filter(pl.col("sent_ns").is_not_null())["transport"].unique().sort().to_list()
+    return (found[0] if len(found) == 1 else found) if found else None
+
+
 def stages(measured: Measured, _: Results) -> Any:
     serving = measured.experiment.serving
     if serving is None:
