@@ -222,7 +222,8 @@ static void give_back(Core *c, Ex *ex) {
     c->tell = 1;
 }
 
-static void unstarted(Core *c, Ex *ex) {
+static void unstarted(Core *c, Ex *ex) { /* and what was to follow it, which is told first */
+    if (ex->next) { unstarted(c, ex->next); ex->next = NULL; }
     ex->ended = UNSTARTED;
     give_back(c, ex);
 }

@@ -192,8 +192,8 @@ class Exchange:
 
     __slots__ = (
         "_dechunker", "_ends", "_plain", "_raw_at", "answer", "back", "body", "body_at", "connect_ns", "connection", "done", "done_ns",
-        "due_ns", "ended", "handle", "head", "heard", "live", "next", "ns", "number", "parts", "payload", "replica", "request", "room",
-        "seen_ns", "sent_ns", "transport", "unsure", "why",
+        "due_ns", "ended", "handle", "head", "heard", "live", "next", "ns", "number", "parts", "payload", "replica", "request", "returned",
+        "room", "seen_ns", "sent_ns", "transport", "unsure", "why",
     )  # fmt: skip
 
     def __init__(self, request: Any, payload: Any, room: int, done: Callable[[Exchange], None]) -> None:
@@ -210,6 +210,7 @@ class Exchange:
         self.due_ns = 0  # where it may be handed over before
         self.handle = -1  # the core's
         self.next: Exchange | None = None  # what the core lets follow
+        self.returned = False  # it was handed over, and will not be sent
         self.heard = False  # whether anything has come, where the reads are told at the end
         self.answer: Answer | None = None  # where there is no reply to be read
         self.connect_ns: int | None = None
@@ -249,7 +250,7 @@ class Exchange:
 
     def given_back(self, due_ns: int) -> None:
         """It was handed over, and will not be sent."""
-        self.live = False
+        self.live, self.returned = False, True
         self.due_ns = due_ns or self.due_ns
         if self.back is not None:
             self.back(self)

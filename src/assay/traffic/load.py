@@ -42,7 +42,9 @@ AHEAD: Final = 256  # bodies of an open loop that are made ahead
 AHEAD_BYTES: Final = 32 << 20
 REFUSED_PAUSE_NS: Final = 100_000_000  # before what follows a refused request: a dead replica must not be hammered
 SWEEP_S: Final = 0.02
-LEAD_NS: Final = 20_000_000  # the core is given a request so much before it is due
+LEAD_NS: Final = 200_000_000  # the core is given a request so much before it is due
+ARMED_NS: Final = 300_000_000  # and what follows others for so long ahead: a busy machine may keep this process waiting
+MOST_ARMED: Final = 16  # requests of a stream
 CORE_SLICE_NS: Final = 2_000_000  # of parsing and preparing, where nothing waits for it
 COLD, WARM_UP, MAIN = range(3)
 
@@ -131,6 +133,7 @@ class Load:
         self._lead_ns = LEAD_NS if self._arms else 0
         self._to_arm: dict[int, Exchange] = {}  # by number, what it follows
         self._armed: dict[Exchange, Exchange] = {}  # -> what it follows
+        self._lasts_ns = ARMED_NS  # about how long a request takes
         self._following: deque[tuple[Exchange, int]] = deque()  # ended, and what follows them is not sent yet
         self._ended: deque[Exchange] = deque()  # to be parsed
         self._ended_bytes = 0
@@ -331,6 +334,11 @@ class Load:
             self._leading -= 1
 
     def _prepare_follower(self, exchange: Exchange) -> None:
+        armed = 0
+        while exchange.next is not None:
+            exchange, armed = exchange.next, armed + 1
+        if armed > min(MOST_ARMED - 1, ARMED_NS // self._lasts_ns):
+            return
         following = self.agenda.next_of(exchange.number)
         if following >= 0 and self._session[following] < 0:
             if self._arms and self._t0 != NEVER and self.agenda.sole_follower(exchange.number) == following:
@@ -348,7 +356,14 @@ class Load:
         self._handed[number] = 1
         before.next, self._armed[exchange] = exchange, before
         way.arm(before, exchange, self.agenda.after(number, 0))
+        self._prepare_follower(self._first_of(before))
         return True
+
+    def _first_of(self, exchange: Exchange) -> Exchange:
+        """The one under way that a chain of armed ones begins with."""
+        while (before := self._armed.get(exchange)) is not None and exchange not in self._flying:
+            exchange = before
+        return exchange
 
     def _on_back(self, exchange: Exchange) -> None:
         """The core did not send it: what it followed ended badly or late, or the load was stopped before it was due."""
@@ -366,7 +381,7 @@ class Load:
         self._ready[exchange.number] = made
         self._ready_bytes += made.size
         before.next = None
-        if not before.live:
+        if not before.live and not before.returned:
             self._follow_soon(before)
 
     def _request(self, number: int, due_ns: int) -> tuple[Request, Any]:
@@ -414,6 +429,8 @@ class Load:
         if exchange not in self._flying:  # the core sent it, and it failed before anything was told of what it followed
             self._flown(exchange)
         self._landed(exchange)
+        if exchange.sent_ns is not None:
+            self._lasts_ns += (max(1, exchange.done_ns - exchange.sent_ns) - self._lasts_ns) // 8
         if self._armed.pop(exchange, None) is not None:
             request = exchange.request
             request.due_ns = exchange.due_ns
@@ -569,12 +586,16 @@ class Load:
         while self._to_make and self._ready_bytes < AHEAD_BYTES:
             number = self._to_make.popleft()
             before = self._to_arm.pop(number, None)
-            if self._handed[number] or number in self._ready:
+            made = self._ready.pop(number, None)
+            if made is not None:
+                self._ready_bytes -= made.size
+            elif self._handed[number]:
                 continue
-            try:
-                made = self._make(number)
-            except Exception:  # it will be told of when the request is due
-                continue
+            else:
+                try:
+                    made = self._make(number)
+                except Exception:  # it will be told of when the request is due
+                    continue
             if before is not None and self._arm(before, number, made):
                 continue
             self._ready[number] = made

@@ -17,7 +17,7 @@ from contextlib import suppress
 from typing import Final
 
 SWITCH_S: Final = 5e-5
-NICE: Final = 10  # of a thread that only parses: a tenth of a processor is left to it where all are busy
+NICE: Final = 5  # of a thread that only parses: a quarter of a processor is left to it where all are busy
 KEPT_BYTES: Final = 256 << 20  # freed memory that is not given back to the system; what was never used is never held
 _M_TRIM_THRESHOLD: Final = -1
 _M_MMAP_THRESHOLD: Final = -3
