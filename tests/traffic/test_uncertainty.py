@@ -16,7 +16,7 @@ import uvloop
 
 from assay.traffic.base import Answer, Ask, Reply, Wire
 from assay.traffic.http import Exchange, Payloads, Pool, address_of
-from assay.traffic.sockets import stamping
+from assay.traffic.sockets import DELAYED_NS, judged, stamping
 from assay.traffic.sse import read_openai
 from tests.limits import PROCESS_S
 from tests.traffic.engine import HEAD, chunked, delta, event, usage
@@ -144,6 +144,24 @@ def reply_of(case: Case, **more: Any) -> Reply:
         ended="complete", http_status=200, headers={"content-type": "text/event-stream"}, body=b"".join(case.reads), ends=ends,
         ns=[1000 * (n + 1) for n in range(len(ends))], unsure=list(case.unsure), **more,
     )  # fmt: skip
+
+
+NOW, EMPTY = 10_000_000_000, 9_999_500_000
+
+
+@pytest.mark.parametrize(("stamp", "emptied", "last", "expected"), [
+    (NOW - 100_000, True, 0, (NOW - 100_000, 400_000)),  # all since the socket was empty may lie in this read
+    (NOW - 100_000, False, 0, (NOW - 100_000, -400_000)),  # more lay behind it: the stamp may be of what was not read
+    (None, True, 0, (NOW, -500_000)),  # the time is that of the read
+    (NOW + 1, True, 0, (NOW, -500_000)),  # a stamp of another clock
+    (EMPTY - 1000, True, 0, (EMPTY - 1000, 0)),  # stamped just before the look, and there just behind it
+    (EMPTY - DELAYED_NS - 1, True, 0, (NOW, -500_000 - DELAYED_NS - 1)),  # held up below: it came somewhere in between
+    (NOW - 300_000, True, NOW - 100_000, (NOW - 100_000, -400_000)),  # times never run backwards, and this one is moved for that
+], ids=["stamp", "full", "none", "foreign", "just", "delayed", "moved"])  # fmt: skip
+def test_a_reads_uncertainty_reaches_back_to_when_its_socket_was_empty(
+    stamp: int | None, emptied: bool, last: int, expected: tuple[int, int]
+) -> None:
+    assert judged(stamp, NOW, EMPTY, last, emptied=emptied) == expected
 
 
 A, B, C, END = delta("a"), delta("b"), delta("c"), event(b"[DONE]")
