@@ -36,6 +36,7 @@ def row(request: int, text: str, sent_ns: int, chunk_ns: list[int], **more: Any)
         "chunk_kind": [0, *[1] * len(chunk_ns)],
         "chunk_chars": [],
         "logprobs": [],
+        "chunk_uncertainty_ns": [],
     }
     words = {"phase": "main", "kind": "normal", "transport": "lean", "status": "ok", "text": text}
     return {**blank, **chunks, **words, "request": request, "scheduled_ns": sent_ns - 5, "sent_ns": sent_ns, **more}
