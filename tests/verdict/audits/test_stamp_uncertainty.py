@@ -81,7 +81,9 @@ def stumbled(launches: int, share: int = 2) -> ServingMade:
         launch = record.launch(block=block)
         for place in range(100):
             unsure = block < launches and place % share == 0
-            record.request(launch, 0.05 * place, ttft_s=0.1, gap_s=0.1, tokens_out=10, unsure_s=0.005 if unsure else 0.0)
+            record.request(
+                launch, 0.05 * place, ttft_s=0.1, gap_s=0.1, tokens_out=10, unsure_s=0.005 if unsure else 0.0
+            )
     return record
 
 
