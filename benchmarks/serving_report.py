@@ -119,10 +119,10 @@ def requests(launch: int, t0: int, rate: float) -> Iterator[tuple[str, tuple[Any
             "first_byte_ns": at + chunks[0], "first_token_ns": at + chunks[0], "first_visible_ns": at + chunks[0],
             "last_token_ns": at + chunks[-1], "done_ns": at + chunks[-1], "status": "ok", "http_status": 200,
             "finish_reason": "length", "tokens_in": 100, "tokens_out": CHUNKS, "chunk_ns": chunks, "chunk_kind": kinds,
-            "chunk_chars": chars, "bytes_in": 640,
+            "chunk_chars": chars, "chunk_uncertainty_ns": [0] * len(chunks), "bytes_in": 640,
         } if ok else {
             "done_ns": at + 50_000, "status": "refused", "error": "connection refused", "chunk_ns": [], "chunk_kind": [],
-            "chunk_chars": [], "bytes_in": 0,
+            "chunk_chars": [], "chunk_uncertainty_ns": [], "bytes_in": 0,
         }  # fmt: skip
         row = {**known, **answer}
         yield "requests", tuple(row.get(name) for name in columns)

@@ -185,6 +185,7 @@ class ServingMade:
         pause_kind: str = "none",
         follows: bool = False,
         logprobs: Sequence[float] = (),
+        unsure_s: float | None = 0.0,
         request: int | None = None,
         planned: bool = True,
     ) -> int:
@@ -193,6 +194,7 @@ class ServingMade:
         A successful one bears text at `at_s` (after it was due), else at ttft_s and then every gap_s, one chunk per token
         unless `chunks` says how many there are.  `lag_s` None: never sent.  A failed one bears no text unless `at_s` is
         given; it ended at `done_s` (default 1 s after it was due).  `follows`: due when the request before it had ended.
+        `unsure_s`: how unsure the time of each chunk is; None: not known.
         """
         number = self._next.get(launch, 0) if request is None else request
         self._next[launch] = number + 1
@@ -226,6 +228,7 @@ class ServingMade:
             (list(chars) if chars is not None else [4 if mark in (1, 2, 3) else 0 for mark in marks]) if sent is not None else [],
             400, 40 * len(times), text, None, list(logprobs), None if tokenize_s is None else ns(tokenize_s),
             None if prefill_s is None else ns(prefill_s),
+            [] if unsure_s is None or sent is None else [ns(unsure_s)] * len(times),
         ))  # fmt: skip
         if planned:
             self.arrival(

@@ -36,13 +36,18 @@ def plant(
             "ttft_ms": {**GOOD, "p99": p99},
             "itl_ms": GOOD,
             "lag_ms": GOOD,
+            "requests": 240,
+            "told_ms": {"p50": 50.0, "p99": 51.0, "max": 52.0},
+            "unsure_ms": GOOD,
+            "within": 1.0,
             "unpaired": 0,
             "foreign_cores": 0.0,
         }
         for n in streams
     ]
     seen = Calibrated(
-        errors=errors, ceiling=None if stopped else CEILING, timer_lag_ms=None if stopped else GOOD, seconds=9.0, stopped=stopped,
+        errors=errors, provoked=[{**one, "disturbed": "stopped"} for one in errors[:1]],
+        ceiling=None if stopped else CEILING, timer_lag_ms=None if stopped else GOOD, seconds=9.0, stopped=stopped,
     )  # fmt: skip
     monkeypatch.setattr(doctor_client, "calibrate", lambda *_: seen)
 

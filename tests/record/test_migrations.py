@@ -115,3 +115,14 @@ def test_requests_of_format_3_say_nothing_of_the_time_inside_a_model() -> None:
     assert read["prefill_ns"].to_pylist() == [None, None]
     assert step.table("steps", lambda _: old) is old
     assert step.table("requests", lambda _: None) is None
+
+
+def test_requests_of_format_6_say_nothing_of_how_unsure_their_times_are() -> None:
+    step = migrations.MIGRATIONS[6]
+    old = pa.table({"request": [1, 2]})
+    read = step.table("requests", lambda _: old)
+    assert read is not None
+    assert read["chunk_uncertainty_ns"].to_pylist() == [[], []]
+    assert read.schema.field("chunk_uncertainty_ns").type == pa.list_(pa.int64())
+    assert step.table("steps", lambda _: old) is old
+    assert step.table("requests", lambda _: None) is None

@@ -16,7 +16,9 @@ from assay.instruments.reference_settings import Settings
 from assay.instruments.reference_truth import Entry
 from assay.record.tables import arrow_schema
 from assay.runners import client_drill
+from assay.runners.client_disturbance import stopped
 from assay.runners.client_drill import Drilled, drill, paired
+from assay.traffic.core import built
 
 SHORT: dict[str, Any] = {"duration_s": 0.5, "warm_up_s": 0.0, "cold": 0, "drain_s": 10.0}
 
@@ -36,6 +38,7 @@ def row(request: int, text: str, sent_ns: int, chunk_ns: list[int], **more: Any)
         "chunk_kind": [0, *[1] * len(chunk_ns)],
         "chunk_chars": [],
         "logprobs": [],
+        "chunk_uncertainty_ns": [],
     }
     words = {"phase": "main", "kind": "normal", "transport": "lean", "status": "ok", "text": text}
     return {**blank, **chunks, **words, "request": request, "scheduled_ns": sent_ns - 5, "sent_ns": sent_ns, **more}
@@ -91,6 +94,38 @@ def test_a_real_client_saw_what_the_server_sent(tmp_path: Path) -> None:
     assert errors.ttft.min() > -5000
     assert found.client_cpu_s > 0.0
     assert np.array_equal(np.sort(found.lag_ns), np.sort(errors.lag))
+
+
+@pytest.mark.parametrize("transport", ["lean", *(["compiled"] if built() else [])])
+def test_a_client_that_is_stopped_says_by_how_much_its_times_may_be_off(tmp_path: Path, transport: str) -> None:
+    """It was stopped for 100 ms after most requests, told a TTFT of 120 ms for a true 50, and nothing said so."""
+    asked = {"concurrency": [8], "arrivals": {**SHORT, "duration_s": 2.0}, "client": {"transport": transport}}
+    with serving(Settings(first_s=0.05, next_s=0.005, numbered=True)) as server:
+        found = drill(asked, server, tmp_path / "it", load=8, scenario="D(10,16)", disturb=stopped)
+    errors = paired(found)
+    assert errors.unpaired == 0
+    assert len(errors.outside) == len(errors.ttft) >= 20
+    assert np.percentile(errors.ttft, 75) > 10_000_000  # what was to be provoked was
+    assert (errors.outside == 0).mean() >= 0.99
+    # such a record is INVALID: a fiftieth of the median TTFT is far below the uncertainty of the worst
+    assert np.percentile(errors.unsure, 99) > 0.02 * np.median(errors.told)
+
+
+def test_a_token_lies_outside_of_an_uncertainty_that_is_too_small_and_of_a_stamp_before_it_was_sent() -> None:
+    ms = 1_000_000
+    assert client_drill._outside(100 * ms, 40 * ms, 59 * ms, 60 * ms) == 0
+    assert client_drill._outside(100 * ms, 40 * ms, 49 * ms, 50 * ms) == 10 * ms - client_drill.CLOCKS_NS
+    assert client_drill._outside(100 * ms, 40 * ms, 49 * ms, 60 * ms) == 0  # the server itself was held up in its send
+    assert client_drill._outside(100 * ms, 0, 101 * ms, 101 * ms) == ms - client_drill.CLOCKS_NS
+
+
+def test_what_says_nothing_of_its_uncertainty_is_not_called_within() -> None:
+    truth = [entry(0, 1100, [1500, 1600]), entry(1, 1100, [1500, 1600])]
+    rows = [row(0, "r0 x", 1000, [500, 600]), row(1, "r1 x", 1000, [500, 600], chunk_uncertainty_ns=[9, 7, 8])]
+    found = paired(drilled(rows, truth))
+    assert len(found.ttft) == 2
+    assert found.unsure.tolist() == [7]
+    assert found.outside.tolist() == [0]
 
 
 def test_a_client_that_fails_is_an_error_with_its_own_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,11 +24,19 @@ def test_a_calibration_from_begin_to_end(tmp_path: Path) -> None:
     told: list[str] = []
     seen = calibrate(tmp_path, 1.0, told.append, streams=(2,))
     (errors,) = seen.errors
-    assert told == ["2 streams", "ceiling at 64 streams", "timer at 200 requests per second"]
+    assert told == [
+        "2 streams",
+        "32 streams, stopped",
+        "32 streams, busy",
+        "ceiling at 64 streams",
+        "timer at 200 requests per second",
+    ]
     assert errors["streams"] == 2
     assert errors["unpaired"] == 0
     assert errors["chunks"] == 8 * errors["requests"]
     assert 0.0 <= errors["ttft_ms"]["p50"] <= errors["ttft_ms"]["p99"] <= errors["ttft_ms"]["max"]
+    assert [one["disturbed"] for one in seen.provoked] == ["stopped", "busy"]
+    assert all(one["within"] is not None and one["unpaired"] == 0 for one in seen.provoked)
     ceiling = seen.ceiling
     assert ceiling is not None
     assert ceiling["requests_per_s"] >= ceiling["requests"]["measured"] > 0.0

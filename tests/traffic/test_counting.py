@@ -28,7 +28,7 @@ def request(number: int, **given: Any) -> dict[str, Any]:
     """A row of the table `requests`, streamed in one chunk unless told otherwise."""
     row = {
         "launch": 3, "request": number, "client": 0, "phase": "main", "kind": "normal", "transport": "lean", "scheduled_ns": 0,
-        "status": "ok", "bytes_out": 1, "bytes_in": 1, "logprobs": [], "chunk_kind": [], "chunk_chars": [], "text": "the be",
+        "status": "ok", "bytes_out": 1, "bytes_in": 1, "logprobs": [], "chunk_uncertainty_ns": [], "chunk_kind": [], "chunk_chars": [], "text": "the be",
         "tokens_out": 2, **given,
     }  # fmt: skip
     row["chunk_ns"] = [0] * len(row["chunk_kind"])

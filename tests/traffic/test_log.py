@@ -32,7 +32,7 @@ FULL = Row(
 SAID = Answer(
     status="ok", finish_reason="stop", tokens_in=3, tokens_out=2, tokens_reasoning=1, tokens_cached=0,
     chunk_ns=[1100, 1200, 1300, 1400], chunk_kind=[0, 2, 1, 5], chunk_chars=[0, 3, 4, 0], text="text", reasoning="why",
-    logprobs=[-0.5, -1.5], tokenize_ns=7,
+    logprobs=[-0.5, -1.5], tokenize_ns=7, chunk_uncertainty_ns=[0, 5, 0, 6],
 )  # fmt: skip
 
 
@@ -44,7 +44,7 @@ def test_a_row_has_every_column_of_the_table() -> None:
         "http_status": 200, "error": None, "finish_reason": "stop", "tokens_in": 3, "tokens_out": 2, "tokens_reasoning": 1,
         "tokens_cached": 0, "chunk_ns": [100, 200, 300, 400], "chunk_kind": [0, 2, 1, 5], "chunk_chars": [0, 3, 4, 0],
         "bytes_out": 10, "bytes_in": 20, "text": "text", "reasoning": "why", "logprobs": [-0.5, -1.5],
-        "tokenize_ns": 7, "prefill_ns": None,
+        "tokenize_ns": 7, "prefill_ns": None, "chunk_uncertainty_ns": [0, 5, 0, 6],
     }]  # fmt: skip
 
 
@@ -52,7 +52,7 @@ def test_what_was_not_seen_is_null() -> None:
     (row,) = logged((Row(request=0, phase=0, scheduled_ns=5), Answer(status="unsent", error="no connection")))
     known = {
         "launch": 3, "request": 0, "client": 1, "phase": "cold", "kind": "normal", "transport": "empty", "scheduled_ns": 5,
-        "status": "unsent", "error": "no connection", "chunk_ns": [], "chunk_kind": [], "chunk_chars": [], "logprobs": [],
+        "status": "unsent", "error": "no connection", "chunk_ns": [], "chunk_kind": [], "chunk_chars": [], "logprobs": [], "chunk_uncertainty_ns": [],
         "bytes_out": 0, "bytes_in": 0,
     }  # fmt: skip
     assert {name: value for name, value in row.items() if value is not None} == known

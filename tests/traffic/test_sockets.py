@@ -36,7 +36,7 @@ class Heard:
     def connection_made(self, link: Link) -> None:
         self.link = link
 
-    def received(self, data: bytes, ns: int) -> None:
+    def received(self, data: bytes, ns: int, unsure: int) -> None:
         self.reads.append((data, ns))
 
     def eof_received(self) -> None:
@@ -253,3 +253,105 @@ def test_where_the_kernel_does_not_stamp_the_loop_reads(monkeypatch: pytest.Monk
     with peer(act) as (host, port):
         exchange = uvloop.run(ask(f"http://{host}:{port}"))
     assert (exchange.transport, exchange.ended, exchange.reply().body) == ("lean", "complete", b"ok")
+
+
+# ---- since when a socket was empty -------------------------------------------------------------------------------
+
+
+class Script(Heard):
+    """A receiver that keeps how unsure it is told to be."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.unsure: list[int] = []
+
+    def received(self, data: bytes, ns: int, unsure: int) -> None:
+        super().received(data, ns, unsure)
+        self.unsure.append(unsure)
+
+
+class Socket:
+    """A socket that gives what a test says, without stamps."""
+
+    def __init__(self, *reads: bytes) -> None:
+        self.reads = list(reads)
+
+    def fileno(self) -> int:
+        return -1
+
+    def recvmsg(self, *_: int) -> tuple[bytes, list[Any], int, None]:
+        return self.reads.pop(0), [], 0, None
+
+
+class Clock:
+    """A poller's clock, which stands."""
+
+    def __init__(self, now_ns: int) -> None:
+        self.now_ns = now_ns
+
+
+def unsure_of(monkeypatch: pytest.MonkeyPatch, reads: list[tuple[int, int, int, int]]) -> list[int]:
+    """How unsure each read is told to be: (look before it, begin of the read, its end, bytes)."""
+    heard, clock = Script(), Clock(0)
+    link = Link(Socket(*(b"x" * size for *_, size in reads)), heard, clock)  # type: ignore[arg-type]
+    for looked_ns, begin_ns, end_ns, _ in reads:
+        clock.now_ns = begin_ns
+        monkeypatch.setattr(sockets, "monotonic_ns", lambda end_ns=end_ns: end_ns)
+        link.ready(select.EPOLLIN, None, looked_ns)
+    return heard.unsure
+
+
+FULL = sockets.READ_BYTES
+
+
+def test_a_socket_was_empty_at_the_look_before_which_did_not_name_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert unsure_of(monkeypatch, [(100, 600, 650, 5)]) == [-550]
+
+
+def test_a_socket_was_empty_when_it_was_read_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The look that named it began at 100, but others were read before it: it was emptied at 600."""
+    assert unsure_of(monkeypatch, [(50, 600, 650, 5), (100, 700, 760, 5)]) == [-600, -160]
+
+
+def test_what_did_not_fit_into_a_read_lay_there_as_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    reads = [(100, 600, 650, FULL), (600, 700, 760, FULL), (700, 800, 870, 5), (800, 900, 960, 5)]
+    assert unsure_of(monkeypatch, reads) == [-550, -660, -770, -160]
+
+
+def test_a_process_that_was_stopped_between_two_looks_knows_nothing_of_the_time_in_between(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    second = 1_000_000_000
+    assert unsure_of(monkeypatch, [(100, 150, 160, 5), (200, 200 + second, 300 + second, 5)]) == [-60, -second - 100]
+
+
+def test_looks_come_often_while_something_is_expected_and_not_otherwise() -> None:
+    async def run() -> tuple[int, int, int]:
+        expecting, loop = [True], asyncio.get_running_loop()
+        poller = Poller(loop, lambda: expecting[0])
+        looks = [poller.long_ago_ns]
+
+        async def many(enough: int) -> int:
+            """Looks until there were enough, or none came any more."""
+            begin = len(looks)
+            while len(looks) - begin < enough:
+                await asyncio.sleep(0.001)
+                if poller.long_ago_ns != looks[-1]:
+                    looks.append(poller.long_ago_ns)
+            return len(looks) - begin
+
+        try:
+            poller.hurry()
+            first = await asyncio.wait_for(many(200), PROCESS_S)  # more than after which it is asked
+            expecting[0] = False
+            while poller.hurried:
+                await asyncio.sleep(0.001)
+            stood = poller.long_ago_ns
+            await asyncio.sleep(0.05)
+            return first, stood, poller.long_ago_ns
+        finally:
+            poller.close()
+
+    first, stood, still = uvloop.run(run())
+    assert first >= 200
+    assert stood == still

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from assay.verdict.client_fitness import examine_client
+from assay.verdict.client_fitness import examine_client, inadmissible
 from assay.verdict.fitness import whole
 
 GOOD = {"p50": 0.05, "p99": 0.4, "max": 3.0}
@@ -18,7 +18,10 @@ CEILING: dict[str, Any] = {
 
 
 def one(streams: int = 32, **changes: Any) -> dict[str, Any]:
-    return {"streams": streams, "ttft_ms": GOOD, "itl_ms": GOOD, "unpaired": 0, "foreign_cores": 0.0, **changes}
+    return {
+        "streams": streams, "requests": 240, "ttft_ms": GOOD, "itl_ms": GOOD, "told_ms": {"p50": 50.0, "p99": 51.0, "max": 52.0},
+        "unsure_ms": GOOD, "within": 1.0, "unpaired": 0, "foreign_cores": 0.0, **changes,
+    }  # fmt: skip
 
 
 def test_a_client_within_the_limits_is_fit_and_nothing_is_to_be_mended() -> None:
@@ -26,7 +29,8 @@ def test_a_client_within_the_limits_is_fit_and_nothing_is_to_be_mended() -> None
     assert whole(checks) == "fit"
     assert not any(check.mend for check in checks)
     assert [check.name for check in checks] == [
-        "TTFT at 1 stream", "ITL at 1 stream", "TTFT at 512 streams", "ITL at 512 streams", "ceiling, requests", "ceiling, chunks", "timer",
+        "TTFT at 1 stream", "ITL at 1 stream", "TTFT at 512 streams", "ITL at 512 streams",
+        "uncertainty at 1 stream", "uncertainty at 512 streams", "ceiling, requests", "ceiling, chunks", "timer",
     ]  # fmt: skip
 
 
@@ -65,9 +69,42 @@ def test_a_late_timer_is_no_more_than_noisy() -> None:
 
 
 def test_answers_that_were_not_what_was_sent_are_a_fault_of_ours() -> None:
-    check = examine_client([one(unpaired=3)], None, None)[-1]
-    assert (check.name, check.fitness) == ("answers", "unfit")
+    (check,) = (check for check in examine_client([one(unpaired=3)], None, None) if check.name == "answers")
+    assert check.fitness == "unfit"
 
 
 def test_nothing_measured_is_unknown() -> None:
-    assert whole(examine_client([one(ttft_ms={}, itl_ms={})], None, None)) == "unknown"
+    assert whole(examine_client([one(ttft_ms={}, itl_ms={}, unsure_ms={}, within=None)], None, None)) == "unknown"
+
+
+UNSURE = {"p50": 40.0, "p99": 101.0, "max": 102.0}
+
+
+def test_a_client_that_does_not_know_a_time_and_says_so_is_fit() -> None:
+    """Stopped for 100 ms: its times are off by as much, and a record of them is INVALID."""
+    off = one(32, disturbed="stopped", ttft_ms={"p50": 30.0, "p99": 90.0, "max": 90.0}, unsure_ms=UNSURE, within=0.996)
+    (check,) = examine_client([], None, None, [off])
+    assert (check.name, check.fitness, check.mend) == ("uncertainty at 32 streams, stopped again and again", "fit", "")
+    assert check.evidence == (
+        "a first token came within its own uncertainty in 99.6 % of 240 answers; p99 of the uncertainty 101.00 ms, for which a record is INVALID"
+    )
+
+
+def test_a_client_that_is_surer_than_it_may_be_is_unfit() -> None:
+    (check,) = examine_client([], None, None, [one(32, disturbed="busy", within=0.989)])
+    assert check.fitness == "unfit"
+    assert "98.9 % of 240 answers" in check.evidence
+    assert "surer of its times" in check.mend
+
+
+def test_a_client_that_says_nothing_of_its_uncertainty_is_not_known_to_be_right() -> None:
+    (check,) = examine_client([], None, None, [one(32, within=None, unsure_ms={})])
+    assert check.fitness == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("p99", "told", "found"), [(1.0, 10.0, False), (1.1, 10.0, True), (1.9, 100.0, False), (2.1, 100.0, True)]
+)
+def test_a_record_is_inadmissible_beyond_a_fiftieth_and_a_millisecond(p99: float, told: float, found: bool) -> None:
+    run = one(32, unsure_ms={**GOOD, "p99": p99}, told_ms={"p50": told, "p99": told, "max": told})
+    assert inadmissible(run) is found

@@ -56,11 +56,11 @@ def result_of(seen: Calibrated, about: Mapping[str, str]) -> dict[str, Any]:
     from assay.verdict.client_fitness import examine_client
     from assay.verdict.fitness import whole
 
-    checks = examine_client(seen.errors, seen.ceiling, seen.timer_lag_ms)
+    checks = examine_client(seen.errors, seen.ceiling, seen.timer_lag_ms, seen.provoked)
     busiest = seen.errors[-1] if seen.errors else {}
     return {
         "utc": SystemClock().utc().isoformat(timespec="seconds"), "assay_version": __version__, **about, "fitness": whole(checks),
-        "errors": seen.errors, "ceiling": seen.ceiling, "timer_lag_ms": seen.timer_lag_ms,
+        "errors": seen.errors, "provoked": seen.provoked, "ceiling": seen.ceiling, "timer_lag_ms": seen.timer_lag_ms,
         # how long a request that has become due waits for its turn in a busy process
         "loop_lag_ms": busiest.get("lag_ms"), "seconds": seen.seconds, "checks": [asdict(check) for check in checks],
     }  # fmt: skip

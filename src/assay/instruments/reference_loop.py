@@ -253,6 +253,8 @@ class Server:
         if sent < len(piece):
             self._keep(connection, piece[sent:])
             stream.entry.blocked += 1
+        if at == stream.entry.first_text:
+            stream.entry.first_left_ns = time.monotonic_ns()
         self._sends += 1
         stream.at = at + 1
         return NEXT if stream.at < len(pieces) else LAST

@@ -13,6 +13,7 @@ share:
     tokens_in, tokens_out   words of the prompt and of the answer; of an answer that was cut, the words that were meant
     fault         names of the faults that struck, with +
     outcome       complete, close, reset, hang, refused (no room), abandoned (the client went away), invalid, or open (not ended)
+    first_left_ns when the send() of the first text had returned: the kernel had it between these two times; null: there was none
     blocked       sends that found the connection full: their bytes left later than their time says
 """
 
@@ -46,6 +47,7 @@ class Entry:
     fault: str = ""
     outcome: str = "open"
     blocked: int = 0
+    first_left_ns: int | None = None
 
     @property
     def text_ns(self) -> list[int]:

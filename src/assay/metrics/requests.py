@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
+from assay.metrics.uncertainty import TEXT, of_every_chunk, uncertainties
 from assay.spec.serving import Serving
 from assay.units import NS_PER_S
 
@@ -38,10 +39,17 @@ if TYPE_CHECKING:
     from assay.spec.experiment import Experiment
     from assay.spec.serving import Objectives
 
-TEXT: Final = (1, 2, 3)  # kinds of chunks that bear tokens: content, reasoning, tool call (assay.record.tables)
 CLOSED: Final = ("closed", "single_stream", "multi_stream")  # a request is due when the one before it has ended
-UNUSED: Final = ("chunk_ns", "chunk_kind", "chunk_chars", "logprobs", "text", "reasoning")  # large
-CHUNKS: Final = ("chunk_ns", "chunk_kind")  # those of them that are folded
+UNUSED: Final = (
+    "chunk_ns",
+    "chunk_kind",
+    "chunk_chars",
+    "chunk_uncertainty_ns",
+    "logprobs",
+    "text",
+    "reasoning",
+)  # large
+CHUNKS: Final = ("chunk_ns", "chunk_kind", "chunk_uncertainty_ns")  # those of them that are folded
 SLICE: Final = 1 << 16  # requests whose chunks are folded together: memory stays that of the table
 TIMES: Final = ("t0_ns", "begin_ns", "end_ns", "seconds")  # of a window
 WINDOW: Final = "measured window: from t0 + warm-up, in a closed loop from the end of a wave, until the last request was due or sent"
@@ -58,15 +66,18 @@ class Served:
         start_ns (due, in a closed loop sent), ok, counted, met, tokens (float, null: unknown), first_tokens (of the first
         chunk with text), tokens_from (usage | tokenizer), text_chunks, and in seconds lag_s (without a new connection's set-up),
         connect_s, tokenize_s, prefill_s, ttft_s, ttft_visible_s,
-        ttft_sent_s, tpot_s, e2e_s, worst_gap_s (the longest time per token between two chunks).
+        ttft_sent_s, tpot_s, e2e_s, worst_gap_s (the longest time per token between two chunks), and how unsure times are
+        (null: not known): ttft_uncertainty_s, ttft_visible_uncertainty_s, tpot_uncertainty_s, e2e_uncertainty_s.
     windows: one row per launch: launch, configuration, block, role, t0_ns, begin_ns, end_ns, seconds (null: no window),
         tokens (in the window; null: unknown), unknown and evenly (answers without a count; whose tokens were spread evenly).
     gaps: per launch the times per token between the chunks of counted requests, by due time, in seconds.
+    gap_uncertainty: how unsure each of these is, in seconds; NaN: not known.
     """
 
     requests: pl.DataFrame = field(repr=False)
     windows: pl.DataFrame = field(repr=False)
     gaps: Mapping[int, NDArray[np.float64]] = field(repr=False)
+    gap_uncertainty: Mapping[int, NDArray[np.float64]] = field(repr=False)
 
 
 def serve(experiment: Experiment, tables: Mapping[str, pl.DataFrame], *, timeless: bool = False) -> Served:
@@ -85,14 +96,14 @@ def serve(experiment: Experiment, tables: Mapping[str, pl.DataFrame], *, timeles
         pl.col("tokens_out").alias("_counted"),
         "chunk_tokens",
     )
-    folded, totals, gaps = [], [], {}
+    folded, totals, gaps, unsure = [], [], {}, {}
     for launch, own in _by_launch(tables["requests"]):
         window = windows.row(by_predicate=pl.col("launch") == launch, named=True)
         own_counts = counts.filter(pl.col("launch") == launch)
         requests, total, spans = _fold(own, own_counts, window, serving, timeless=timeless)
         folded.append(requests)
         totals.append(total)
-        gaps[launch] = spans
+        gaps[launch], unsure[launch] = spans["gap_s"].to_numpy(), spans["gap_uncertainty_s"].to_numpy()
     if not folded:
         nothing = windows.row(0, named=True) if windows.height else dict.fromkeys(windows.columns)
         requests, total, _ = _fold(tables["requests"], counts, nothing, serving)
@@ -102,6 +113,7 @@ def serve(experiment: Experiment, tables: Mapping[str, pl.DataFrame], *, timeles
         requests=pl.concat(folded).join(launches, on="launch", maintain_order="left"),
         windows=windows.join(pl.concat(totals), on="launch", how="left").sort("launch"),
         gaps=gaps,
+        gap_uncertainty=unsure,
     )
 
 
@@ -182,7 +194,7 @@ def _fold(
     serving: Serving,
     *,
     timeless: bool = False,
-) -> tuple[pl.DataFrame, pl.DataFrame, NDArray[np.float64]]:
+) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
     seconds = window["seconds"] is not None
     begin, end = (pl.lit(window[name] if seconds else None, pl.Int64) for name in ("begin_ns", "end_ns"))
     measured = pl.col("phase") == "main"
@@ -204,13 +216,13 @@ def _fold(
             .when(pl.col("_counted").is_not_null()).then(pl.lit("tokenizer")),
             tokens_in=pl.coalesce("tokens_in", "_counted_in"),
             text_chunks=pl.col("chunk_kind").list.eval(pl.element().is_in(TEXT)).list.sum().cast(pl.Int64),
-        ).with_columns(first_tokens=_first_tokens())  # fmt: skip
+        ).with_columns(first_tokens=_first_tokens()).with_columns(*uncertainties(_after_first()))  # fmt: skip
         chunks = _chunks(flagged)
         folded.append(_durations(flagged, chunks))
         gaps.append(_spans(flagged, chunks))
         totals.append(_tokens(flagged, chunks, begin, end))
     met = pl.concat(folded).with_columns(met=pl.col("ok") & _meets(serving.objectives))
-    return met, _totals(totals, window), pl.concat(gaps).to_numpy()
+    return met, _totals(totals, window), pl.concat(gaps)
 
 
 def _durations(flagged: pl.DataFrame, chunks: pl.DataFrame) -> pl.DataFrame:
@@ -220,11 +232,11 @@ def _durations(flagged: pl.DataFrame, chunks: pl.DataFrame) -> pl.DataFrame:
     return timed.join(worst, on="request", how="left", maintain_order="left")
 
 
-def _spans(flagged: pl.DataFrame, chunks: pl.DataFrame) -> pl.Series:
-    """The times per token between the chunks of those that count."""
+def _spans(flagged: pl.DataFrame, chunks: pl.DataFrame) -> pl.DataFrame:
+    """(gap_s, gap_uncertainty_s): the times per token between the chunks of those that count."""
     counted = flagged.filter("counted").select("request")
     some = chunks.filter(pl.col("gap_s").is_not_null())
-    return some.join(counted, on="request", how="semi", maintain_order="left")["gap_s"]
+    return some.join(counted, on="request", how="semi", maintain_order="left").select("gap_s", "gap_uncertainty_s")
 
 
 def _times(requests: pl.DataFrame) -> pl.DataFrame:
@@ -233,8 +245,6 @@ def _times(requests: pl.DataFrame) -> pl.DataFrame:
     def since(column: str, begin: str = "start_ns") -> pl.Expr:
         return (pl.col(column) - pl.col(begin)) / NS_PER_S
 
-    follow = (pl.col("text_chunks") > 1) & (pl.col("tokens") > pl.col("first_tokens"))
-    after_first = pl.when(follow).then(pl.col("tokens") - pl.col("first_tokens"))
     return requests.with_columns(
         # A connection may have been opened for another request: who did not wait for it was not early.
         lag_s=(pl.col("sent_ns") - pl.col("connect_ns").fill_null(0) - pl.col("scheduled_ns")).clip(lower_bound=0)
@@ -245,9 +255,15 @@ def _times(requests: pl.DataFrame) -> pl.DataFrame:
         ttft_s=since("first_token_ns"),
         ttft_visible_s=since("first_visible_ns"),
         ttft_sent_s=since("first_token_ns", "sent_ns"),
-        tpot_s=since("last_token_ns", "first_token_ns") / after_first,
+        tpot_s=since("last_token_ns", "first_token_ns") / _after_first(),
         e2e_s=(ENDED - pl.col("start_ns")) / NS_PER_S,
     )
+
+
+def _after_first() -> pl.Expr:
+    """Tokens that follow the first chunk with text; null where there are none, or nobody knows."""
+    follow = (pl.col("text_chunks") > 1) & (pl.col("tokens") > pl.col("first_tokens"))
+    return pl.when(follow).then(pl.col("tokens") - pl.col("first_tokens"))
 
 
 def _meets(objectives: Objectives) -> pl.Expr:
@@ -279,7 +295,7 @@ def _first_tokens() -> pl.Expr:
 
 
 def _chunks(requests: pl.DataFrame) -> pl.DataFrame:
-    """(request, ns, tokens, gap_s) of every chunk that bears tokens of the answered requests; absolute times.
+    """(request, ns, tokens, gap_s, gap_uncertainty_s) of every chunk that bears tokens of the answered requests; absolute times.
 
     `gap_s` is null for the first chunk of an answer, and where the tokens are not known.
     """
@@ -290,14 +306,20 @@ def _chunks(requests: pl.DataFrame) -> pl.DataFrame:
         .otherwise(_share().repeat_by("text_chunks"))
         .alias("tokens")
     )
-    flat = some.select("request", "sent_ns", "chunk_ns", "chunk_kind").explode("chunk_ns", "chunk_kind")
+    flat = some.select("request", "sent_ns", "chunk_ns", "chunk_kind", of_every_chunk()).explode(*CHUNKS)
     text = flat.filter(pl.col("chunk_kind").is_in(TEXT))
-    found = text.select("request", (pl.col("sent_ns") + pl.col("chunk_ns")).alias("ns")).with_columns(
-        spread["tokens"].explode().alias("tokens")
-    )
+    found = text.select(
+        "request",
+        (pl.col("sent_ns") + pl.col("chunk_ns")).alias("ns"),
+        pl.col("chunk_uncertainty_ns").alias("unsure_ns"),
+    ).with_columns(spread["tokens"].explode().alias("tokens"))
     bearing = found.filter((pl.col("tokens") > 0).fill_null(True))  # half of a character is no token yet
     same = pl.col("request") == pl.col("request").shift(1)
-    return bearing.with_columns(gap_s=pl.when(same).then(pl.col("ns").diff() / NS_PER_S / pl.col("tokens")))
+    either = pl.col("unsure_ns") + pl.col("unsure_ns").shift(1)
+    return bearing.with_columns(
+        gap_s=pl.when(same).then(pl.col("ns").diff() / NS_PER_S / pl.col("tokens")),
+        gap_uncertainty_s=pl.when(same).then(either / NS_PER_S / pl.col("tokens")),
+    )
 
 
 def _tokens(requests: pl.DataFrame, chunks: pl.DataFrame, begin: pl.Expr, end: pl.Expr) -> tuple[float, int, int]:

@@ -49,6 +49,17 @@ def _with_clusters(name: str, read: ReadTable) -> pyarrow.Table | None:
     return table.append_column("cluster", pa.nulls(table.num_rows, pa.string()))
 
 
+def _with_uncertainties(name: str, read: ReadTable) -> pyarrow.Table | None:
+    """Requests whose times nobody said the uncertainty of."""
+    import pyarrow as pa
+
+    table = read(name)
+    if name != "requests" or table is None:
+        return table
+    unknown = pa.array([[]] * table.num_rows, pa.list_(pa.int64()))
+    return table.append_column("chunk_uncertainty_ns", unknown)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Migration:
     """One step to the next format version."""
@@ -65,6 +76,7 @@ MIGRATIONS: dict[int, Migration] = {
     3: Migration(table=_with_times_inside),
     4: Migration(),  # only adds tables
     5: Migration(table=_with_clusters),
+    6: Migration(table=_with_uncertainties),
 }
 
 

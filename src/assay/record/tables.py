@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pyarrow
 
-FORMAT_VERSION = 6
+FORMAT_VERSION = 7
 # Format history: shown in the reference page; a new version needs its step in record/migrations.py
 HISTORY: dict[int, str] = {
-    6: "(assay 0.5.0) examples and arrivals have cluster",
+    7: "(assay 0.5.0) requests have chunk_uncertainty_ns",
+    6: "(assay 0.5.0, before its release) examples and arrivals have cluster",
     5: "(assay 0.4.0) tables gradients, collectives, communication, inventory, waits and clocks",
     4: "(assay 0.3.0) requests have tokenize_ns and prefill_ns; the path of a request may be kernel",
     3: "(assay 0.3.0, before its release) tables arrivals, requests and token_counts; the manifest may hold schedules; the experiment may have [serving]",
@@ -264,6 +265,7 @@ REQUESTS = Table("requests", "a request that was due, with its one outcome", (
     Column("logprobs", "list<float64>", "log probabilities of the answer's tokens, where they were asked for"),
     Column("tokenize_ns", "int64", "how long the prompt's tokens took, where the model is in this process", nullable=True),
     Column("prefill_ns", "int64", "likewise, from then until the first token of the answer was known", nullable=True),
+    Column("chunk_uncertainty_ns", "list<int64>", "per chunk: how much before its chunk_ns it may have been complete; empty: not known"),
 ), order=("launch", "request"))  # fmt: skip
 
 TOKEN_COUNTS = Table("token_counts", "a request whose tokens were counted by the tokenizer, after the load", (

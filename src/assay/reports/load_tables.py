@@ -20,7 +20,7 @@ from assay.reports.view import Column, MetricRow, View
 COMPARED: Final = (
     ("Throughput", "output tokens/s", "output_throughput"), ("Throughput", "requests/s", "request_throughput"),
     ("Good", "goodput, requests/s", "goodput"), ("Good", "met objectives", "slo_attainment"),
-    ("TTFT", "p50", "ttft_p50"), ("TTFT", "p95", "ttft_p95"), ("TTFT", "p99", "ttft_p99"),
+    ("TTFT", "p50", "ttft_p50"), ("TTFT", "p95", "ttft_p95"), ("TTFT", "p99", "ttft_p99"), ("TTFT", "uncertainty, p99", "ttft_uncertainty_p99"),
     ("TPOT", "p50", "tpot_p50"), ("TPOT", "p95", "tpot_p95"), ("TPOT", "p99", "tpot_p99"),
     ("End to end", "p50", "e2e_p50"), ("End to end", "p95", "e2e_p95"), ("End to end", "p99", "e2e_p99"),
     ("Memory", "KV cache in use", "server_kv_cache"), ("Cost", "", "cost_per_token"), ("Failed", "requests", "error_rate"),

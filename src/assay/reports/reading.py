@@ -16,9 +16,9 @@ ORDER: Final = (
     "steps_lost", "training_goodput", "training_goodput_fault",
     # of a load
     "cross_talk", "answers_identical", "canaries_answered", "goodput", "slo_attainment", "capacity", "output_throughput",
-    "request_throughput", "input_throughput", "ttft_p50", "ttft_p95", "ttft_p99", "ttft_visible_p50", "tpot_p50", "tpot_p95",
-    "tpot_p99", "itl_p50", "itl_p99", "e2e_p50", "e2e_p95", "e2e_p99", "ttft_cold", "session_time_p50", "tool_share",
-    "step_ttft_p50", "ttft_sent_p99", "send_lag_p99", "offered_rate", "achieved_rate", "in_flight_mean", "little_ratio",
+    "request_throughput", "input_throughput", "ttft_p50", "ttft_p95", "ttft_p99", "ttft_uncertainty_p99", "ttft_visible_p50", "tpot_p50", "tpot_p95",
+    "tpot_p99", "tpot_uncertainty_p99", "itl_p50", "itl_p99", "e2e_p50", "e2e_p95", "e2e_p99", "e2e_uncertainty_p99", "ttft_cold", "session_time_p50",
+    "tool_share", "step_ttft_p50", "ttft_sent_p99", "send_lag_p99", "offered_rate", "achieved_rate", "in_flight_mean", "little_ratio",
     "connect_time_p50", "tokenize_time_p50", "prefill_time_p50", "tokens_in_mean", "tokens_out_mean", "cached_share", "replica_imbalance",
     "cost_per_request", "cost_per_1k_tokens", "cost_per_good_token", "tokens_per_dollar", "energy_per_token",
     "error_rate", "availability", "requests_lost", "slo_before", "slo_during", "slo_after", "goodput_under_failure",

@@ -12,6 +12,7 @@ import os
 import subprocess
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -21,6 +22,7 @@ from assay.errors import EnvironmentLacks, WorkloadError
 from assay.instruments.reference_server import Served
 from assay.instruments.reference_truth import Entry
 from assay.record.environment import Machine, Unread, cpu_ticks
+from assay.runners.client_disturbance import Disturb
 from assay.spec.plan import Configuration
 from assay.spec.serving import Serving, Target
 from assay.traffic.base import Kind
@@ -36,6 +38,9 @@ POLL_S: Final = 0.01
 LEAD_NS: Final = 100_000_000  # between the word to begin and the begin
 PATIENCE_S: Final = 60.0  # beyond what the load itself takes
 NS: Final = 1_000_000_000
+CLOCKS_NS: Final = (
+    50_000  # the kernel's stamps are of another clock, held against the monotonic one to some microseconds
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,9 +81,12 @@ class Drilled:
 
 
 def drill(
-    serving: Mapping[str, Any], server: Served, scratch: Path, *, load: float, scenario: str, seed: int = 1
-) -> Drilled:
+    serving: Mapping[str, Any], server: Served, scratch: Path, *, load: float, scenario: str, seed: int = 1,
+    disturb: Disturb | None = None,
+) -> Drilled:  # fmt: skip
     """Put a load on the server and pair what both saw. `serving`: the keys of [serving] that are not its defaults.
+
+    disturb: what is done to the client's process meanwhile (`assay.runners.client_disturbance`).
 
     Raises:
         WorkloadError: the client failed or did not end; its own words are in the message.
@@ -92,7 +100,8 @@ def drill(
     try:
         client.begin()
         began, cpu_s, machine, own = server.state(), client.cpu_s(), _busy_s(), time.process_time()
-        end_cpu_s = client.ended()
+        with nullcontext() if disturb is None else disturb(client.pid):
+            end_cpu_s = client.ended()
     finally:
         client.close()
     after, machine_after = server.state(), _busy_s()
@@ -152,6 +161,11 @@ class _Client:
             command = isolated.python("-m", "assay.traffic.client", str(self._load / "job.json"), "0")
             own = isolated.environment(os.environ)
             self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=own)
+
+    @property
+    def pid(self) -> int:
+        """The number of its process."""
+        return self._process.pid
 
     def begin(self) -> None:
         """Wait until it is ready, and let the load begin."""
@@ -243,6 +257,9 @@ class Errors:
     seen: Ints  # chunk: handed to the kernel by the server until stamped by the client
     sent: Ints  # request: stamped by the client until it was at the server's socket
     lag: Ints  # request: due until stamped as sent
+    told: Ints  # request: its TTFT as the client tells it, from sending
+    unsure: Ints  # request: how much earlier its first token may have come, as the client says; only where it does
+    outside: Ints  # the same requests: by how much the first token truly came before or after what the client says; 0: within
     unpaired: int  # requests without a counterpart, or with another number of chunks
 
 
@@ -250,7 +267,8 @@ def paired(drilled: Drilled) -> Errors:
     """Hold every request and chunk of the measured part against its counterpart."""
     import numpy as np
 
-    ttft, sent, lag = [], [], []
+    ttft, sent, lag, told = [], [], [], []
+    unsure, outside = [], []
     seen: list[Ints] = []
     itl: list[Ints] = []
     unpaired = 0
@@ -263,16 +281,30 @@ def paired(drilled: Drilled) -> Errors:
         ttft.append(int(client[0] - row["sent_ns"]) - int(truth[0] - entry.came_ns))
         sent.append(entry.came_ns - row["sent_ns"])
         lag.append(row["sent_ns"] - row["scheduled_ns"])
+        told.append(int(client[0] - row["sent_ns"]))
+        if (own := _first_unsure(row)) is not None:
+            unsure.append(own)
+            outside.append(_outside(int(client[0]), own, int(truth[0]), entry.first_left_ns))
         seen.append(client - truth)
         itl.append(np.diff(client) - np.diff(truth))
     return Errors(
         ttft=np.array(ttft, dtype=np.int64), itl=_joined(itl), seen=_joined(seen), sent=np.array(sent, dtype=np.int64),
-        lag=np.array(lag, dtype=np.int64), unpaired=unpaired,
+        lag=np.array(lag, dtype=np.int64), told=np.array(told, dtype=np.int64), unsure=np.array(unsure, dtype=np.int64),
+        outside=np.array(outside, dtype=np.int64), unpaired=unpaired,
     )  # fmt: skip
 
 
 def _pairs(drilled: Drilled) -> Iterator[tuple[Mapping[str, Any], Entry | None]]:
-    names = ["request", "scheduled_ns", "sent_ns", "first_token_ns", "chunk_ns", "chunk_kind", "text"]
+    names = [
+        "request",
+        "scheduled_ns",
+        "sent_ns",
+        "first_token_ns",
+        "chunk_ns",
+        "chunk_kind",
+        "chunk_uncertainty_ns",
+        "text",
+    ]
     for row in drilled.main.select(names).to_pylist():
         number = (row["text"] or "").split(" ", 1)[0].removeprefix("r")
         yield row, drilled.truth.get(int(number)) if number.isdigit() else None
@@ -285,6 +317,21 @@ def _text_times(row: Mapping[str, Any]) -> Ints:
     stamps, kinds = np.array(row["chunk_ns"], dtype=np.int64), np.array(row["chunk_kind"])
     absolute: Ints = stamps[kinds == Kind.CONTENT] + int(row["sent_ns"])
     return absolute
+
+
+def _first_unsure(row: Mapping[str, Any]) -> int | None:
+    """How unsure the time of the first chunk of text is; None: not known."""
+    told = row["chunk_uncertainty_ns"]
+    return int(told[list(row["chunk_kind"]).index(Kind.CONTENT)]) if told else None
+
+
+def _outside(stamp_ns: int, unsure_ns: int, sent_ns: int, left_ns: int | None) -> int:
+    """By how much a token, which left between two times, did not come between stamp - uncertainty and stamp.
+
+    The server may itself lose its processor between reading the clock and sending: that is no error of the client.
+    """
+    left_ns = sent_ns if left_ns is None else left_ns
+    return max(0, stamp_ns - unsure_ns - left_ns - CLOCKS_NS, sent_ns - stamp_ns - CLOCKS_NS)
 
 
 def _joined(parts: list[Ints]) -> Ints:

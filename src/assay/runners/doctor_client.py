@@ -5,6 +5,8 @@ Loads of known truth (`assay.runners.client_drill`), one client process each:
     errors      closed loops of 1, 32, 128 and 512 streams on a paced server (first token after 50 ms, then one every 10 ms): what the
                 client's TTFT and ITL are off by.  All streams keep step, which is the hardest case for one process
     ceiling     64 streams on a server that answers at once: in one piece (requests per second), piece by piece (chunks)
+    provoked    closed loops of 32 streams whose client is stopped for 100 ms after most requests, and that shares every processor
+                with a busy loop: what comes meanwhile is read in one piece, and the client must say by how much it may be off
     timer       an open loop of 200 requests per second: how late a request that is due leaves
 
 The reference server is Python too and shares the machine: where it, not the client, was the limit, the ceiling is what the client
@@ -25,7 +27,8 @@ from typing import TYPE_CHECKING, Any, Final
 from assay.errors import Interrupted
 from assay.instruments.reference_server import serving
 from assay.instruments.reference_settings import Settings
-from assay.runners.client_drill import Drilled, drill, paired
+from assay.runners.client_disturbance import DISTURBANCES, Disturb
+from assay.runners.client_drill import Drilled, Errors, drill, paired
 
 if TYPE_CHECKING:
     import numpy as np
@@ -40,7 +43,8 @@ CEILING_STREAMS: Final = 64
 CEILING_TOKENS: Final = 32
 TIMER_RATE: Final = 200.0
 TOKENS_IN: Final = 20
-DRILLS: Final = len(STREAMS) + 3
+PROVOKED_STREAMS: Final = 32
+DRILLS: Final = len(STREAMS) + len(DISTURBANCES) + 3
 APART_S: Final = 2.5  # of a drill, besides its measured part and warm-up: starting both, reading the truth
 WARM_UP_S: Final = 1.5  # two answers long: the first wave, all at once, is not what is measured
 LEAST_S: Final = 1.0
@@ -55,6 +59,7 @@ class Calibrated:
     """What was measured; None where it did not come so far."""
 
     errors: list[dict[str, Any]]
+    provoked: list[dict[str, Any]]
     ceiling: dict[str, Any] | None
     timer_lag_ms: dict[str, float] | None
     seconds: float
@@ -68,12 +73,16 @@ def calibrate(
     began = time.monotonic()
     each_s = max(LEAST_S, seconds / DRILLS - APART_S - WARM_UP_S)
     errors: list[dict[str, Any]] = []
+    provoked: list[dict[str, Any]] = []
     found: dict[str, Any] = {}
     stopped = ""
     try:
         for count in streams:
             show(f"{count} streams")
             errors.append(error_at(count, each_s, scratch))
+        for how in DISTURBANCES:
+            show(f"{PROVOKED_STREAMS} streams, {how}")
+            provoked.append(error_at(PROVOKED_STREAMS, each_s, scratch, disturbed=how))
         show(f"ceiling at {CEILING_STREAMS} streams")
         found["ceiling"] = ceiling(each_s, scratch)
         show(f"timer at {TIMER_RATE:g} requests per second")
@@ -81,7 +90,7 @@ def calibrate(
     except (KeyboardInterrupt, Interrupted):
         stopped = "stopped by Ctrl-C"
     return Calibrated(
-        errors=errors, ceiling=found.get("ceiling"), timer_lag_ms=found.get("timer"), seconds=time.monotonic() - began, stopped=stopped,
+        errors=errors, provoked=provoked, ceiling=found.get("ceiling"), timer_lag_ms=found.get("timer"), seconds=time.monotonic() - began, stopped=stopped,
     )  # fmt: skip
 
 
@@ -98,17 +107,25 @@ def about() -> dict[str, str]:
 # ---- drills ----------------------------------------------------------------------------------------------------------
 
 
-def error_at(streams: int, seconds: float, scratch: Path, tokens: int | None = None) -> dict[str, Any]:
-    """What the client's times are off by at so many streams, in milliseconds: of the size of the errors, p50 and p99."""
+def error_at(
+    streams: int, seconds: float, scratch: Path, tokens: int | None = None, disturbed: str = "", transport: str = "auto"
+) -> dict[str, Any]:
+    """What the client's times are off by at so many streams, in milliseconds: of the size of the errors, p50 and p99.
+
+    disturbed: what keeps it from looking (`assay.runners.client_disturbance`).  `within`: share of the answers whose first token
+    came when the client says, give or take what it says; null: it says nothing of that.
+    """
     tokens = tokens or (TOKENS_ALONE if streams == 1 else TOKENS)
     drilled = _drilled(
-        Settings(first_s=FIRST_S, next_s=NEXT_S, numbered=True), scratch, seconds, load=streams, tokens=tokens
-    )
+        Settings(first_s=FIRST_S, next_s=NEXT_S, numbered=True), scratch, seconds, load=streams, tokens=tokens,
+        disturb=DISTURBANCES[disturbed] if disturbed else None, transport=transport,
+    )  # fmt: skip
     errors = paired(drilled)
     answer_s = FIRST_S + (tokens - 1) * NEXT_S
     return {
-        "streams": streams, "requests": len(errors.ttft), "chunks": len(errors.seen), "unpaired": errors.unpaired,
+        "streams": streams, "disturbed": disturbed, "requests": len(errors.ttft), "chunks": len(errors.seen), "unpaired": errors.unpaired,
         "ttft_ms": spread(abs(errors.ttft)), "itl_ms": spread(abs(errors.itl)), "seen_ms": spread(errors.seen),
+        "told_ms": spread(errors.told), "unsure_ms": spread(errors.unsure), "within": _within(errors),
         "send_ms": spread(errors.sent), "lag_ms": spread(errors.lag), "ttft_bias_ms": _median(errors.ttft),
         "itl_bias_ms": _median(errors.itl), "achieved": _rate(drilled, seconds) / (streams / answer_s), **_cost(drilled),
     }  # fmt: skip
@@ -139,11 +156,15 @@ def _immediate(*, flush_all: bool = False) -> Settings:
     return Settings(first_s=0.0, next_s=0.0, numbered=True, flush_all=flush_all, truth="none", spin_s=0.0)
 
 
-def _drilled(settings: Settings, scratch: Path, seconds: float, *, load: int, tokens: int) -> Drilled:
+def _drilled(
+    settings: Settings, scratch: Path, seconds: float, *, load: int, tokens: int, disturb: Disturb | None = None,
+    transport: str = "auto",
+) -> Drilled:  # fmt: skip
     arrivals = {"duration_s": seconds, "warm_up_s": WARM_UP_S, "cold": 0, "drain_s": 10.0}
     with serving(settings) as server:
         return _in(scratch, lambda folder: drill(
-            {"concurrency": [load], "arrivals": arrivals}, server, folder, load=load, scenario=f"D({TOKENS_IN},{tokens})",
+            {"concurrency": [load], "arrivals": arrivals, "client": {"transport": transport}}, server, folder, load=load,
+            scenario=f"D({TOKENS_IN},{tokens})", disturb=disturb,
         ))  # fmt: skip
 
 
@@ -170,6 +191,11 @@ def spread(ns: npt.NDArray[np.int64]) -> dict[str, float]:
         "p99": float(np.percentile(ns, 99)) / MS,
         "max": float(ns.max()) / MS,
     }
+
+
+def _within(errors: Errors) -> float | None:
+    """Share of the answers whose first token came within its uncertainty; of those that say one."""
+    return float((errors.outside == 0).mean()) if len(errors.outside) else None
 
 
 def _median(ns: npt.NDArray[np.int64]) -> float | None:

@@ -98,7 +98,7 @@ def _row(schedule: Schedule, launch: int, client: int, number: int, due_ns: int)
         "launch": launch, "request": number, "client": client, "phase": PHASES[schedule.phase[number]],
         "kind": KINDS[schedule.kind[number]], "stream": _known(schedule.stream[number]), "session": _known(schedule.session[number]),
         "turn": _known(schedule.turn[number]), "transport": "", "scheduled_ns": due_ns,
-        "status": "lost", "error": REASON, "chunk_ns": [], "chunk_kind": [], "chunk_chars": [], "logprobs": [],
+        "status": "lost", "error": REASON, "chunk_ns": [], "chunk_kind": [], "chunk_chars": [], "logprobs": [], "chunk_uncertainty_ns": [],
         "bytes_out": 0, "bytes_in": 0,
     }  # fmt: skip
     return tuple(row[name] for name in REQUESTS.column_names)

@@ -278,6 +278,16 @@ class Client(Model):
         description="Least share of the offered rate that must have been sent, in a closed loop of the concurrency that must have been in "
         "flight; else INVALID.",
     )
+    most_uncertainty: float = Field(
+        0.02, gt=0.0, le=1.0, description="Largest p99 of how unsure the times of a latency are, as a share of its median. Beyond it "
+        "nobody knows when the tokens came: INVALID.",
+    )  # fmt: skip
+    free_uncertainty_s: float = Field(
+        0.001,
+        ge=0.0,
+        le=LONGEST_S,
+        description="A p99 of that uncertainty that is allowed however short the latencies are, seconds.",
+    )
 
 
 class Correctness(Model):

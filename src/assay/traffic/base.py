@@ -86,18 +86,35 @@ class Wire(NamedTuple):
 class Reply:
     """What came back. `body` is without transfer framing; `ends[i]` is how much of it had come by the read at `ns[i]`.
 
+    `unsure[i]`, nanoseconds, of that read: 0 or more: its last byte came at `ns[i]`, each of the others at most so much before.
+    Below 0: the last byte, too, may have come so much before.  Empty: nothing is known.
+
     A reader that knows the common form of a stream takes it from `framed`, framing and all, and then sets `size`; who asks for
     `body`, `ends` or `ended` gets them with the framing taken off and checked.
     """
 
-    __slots__ = ("_body", "_ended", "_ends", "_why", "framed", "headers", "http_status", "ns", "size")
+    __slots__ = (
+        "_body",
+        "_end_unsure",
+        "_ended",
+        "_ends",
+        "_why",
+        "framed",
+        "headers",
+        "http_status",
+        "ns",
+        "size",
+        "unsure",
+    )
 
     def __init__(
         self, *, ended: Ended, http_status: int | None, headers: Mapping[str, str], body: bytes, ends: Sequence[int],
-        ns: Sequence[int], why: str = "", framed: Framed | None = None,
+        ns: Sequence[int], why: str = "", framed: Framed | None = None, unsure: Sequence[int] = (),
     ) -> None:  # fmt: skip
         self._ended, self._body, self._ends, self._why = ended, body, ends, why
         self.http_status, self.ns = http_status, ns
+        self.unsure = unsure if len(unsure) == len(ns) else ()
+        self._end_unsure = self.unsure[-1:]  # of its very end, framing included
         self.headers = headers  # lower-case names
         self.framed = framed  # a chunked body that is still in its framing
         self.size = len(body)  # bytes of the body
@@ -132,6 +149,7 @@ class Reply:
         framed, self.framed = self.framed, None
         try:
             self._body, self._ends = framed.unframed()
+            self.unsure = framed.without_framing(self.unsure)
         except ValueError as error:
             self._ended, self._why, self._ends = "malformed", str(error), [0] * len(self.ns)
         self.size = len(self._body)
@@ -140,10 +158,25 @@ class Reply:
         """When the first `end` bytes of the body had all come."""
         return self.ns[min(bisect_left(self.ends, end), len(self.ns) - 1)]
 
+    def unsure_at(self, end: int) -> int | None:
+        """How much before that they may have come, ns; None: not known."""
+        if not self.unsure:
+            return None
+        read = min(bisect_left(self.ends, end), len(self.ns) - 1)
+        unsure = self.unsure[read]
+        return 0 if unsure >= 0 and self.ends[read] == end else abs(unsure)
+
+    def unsure_whole(self) -> list[int]:
+        """The uncertainty of an answer in one piece, which ends with its last read: one entry, or none if it is not known."""
+        return [max(0, -unsure) for unsure in self._end_unsure]
+
 
 @dataclass(slots=True, kw_only=True)
 class Answer:
-    """What a reply says. Times are absolute; lists have one entry per chunk."""
+    """What a reply says. Times are absolute; lists have one entry per chunk, but for what is not known.
+
+    chunk_uncertainty_ns: how much earlier than its time a chunk may have been complete; empty: not known.
+    """
 
     status: Status
     error: str | None = None
@@ -153,6 +186,7 @@ class Answer:
     tokens_reasoning: int | None = None
     tokens_cached: int | None = None
     chunk_ns: list[int] = field(default_factory=list)
+    chunk_uncertainty_ns: list[int] = field(default_factory=list)
     chunk_kind: list[int] = field(default_factory=list)
     chunk_chars: list[int] = field(default_factory=list)
     text: str | None = None

@@ -37,6 +37,14 @@ class Framed(NamedTuple):
     raw: bytes
     ends: list[int]
 
+    def without_framing(self, unsure: Sequence[int]) -> list[int]:
+        """Each read's uncertainty (`Reply.unsure`) for the bytes of the body: behind its last one, framing may have come later."""
+        raw = self.raw
+        return [
+            certain_end(raw[max(0, end - 3) : max(0, end)], one)
+            for one, end in zip(unsure, self.ends, strict=bool(unsure))
+        ]
+
     def unframed(self) -> tuple[bytes, list[int]]:
         """The body, and how much of it had come by each read. What stands behind its end is nobody's.
 
@@ -55,6 +63,11 @@ class Framed(NamedTuple):
         if not dechunker.done:
             raise ValueError("the answer's chunks go on where it seemed to end")
         return b"".join(dechunker.pieces), ends
+
+
+def certain_end(tail: bytes, unsure: int) -> int:
+    """A read's uncertainty for the body, by the last bytes of the read: only an event's end is known to be no framing alone."""
+    return unsure if unsure < 0 or tail.endswith(b"\n\r\n") else -max(1, unsure)
 
 
 class Dechunker:

@@ -28,14 +28,15 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, cast
 from urllib.parse import urlsplit
 
 from assay.traffic.base import Answer, Ended, Reply, Wire
-from assay.traffic.chunks import LAST, Dechunker, Framed, plain_chunks
-from assay.traffic.sockets import Poller, connected, stamping
+from assay.traffic.chunks import LAST, Dechunker, Framed, certain_end, plain_chunks
+from assay.traffic.sockets import Poller, connected, polling, stamping
 
 if TYPE_CHECKING:
     import ssl
 
 HEAD_BYTES = 1 << 16  # longest head of an answer, all interim heads included
 READ_COST = 128  # bytes that a read costs beyond its data: a drip of single bytes must not fill the memory
+FULL_BYTES = 1 << 14  # of a read by asyncio: so many may have filled its buffer
 FRESH_NS = 10_000_000  # a connection that was idle for less is not looked at before it is used again
 _END: Final = b"\r\n\r\n"
 _SAID_ALL: Final = b"data: [DONE]\n\n\r\n"  # the last event of a stream, and the end of its chunk
@@ -342,8 +343,15 @@ class Exchange:
         self.parts, self._dechunker = [], None
         return Reply(
             ended=self.ended, http_status=None if head is None else head.status, headers={} if head is None else head.headers,
-            body=body, ends=ends, ns=self.ns, why=self.why, framed=framed,
+            body=body, ends=ends, ns=self.ns, why=self.why, framed=framed, unsure=self._since_sent(),
         )  # fmt: skip
+
+    def _since_sent(self) -> list[int]:
+        """Each read's uncertainty: no answer came before it was asked for."""
+        if self.unsure and self.sent_ns is not None and self.ns[0] - self.sent_ns < abs(self.unsure[0]):
+            most = max(0, self.ns[0] - self.sent_ns)
+            return [most if self.unsure[0] > 0 else -max(1, most), *self.unsure[1:]]
+        return self.unsure
 
     def _raw_ends(self) -> list[int]:
         """How much had come by each read, from the begin of the body."""
@@ -363,6 +371,7 @@ class Exchange:
         return raw[:length], [min(length, max(0, end)) for end in self._raw_ends()]
 
     def _unchunked(self) -> tuple[bytes, list[int]]:
+        self.unsure = [certain_end(part[-3:], unsure) for part, unsure in zip(self.parts, self.unsure, strict=False)]
         if self._dechunker is None:
             self._dechunker = Dechunker()
         with suppress(ValueError):  # what came before the framing broke is kept
@@ -377,7 +386,7 @@ class Exchange:
 class Connection(asyncio.Protocol):
     """One connection to a replica: one exchange at a time."""
 
-    __slots__ = ("_exchange", "_fd", "_framing", "_left", "_poll", "_pool", "_socket", "_transport", "_unsent", "began_ns", "closed",
+    __slots__ = ("_exchange", "_fd", "_framing", "_left", "_poll", "_pool", "_since", "_socket", "_transport", "_unsent", "began_ns", "closed",
                  "connect_ns", "idle_ns", "used", "way")  # fmt: skip
 
     def __init__(self, pool: Pool) -> None:
@@ -393,6 +402,7 @@ class Connection(asyncio.Protocol):
         self.idle_ns = 0
         self.used = False
         self._unsent = False  # not all of the last request went out at once
+        self._since = 0  # a moment at which nothing lay in the socket, if the last read may have left something
         self.closed = False
         self.way = "lean"
 
@@ -424,6 +434,7 @@ class Connection(asyncio.Protocol):
         exchange.connect_ns, self.connect_ns = self.connect_ns, None
         self._exchange, self._framing = exchange, _NONE
         payload = exchange.payload
+        self._pool.under_way()
         exchange.sent_ns = monotonic_ns()
         if self._fd < 0:
             self._unsent = True  # as far as is known here
@@ -448,15 +459,29 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """A read by asyncio's own transport."""
-        self.received(data, monotonic_ns())
+        ns, looks = monotonic_ns(), self._pool.looks
+        if looks is None:
+            self.received(data, ns, None)
+            return
+        since, self._since = self._since or looks.long_ago_ns, 0
+        if len(data) >= FULL_BYTES:  # more may lie behind it, from as long ago
+            self._since = since
+        self.received(data, ns, min(-1, since - ns))
 
-    def received(self, data: bytes, ns: int) -> None:
-        """A read, and when its bytes came."""
+    @property
+    def expects(self) -> bool:
+        """Whether an answer is under way."""
+        return self._exchange is not None
+
+    def received(self, data: bytes, ns: int, unsure: int | None) -> None:
+        """A read, when its bytes came, and how unsure that is (`Reply.unsure`); None: nobody knows."""
         exchange = self._exchange
         if exchange is None:  # nothing was asked: a farewell, or the rest of what was given up
             self._drop()
             return
         exchange.ns.append(ns)
+        if unsure is not None:
+            exchange.unsure.append(unsure)
         exchange.parts.append(data)
         size = len(data)
         exchange.room -= size + READ_COST
@@ -609,7 +634,7 @@ class Pool:
         self._connecting: set[asyncio.Task[None]] = set()
         self._places: list[tuple[int, tuple[Any, ...]]] = []  # socket families and addresses of the host
         self._closed = False
-        self._poller: Poller | None = None
+        self.looks: Poller | None = None
         self.stamping = context is None and not address.tls and stamping()
 
     @property
@@ -715,17 +740,27 @@ class Pool:
     async def _connection(self, loop: asyncio.AbstractEventLoop, family: int, place: tuple[Any, ...]) -> Connection:
         if self.stamping:
             connection = Connection(self)
-            if self._poller is None:
-                self._poller = Poller(loop)
-            if await connected(loop, family, place, connection, self._poller):
+            if await connected(loop, family, place, connection, self._looking(loop)):
                 connection.way = "kernel"
                 return connection
             self.stamping = False
+        if polling():
+            self._looking(loop)
         name = self.address.host if self.address.tls else None
         _, connection = await loop.create_connection(
             lambda: Connection(self), str(place[0]), self.address.port, ssl=self._context, server_hostname=name
         )
         return connection
+
+    def _looking(self, loop: asyncio.AbstractEventLoop) -> Poller:
+        if self.looks is None:
+            self.looks = Poller(loop, lambda: any(connection.expects for connection in self._all))
+        return self.looks
+
+    def under_way(self) -> None:
+        """A request is being sent: look often from now on, until none is under way."""
+        if self.looks is not None:
+            self.looks.hurry()
 
     def fail(self, ended: Ended, why: str) -> None:
         """A connection could not be made: the request that has waited longest has failed."""
@@ -781,8 +816,8 @@ class Pool:
             connection._drop()
         while self._all:
             await asyncio.sleep(0)
-        if self._poller is not None:
-            self._poller.close()
+        if self.looks is not None:
+            self.looks.close()
 
 
 def _plain(error: OSError) -> str:

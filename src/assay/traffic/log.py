@@ -33,7 +33,7 @@ LONGEST_SAID = 2000  # of an error, until it has been looked through for secrets
 _NUMBERS: Final = (
     "request", "phase", "kind", "stream", "session", "turn", "replica", "transport", "scheduled_ns", "sent_ns", "connect_ns",
     "first_byte_ns", "first_token_ns", "first_visible_ns", "last_token_ns", "done_ns", "status", "http_status", "tokens_in",
-    "tokens_out", "tokens_reasoning", "tokens_cached", "bytes_out", "bytes_in", "tokenize_ns", "prefill_ns", "chunks", "logprobs",
+    "tokens_out", "tokens_reasoning", "tokens_cached", "bytes_out", "bytes_in", "tokenize_ns", "prefill_ns", "chunks", "logprobs", "unsure",
 )  # fmt: skip
 _NAMED: Final = {"phase": PHASES, "kind": KINDS, "transport": TRANSPORTS, "status": STATUSES}
 _CODES: Final = {name: {word: code for code, word in enumerate(words)} for name, words in _NAMED.items()}
@@ -126,9 +126,10 @@ class RequestLog:
             _n(times.first_visible_ns), _n(times.last_token_ns), _n(row.done_ns), _CODES["status"][answer.status],
             _n(row.http_status), _n(answer.tokens_in), _n(answer.tokens_out), _n(answer.tokens_reasoning),
             _n(answer.tokens_cached), row.bytes_out, row.bytes_in, _n(answer.tokenize_ns), _n(answer.prefill_ns),
-            len(answer.chunk_ns), len(answer.logprobs),
+            len(answer.chunk_ns), len(answer.logprobs), len(answer.chunk_uncertainty_ns),
         ])  # fmt: skip
         waiting.chunk_ns.fromlist(answer.chunk_ns)
+        waiting.unsure.fromlist(answer.chunk_uncertainty_ns)
         waiting.chunk_kind += bytes(answer.chunk_kind)
         waiting.chunk_chars.fromlist(answer.chunk_chars)
         if answer.logprobs:
@@ -170,12 +171,23 @@ _NOTHING: Final[Any] = object()
 class _Gathered:
     """Requests that are no batch yet."""
 
-    __slots__ = ("chunk_chars", "chunk_kind", "chunk_ns", "error", "finish", "logprobs", "numbers", "reasoning", "text")
+    __slots__ = (
+        "chunk_chars",
+        "chunk_kind",
+        "chunk_ns",
+        "error",
+        "finish",
+        "logprobs",
+        "numbers",
+        "reasoning",
+        "text",
+        "unsure",
+    )
 
     def __init__(self) -> None:
         self.numbers = array("q")
         self.chunk_ns, self.chunk_kind, self.chunk_chars = array("q"), bytearray(), array("q")
-        self.logprobs = array("d")
+        self.logprobs, self.unsure = array("d"), array("q")
         self.error: list[str | None] = []
         self.finish: list[str | None] = []
         self.text: list[str | None] = []
@@ -202,6 +214,7 @@ class _Gathered:
             "chunk_ns": (chunk_ns, counts), "chunk_kind": (kinds, counts),
             "chunk_chars": (np.frombuffer(self.chunk_chars, dtype=np.int64), counts),
             "logprobs": (np.frombuffer(self.logprobs, dtype=np.float64), numbers["logprobs"]),
+            "chunk_uncertainty_ns": (np.frombuffer(self.unsure, dtype=np.int64), numbers["unsure"]),
         }  # fmt: skip
         arrays = []
         for column in schema:

@@ -18,19 +18,30 @@ import select
 import socket
 import struct
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from time import monotonic_ns, time_ns
 from typing import Any, Final, Protocol, cast
+
+from assay.traffic.timer import Ticker
 
 SO_TIMESTAMPNS: Final = 35  # include/uapi/asm-generic/socket.h; the module socket does not name it
 READ_BYTES: Final = 1 << 14
 LONGEST_AGO_NS: Final = 10_000_000_000  # a stamp that is older was made by another clock
 LOOK_NS: Final = 5000  # that a look at the two clocks may take; else the process was interrupted in between
 LOOKS: Final = 5
+LOOK_EVERY_NS: Final = 500_000  # while something is expected: so far back may bytes of a merged read have come
+TICKS: Final = 64  # after so many of these looks it is asked whether anything still is
+DELAYED_NS: Final = 1_000_000  # a stamp that is so much older than a look that found nothing: the packet was held up
 MOVED_NS: Final = 10_000  # of one clock by the other: more is no error of the look
 _ANCILLARY: Final = socket.CMSG_SPACE(16) if hasattr(socket, "CMSG_SPACE") else 0
 _TIMESPEC: Final = struct.Struct("qq")
 NS: Final = 1_000_000_000
+
+
+def polling() -> bool:
+    """Whether a `Poller` can be made here."""
+    return hasattr(select, "epoll")
 
 
 def stamping() -> bool:
@@ -41,8 +52,8 @@ def stamping() -> bool:
 class Receiver(Protocol):
     """What a link tells of its connection."""
 
-    def received(self, data: bytes, ns: int) -> None:
-        """Bytes came, at this monotonic time."""
+    def received(self, data: bytes, ns: int, unsure: int) -> None:
+        """Bytes came, at this monotonic time; how unsure that is (`assay.traffic.base.Reply.unsure`)."""
 
     def eof_received(self) -> None:
         """The other side says no more."""
@@ -52,18 +63,41 @@ class Receiver(Protocol):
 
 
 class Poller:
-    """Watches links, and reads those that have something."""
+    """Watches links, and reads those that have something.
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+    waiting: whether anything is expected; so long it looks every `LOOK_EVERY_NS`, where the kernel has a timer for that.
+    long_ago_ns: when the look before the last two began.  The loop calls for at most one look per turn, so a whole turn lies between
+    that and now; what the loop itself reads now was not there when that turn asked for events (of up to 1,024 sockets at once).
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, waiting: Callable[[], bool] = lambda: False) -> None:
         self.loop = loop
+        self._waiting = waiting
         self._epoll = select.epoll()
         self._links: dict[int, Link] = {}
         self._ahead_ns = _ahead() or time_ns() - monotonic_ns()
+        # when the last looks began: what one did not name was empty then
+        self._last_ns = self._before_ns = self.long_ago_ns = monotonic_ns()
+        self.now_ns = self._last_ns  # at or just before the read that comes next
+        self._ticks = 0  # since it was last asked whether anything is expected
+        self._timer = Ticker()
+        if self._timer.fd >= 0:
+            self._epoll.register(self._timer.fd, select.EPOLLIN)
         # The kernel begins to stamp some time after the first socket asks for it, and ends with the last: this one asks throughout.
         self._asking = socket.socket(type=socket.SOCK_DGRAM)
         with suppress(OSError):  # a kernel that does not stamp: `connected` says so
             self._asking.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
         loop.add_reader(self._epoll.fileno(), self._look)
+
+    def hurry(self) -> None:
+        """Something is expected from now on: look often."""
+        self._ticks = 0
+        self._timer.start(LOOK_EVERY_NS)
+
+    @property
+    def hurried(self) -> bool:
+        """Whether it looks often."""
+        return self._timer.running
 
     def watch(self, link: Link) -> None:
         """Read it from now on."""
@@ -85,14 +119,30 @@ class Poller:
             self.loop.remove_reader(self._epoll.fileno())
             self._epoll.close()
             self._asking.close()
+            self._timer.close()
 
     def _look(self) -> None:
-        events = self._epoll.poll(0)
-        ahead_ns, links = self._known_ahead(), self._links
+        began, links = monotonic_ns(), self._links
+        events = self._epoll.poll(0, len(links) + 1)  # room for all: what it leaves out is known to be empty
+        since_ns = self._last_ns
+        self.long_ago_ns, self._before_ns, self._last_ns = self._before_ns, since_ns, began
+        self.now_ns = began
+        timer = self._timer.fd
+        ahead_ns = self._known_ahead() if events and events != [(timer, select.EPOLLIN)] else None
         for fd, event in events:
             link = links.get(fd)
             if link is not None:
-                link.ready(event, ahead_ns)
+                link.ready(event, ahead_ns, since_ns)
+            elif fd == timer:
+                self._tick()
+
+    def _tick(self) -> None:
+        self._timer.read()
+        self._ticks += 1
+        if self._ticks >= TICKS:
+            self._ticks = 0
+            if not self._waiting():
+                self._timer.stop()
 
     def _known_ahead(self) -> int | None:
         """By how much the wall clock is ahead of the monotonic one; None if it was just set, or that cannot be told."""
@@ -112,16 +162,42 @@ def _ahead() -> int | None:
     return None
 
 
+def judged(stamp_ns: int | None, now_ns: int, empty_ns: int, last_ns: int, *, emptied: bool) -> tuple[int, int]:
+    """A read's time, and how unsure it is (`Reply.unsure`): from its stamp, its end, when nothing lay there, and the read before it."""
+    if stamp_ns is None or not now_ns - LONGEST_AGO_NS < stamp_ns <= now_ns:
+        return now_ns, min(-1, empty_ns - now_ns)
+    if stamp_ns < empty_ns - DELAYED_NS:
+        # It was stamped and not there yet: held up below, or waiting for a packet that was lost.  It came in between.
+        return now_ns, stamp_ns - now_ns
+    ns = max(stamp_ns, last_ns)
+    if not emptied or ns > stamp_ns:
+        return ns, min(-1, min(empty_ns, stamp_ns) - ns)
+    return ns, max(0, ns - empty_ns)
+
+
 class Link:
     """One connection: what asyncio calls a transport, as far as it is needed, with the kernel's stamps."""
 
-    __slots__ = ("_closed", "_last_ns", "_left", "_poller", "_receiver", "_recvmsg", "_socket", "fd")
+    __slots__ = (
+        "_behind",
+        "_closed",
+        "_empty_ns",
+        "_last_ns",
+        "_left",
+        "_poller",
+        "_receiver",
+        "_recvmsg",
+        "_socket",
+        "fd",
+    )
 
     def __init__(self, sock: socket.socket, receiver: Receiver, poller: Poller) -> None:
         self._socket, self._receiver, self._poller = sock, receiver, poller
         self._recvmsg = sock.recvmsg
         self._left = b""  # to be written when there is room
         self._last_ns = 0  # when the last bytes came
+        self._empty_ns = 0  # a moment at which all that had come was read
+        self._behind = False  # the last read filled its buffer: more may lie behind it
         self._closed = False
         self.fd = sock.fileno()
 
@@ -129,12 +205,17 @@ class Link:
         """Read from now on."""
         self._poller.watch(self)
 
-    def ready(self, event: int, ahead_ns: int | None) -> None:
-        """Something can be read or written. `ahead_ns`: the wall clock's, of the monotonic one; None: not known."""
+    def ready(self, event: int, ahead_ns: int | None, since_ns: int) -> None:
+        """Something can be read or written.
+
+        ahead_ns: the wall clock's, of the monotonic one; None: not known.  since_ns: when the look before this one began.
+        """
         if event & select.EPOLLOUT:
             self._write_left()
         if not event & ~select.EPOLLOUT or self._closed:
             return
+        poller = self._poller
+        before_ns = poller.now_ns
         try:
             data, ancillary, _, _ = self._recvmsg(READ_BYTES, _ANCILLARY)
         except (BlockingIOError, InterruptedError):
@@ -146,14 +227,19 @@ class Link:
             self._receiver.eof_received()
             self._close(None)
             return
-        ns = monotonic_ns()
+        poller.now_ns = now_ns = monotonic_ns()
+        empty_ns = self._empty_ns if self._behind or self._empty_ns > since_ns else since_ns
+        if len(data) < READ_BYTES:
+            self._empty_ns, self._behind = before_ns, False
+        else:
+            self._empty_ns, self._behind = empty_ns, True
+        stamp_ns = None
         if ancillary and ahead_ns is not None:
             seconds, rest = _TIMESPEC.unpack(ancillary[0][2])
-            stamp = seconds * NS + rest - ahead_ns
-            if ns - LONGEST_AGO_NS < stamp < ns:
-                ns = max(stamp, self._last_ns)
+            stamp_ns = seconds * NS + rest - ahead_ns
+        ns, unsure = judged(stamp_ns, now_ns, empty_ns, self._last_ns, emptied=not self._behind)
         self._last_ns = ns
-        self._receiver.received(data, ns)
+        self._receiver.received(data, ns, unsure)
 
     def write(self, data: bytes) -> None:
         """Send it, now or as soon as there is room."""

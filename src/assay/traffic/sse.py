@@ -148,7 +148,7 @@ def read_openai(reply: Reply, ask: Ask, chat: bool) -> Answer:
     """
     framed = reply.framed
     if framed is not None and _began_well(reply) and "event-stream" in reply.headers.get("content-type", "").lower():
-        reader = _Reader(reply.ns, framed.ends, whole=True)
+        reader = _Reader(reply.ns, framed.ends, reply.unsure, whole=True, framing=2)
         size = reader.read_framed(framed.raw)
         if size:
             reply.size = size
@@ -157,8 +157,9 @@ def read_openai(reply: Reply, ask: Ask, chat: bool) -> Answer:
     if status is not None and not _began_well(reply):
         return Answer(status=status, error=_why(reply, status))
     if _is_stream(reply, ask):
-        reader = _Reader(reply.ns, reply.ends, whole=reply.ended == "complete")
-        reader.read(reply.body)
+        body, ends = reply.body, reply.ends  # without framing from here on
+        reader = _Reader(reply.ns, ends, reply.unsure, whole=reply.ended == "complete")
+        reader.read(body)
         return reader.answer(status, None if status is None else _why(reply, status))
     if status is not None:
         return Answer(status=status, error=_why(reply, status))
@@ -187,9 +188,9 @@ def _read_whole(reply: Reply) -> Answer:
     if not isinstance(told, dict) or "choices" not in told:
         message = error_message(told) if isinstance(told, dict) and is_error(told) else None
         return Answer(status="error" if message else "malformed", error=message or "the answer holds no choices")
-    reader = _Reader(reply.ns, reply.ends, whole=True)
+    reader = _Reader(reply.ns, reply.ends, (), whole=True)
     reader.chunk(told, reply.ns[-1] if reply.ns else 0)
-    reader.end_whole()
+    reader.end_whole(reply.unsure_whole())
     return reader.answer(None, None)
 
 
@@ -210,10 +211,17 @@ _LAST: Final = b"data: [DONE]\n\n"
 
 
 class _Reader:
-    """Takes a stream apart, chunk by chunk."""
+    """Takes a stream apart, chunk by chunk.
 
-    def __init__(self, read_ns: Sequence[int], ends: Sequence[int], *, whole: bool) -> None:
+    framing: bytes that may stand between the end of an event and the end of the read that brought it, for that to be its last byte.
+    """
+
+    def __init__(
+        self, read_ns: Sequence[int], ends: Sequence[int], unsure: Sequence[int], *, whole: bool, framing: int = 0
+    ) -> None:
         self._read_ns, self._ends = read_ns, ends
+        self._read_unsure, self._framing = unsure, framing
+        self._unsure: list[int] = []
         self._last_read = len(read_ns) - 1
         self._whole = whole
         self._ns: list[int] = []
@@ -240,11 +248,12 @@ class _Reader:
             status=status, error=why and why[:MOST_ERROR], finish_reason=self._finish,
             tokens_in=usage.get("in"), tokens_out=usage.get("out"), tokens_reasoning=usage.get("reasoning"),
             tokens_cached=usage.get("cached"), chunk_ns=self._ns, chunk_kind=self._kind, chunk_chars=self._chars,
-            text="".join(self._content) or None, reasoning="".join(self._reasoning) or None, logprobs=self._logprobs,
+            chunk_uncertainty_ns=self._unsure, text="".join(self._content) or None, reasoning="".join(self._reasoning) or None, logprobs=self._logprobs,
         )  # fmt: skip
 
-    def end_whole(self) -> None:
+    def end_whole(self, unsure: list[int]) -> None:
         """The answer came in one piece of JSON, which was complete."""
+        self._unsure = unsure
         self._done = True
         if self._kind[-1] in (Kind.OTHER, Kind.USAGE):
             self._malformed = self._malformed or "the answer holds no choice"
@@ -263,9 +272,18 @@ class _Reader:
     # -- events
 
     def _at(self, end: int) -> int:
-        """When the first `end` bytes had all come."""
+        """When the first `end` bytes had all come. For each chunk once: its uncertainty is noted."""
         last = self._last_read
-        return self._read_ns[min(bisect_left(self._ends, end), last) if last else 0]
+        read = min(bisect_left(self._ends, end), last) if last else 0
+        if self._read_unsure:
+            self._unsure.append(self._unsure_of(read, end))
+        return self._read_ns[read]
+
+    def _unsure_of(self, read: int, end: int) -> int:
+        """How much before a read's time the first `end` bytes may have come: not at all, if they are its last ones."""
+        unsure = self._read_unsure[read]
+        behind = self._ends[read] - end
+        return 0 if unsure >= 0 and (not behind or behind == self._framing) else abs(unsure)
 
     def read(self, body: bytes) -> None:
         """Take all events of the body."""
@@ -358,13 +376,28 @@ class _Reader:
         return len(chars)
 
     def _stamp(self, stops: list[int]) -> None:
-        """Note when chunks had come that end at these places, one behind the other."""
-        ns, ends = self._read_ns, self._ends
-        read = bisect_left(ends, stops[0]) if self._last_read else 0
-        if read >= self._last_read or ends[read] >= stops[-1]:  # all in one read
-            self._ns += [ns[min(read, self._last_read)]] * len(stops)
-        else:
-            self._ns += [ns[min(bisect_left(ends, stop, read), self._last_read)] for stop in stops]
+        """Note when chunks had come that end at these places, one behind the other, framing included."""
+        ns, ends, last = self._read_ns, self._ends, self._last_read
+        count = len(stops)
+        read = bisect_left(ends, stops[0] - self._framing) if last else 0
+        if ends[read : read + count] == stops:  # each ends its own read, as nearly all do
+            self._ns += ns[read : read + count]
+            if self._read_unsure:
+                own = self._read_unsure[read : read + count]
+                self._unsure += [0] * count if min(own) >= 0 else [max(0, -unsure) for unsure in own]
+            return
+        if read >= last or ends[read] >= stops[-1]:  # all in one read
+            read = min(read, last)
+            self._ns += [ns[read]] * count
+            if self._read_unsure:
+                self._unsure += [abs(self._read_unsure[read])] * count
+                self._unsure[-1] = self._unsure_of(read, stops[-1] - self._framing)
+            return
+        stops = [stop - self._framing for stop in stops] if self._framing else stops
+        reads = [min(bisect_left(ends, stop, read), last) for stop in stops]
+        self._ns += [ns[one] for one in reads]
+        if self._read_unsure:
+            self._unsure += map(self._unsure_of, reads, stops)
 
     # -- the same, with the transfer's framing still on
 
@@ -446,10 +479,7 @@ class _Reader:
             return place, 0
         step = len(heads.needle)
         end = place + sum(lengths) + step * len(lengths)
-        if self._last_read:
-            self._stamp([stop - 2 for stop in accumulate([n + step for n in lengths], initial=place)][1:])
-        else:
-            self._ns += list(self._read_ns) * len(lengths)
+        self._stamp(list(accumulate([n + step for n in lengths], initial=place))[1:])
         return end, end - place - framing
 
     def _event(self, name: str, data: bytes, ns: int) -> Said | None:

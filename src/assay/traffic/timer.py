@@ -93,6 +93,42 @@ class Timer:
         self._fire()
 
 
+class Ticker:
+    """A descriptor that becomes readable at even intervals while it runs; `fd` is -1 where the kernel has no such timer."""
+
+    def __init__(self) -> None:
+        self.fd, self._libc = _timerfd()
+        self.running = False
+
+    def start(self, every_ns: int) -> None:
+        """Tick from now on; if it does already, go on."""
+        if not self.running and self.fd >= 0:
+            self.running = True
+            self._set(every_ns)
+
+    def stop(self) -> None:
+        """Tick no more."""
+        if self.running:
+            self.running = False
+            self._set(0)
+
+    def read(self) -> None:
+        """Take a tick; the kernel makes no further one before."""
+        with suppress(BlockingIOError):
+            os.read(self.fd, 8)
+
+    def close(self) -> None:
+        """Let the descriptor go."""
+        if self.fd >= 0:
+            os.close(self.fd)
+            self.fd, self.running = -1, False
+
+    def _set(self, every_ns: int) -> None:
+        spec = _Itimerspec(every_ns // NS, every_ns % NS, every_ns // NS, every_ns % NS)
+        if self._libc.timerfd_settime(self.fd, 0, ctypes.byref(spec), None) != 0:
+            raise OSError(ctypes.get_errno(), "timerfd_settime")
+
+
 def _timerfd() -> tuple[int, Any]:
     """A new timerfd and the C library; -1 where there is none."""
     if not sys.platform.startswith("linux"):

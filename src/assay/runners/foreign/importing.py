@@ -321,7 +321,7 @@ def _request(launch: int, place: int, row: Row, due_ns: int, sent_ns: int) -> tu
         launch, place, 0, row.phase, "normal", None, row.session, row.turn, None, "foreign", due_ns, sent_ns, None, None,
         at(row.first_ns), at(row.visible_ns), at(row.last_ns), at(row.done_ns), row.status, row.http_status, row.error,
         row.finish_reason, row.tokens_in, row.tokens_out, row.tokens_reasoning, row.tokens_cached, list(row.chunks_ns),
-        [CONTENT] * len(row.chunks_ns), [], None, None, row.text, row.reasoning, [], None, None,
+        [CONTENT] * len(row.chunks_ns), [], None, None, row.text, row.reasoning, [], None, None, [],
     )  # fmt: skip
 
 

@@ -187,6 +187,7 @@ def read(reply: Reply, ask: Ask) -> Answer:
     if "json" in reply.headers.get("content-type", ""):
         if reply.ended == "complete":
             _guarded(into, reply.at(len(reply.body)), lambda: _one_piece(reply, ask, into))
+            into.unsure(reply.unsure_at(len(reply.body)))
         return into.done(failed)
     from botocore.eventstream import ParserError
 
@@ -194,6 +195,7 @@ def read(reply: Reply, ask: Ask) -> Answer:
         for frame in frames(reply.body):
             ns = reply.at(frame.end)
             _guarded(into, ns, lambda frame=frame, ns=ns: _frame(frame, ns, ask, into))  # type: ignore[misc]
+            into.unsure(reply.unsure_at(frame.end))
     except (ParserError, UnicodeDecodeError) as error:
         into.spoil(f"the event stream is broken: {type(error).__name__}: {error}")
     return into.done(failed)

@@ -61,6 +61,12 @@ class Gathered:
         self.answer.chunk_kind.append(int(kind))
         self.answer.chunk_chars.append(chars)
 
+    def unsure(self, unsure: int | None) -> None:
+        """How much earlier than its time each chunk may have come that was put since the last call, ns; None: not known."""
+        answer = self.answer
+        if unsure is not None:
+            answer.chunk_uncertainty_ns += [unsure] * (len(answer.chunk_ns) - len(answer.chunk_uncertainty_ns))
+
     def say(self, ns: int, text: str, *, reasoning: bool = False, empty: Kind = Kind.ROLE) -> None:
         """A chunk with a text; one of the kind `empty` if there is none."""
         if not text:
@@ -143,6 +149,7 @@ def read_events(reply: Reply, take: Take, *, errors: bool = True) -> Answer:
     into = Gathered()
     for end, name, data in _pieces(reply):
         _take(data, name, reply.at(end), into, take, errors)
+        into.unsure(reply.unsure_at(end))
     return into.done(failed)
 
 
