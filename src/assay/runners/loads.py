@@ -132,7 +132,7 @@ class LoadRun:
             "launch": self.job.number, "clients": self.clients, "folder": str(self.folder), "load": str(self.load),
             "serving": self.serving.model_dump(mode="json"), "configuration": asdict(self.configuration),
             "target": target.model_dump(mode="json"), "seed": self.planned.seed, "base": str(base.resolve()),
-            "flush_s": 0.25, "open": self._open,
+            "flush_s": 0.25, "open": self._open, "broken": self.planned.role == "fault",
         }  # fmt: skip
         self._say("job.json", json.dumps(job))
 

@@ -247,6 +247,17 @@ class Client(Model):
         le=LONGEST_S,
         description="Longest time until a server says anything; then the request has failed.",
     )
+    first_pause_s: float = Field(
+        0.25, gt=0.0, le=LONGEST_S, description="How long a stream waits behind 429 or 503 without Retry-After, seconds; twice as long "
+        "after each in a row. Only what follows an answer waits; an open loop sends what is due.",
+    )  # fmt: skip
+    most_pause_s: float = Field(
+        60.0, gt=0.0, le=LONGEST_S, description="Longest such pause, whatever Retry-After asks for, seconds."
+    )
+    dead_after_s: float | None = Field(
+        10.0, gt=0.0, le=LONGEST_S, description="End a load early once every request was refused for so long and nothing was heard, seconds. "
+        "Not while a fault is injected.",
+    )  # fmt: skip
     response_mib: float = Field(
         64.0, gt=0.0, le=65536.0, description="Largest answer that is read, MiB; then the request has failed."
     )

@@ -70,6 +70,7 @@ class Job:
     seed: int
     base: Path
     flush_s: float
+    broken: bool  # a fault is injected, so that a target that is gone will come back
 
     @classmethod
     def read(cls, path: Path) -> Job:
@@ -79,7 +80,7 @@ class Job:
             launch=told["launch"], clients=told["clients"], folder=Path(told["folder"]), load=Path(told["load"]),
             serving=Serving.model_validate(told["serving"]), configuration=Configuration(**told["configuration"]),
             target=Target.model_validate(told["target"]), seed=told["seed"], base=Path(told["base"]),
-            flush_s=told.get("flush_s", 0.5),
+            flush_s=told.get("flush_s", 0.5), broken=told.get("broken", False),
         )  # fmt: skip
 
 
@@ -196,6 +197,8 @@ class Client:
             lasts_ns=_ns(serving.arrivals.warm_up_s + serving.arrivals.duration_s), drain_ns=_ns(serving.arrivals.drain_s),
             timeout_ns=_ns(client.timeout_s), first_byte_ns=None if first_byte_s is None else _ns(first_byte_s),
             room=int(client.response_mib * (1 << 20)), client=self.number, noted=self.noted,
+            first_pause_s=client.first_pause_s, most_pause_s=client.most_pause_s,
+            dead_after_s=None if job.broken else client.dead_after_s,
             stamped=all(stamped(way) for way in self.ways), core=core,
         )  # fmt: skip
         return Load(plan, self._log(), loop)

@@ -15,14 +15,16 @@ from array import array
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from time import monotonic_ns
+from time import monotonic_ns, time
 from typing import Any, Final, Protocol
 
+from assay.errors import WorkloadError
 from assay.traffic.base import Answer, Ask, Ended, Json, Prompt, Reply, Wire
 from assay.traffic.core import Core
 from assay.traffic.due import NEVER, Agenda
 from assay.traffic.http import Exchange
 from assay.traffic.log import RequestLog, Row, Times, times_of
+from assay.traffic.pauses import Life, Pauses
 from assay.traffic.schedule import Schedule
 from assay.traffic.timer import Timer
 from assay.traffic.window import Window
@@ -96,6 +98,9 @@ class Plan:
     client: int = 0
     stamped: bool = False  # the kernel says when answers came, however late they are read
     noted: memoryview | None = None  # a place for the due time of each request, which outlives the process
+    first_pause_s: float = 0.25  # of a stream behind 429 or 503 without Retry-After
+    most_pause_s: float = 60.0
+    dead_after_s: float | None = None  # None: a target that refuses everything is not given up
     core: Core | None = None  # what sends and stamps below the interpreter; it writes to `noted` itself
 
 
@@ -133,6 +138,7 @@ class Load:
         self._lead_ns = LEAD_NS if self._arms else 0
         self._to_arm: dict[int, Exchange] = {}  # by number, what it follows
         self._armed: dict[Exchange, Exchange] = {}  # -> what it follows
+        self._pauses, self._life = Pauses(plan.first_pause_s, plan.most_pause_s), Life(plan.dead_after_s)
         self._lasts_ns = ARMED_NS  # about how long a request takes
         self._following: deque[tuple[Exchange, int]] = deque()  # ended, and what follows them is not sent yet
         self._ended: deque[Exchange] = deque()  # to be parsed
@@ -429,6 +435,7 @@ class Load:
         if exchange not in self._flying:  # the core sent it, and it failed before anything was told of what it followed
             self._flown(exchange)
         self._landed(exchange)
+        self._is_alive(exchange)
         if exchange.sent_ns is not None:
             self._lasts_ns += (max(1, exchange.done_ns - exchange.sent_ns) - self._lasts_ns) // 8
         if self._armed.pop(exchange, None) is not None:
@@ -448,6 +455,22 @@ class Load:
         self._work_soon()
         if not self._flying:
             self._look_for_the_end()
+
+    def _is_alive(self, exchange: Exchange) -> None:
+        """End the load where the target is dead: thousands of refusals tell no more than some."""
+        if exchange.ns or exchange.answer is not None:
+            self._life.heard()
+        elif (
+            exchange.ended in ("refused", "closed")
+            and self._life.refuse(exchange.seen_ns)
+            and self._failure is None
+            and not self._stopped
+        ):
+            self._failure = WorkloadError(
+                f"nothing was heard of the target for {self.plan.dead_after_s:g} s: {self._life.refused} requests in a row failed, the last with "
+                f'"{exchange.why}". Start it, or look at its address; serving.client.dead_after_s is how long it is waited for'
+            )
+            self.loop.call_soon(self.stop)
 
     def _next_is_under_way(self, exchange: Exchange) -> None:
         if exchange.live and exchange not in self._flying:
@@ -480,8 +503,9 @@ class Load:
             self._look_for_the_end()
 
     def _follow(self, exchange: Exchange, number: int) -> None:
+        pause_ns = self._pause_ns(exchange, number)
         for after in self.agenda.followers(number):
-            due = self.agenda.after(after, exchange.done_ns)
+            due = self.agenda.after(after, exchange.done_ns) + pause_ns
             if exchange.ended == "refused" and exchange.seen_ns + REFUSED_PAUSE_NS > due:
                 due = exchange.seen_ns + REFUSED_PAUSE_NS
             if due >= self.agenda.end_ns:
@@ -492,6 +516,12 @@ class Load:
                 self._send(after, due)
             elif self.agenda.put_off(after, due) and not self._firing:
                 self._schedule()
+
+    def _pause_ns(self, exchange: Exchange, number: int) -> int:
+        head = exchange.head
+        stream = self._stream[number] if self._stream[number] >= 0 else ~self._session[number]
+        status, told = (None, "") if head is None else (head.status, head.headers.get("retry-after", ""))
+        return self._pauses.pause_ns(stream, status, told, time())
 
     def _settle_all(self) -> None:
         while self._ended:
