@@ -92,7 +92,7 @@ class Plan:
     first_byte_ns: int | None = None
     room: int = 1 << 26  # bytes of the largest answer
     client: int = 0
-    stamped: bool = False  # the kernel says when answers came, however late they are read
+    stamped: bool = False  # the kernel says when a read's last bytes came, however late it is read
     noted: memoryview | None = None  # a place for the due time of each request, which outlives the process
     core: Core | None = None  # what sends and stamps below the interpreter; it writes to `noted` itself
 
