@@ -206,7 +206,7 @@ def row(transcript: Transcript, answer: Answer) -> tuple[Any, ...]:
         "launch": 0, "request": 0, "client": 0, "phase": "main", "kind": "normal", "transport": "lean", "scheduled_ns": sent,
         "sent_ns": sent, "status": answer.status, "tokens_out": answer.tokens_out,
         "chunk_ns": [ns - sent for ns in answer.chunk_ns], "chunk_kind": answer.chunk_kind, "chunk_chars": answer.chunk_chars,
-        "bytes_out": 0, "bytes_in": 0, "text": answer.text, "logprobs": answer.logprobs,
+        "bytes_out": 0, "bytes_in": 0, "text": answer.text, "logprobs": answer.logprobs, "chunk_uncertainty_ns": [],
     }  # fmt: skip
     return tuple(known.get(column.name) for column in TABLES["requests"].columns)
 

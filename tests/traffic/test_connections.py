@@ -6,7 +6,6 @@ import asyncio
 import socket
 import ssl
 import struct
-import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -332,18 +331,6 @@ def test_a_request_that_is_given_up_takes_its_connection_with_it() -> None:
 
 
 # ---- TLS ---------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    folder = tmp_path_factory.mktemp("tls")
-    key, made = folder / "key.pem", folder / "cert.pem"
-    subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
-         "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1", "-keyout", str(key), "-out", str(made)],
-        check=True, capture_output=True,
-    )  # fmt: skip
-    return made, key
 
 
 def server_context(certificate: tuple[Path, Path]) -> ssl.SSLContext:

@@ -74,12 +74,15 @@ def expect_writable(answer: Answer) -> None:
         0, 0, 0, "main", "normal", None, None, None, None, "lean", 0, 1, None, None, None, None, None, 5, answer.status, 200, answer.error,
         answer.finish_reason, answer.tokens_in, answer.tokens_out, answer.tokens_reasoning, answer.tokens_cached, list(answer.chunk_ns),
         [int(kind) for kind in answer.chunk_kind], answer.chunk_chars, None, None, answer.text, answer.reasoning, answer.logprobs, None, None,
+        answer.chunk_uncertainty_ns,
     )  # fmt: skip
     batch = to_batch("requests", [row])
     assert batch is not None, answer
     batch.validate(full=True)
     assert len(answer.chunk_ns) == len(answer.chunk_kind) == len(answer.chunk_chars)
     assert list(answer.chunk_ns) == sorted(answer.chunk_ns)
+    assert len(answer.chunk_uncertainty_ns) == len(answer.chunk_ns)
+    assert all(unsure >= 0 for unsure in answer.chunk_uncertainty_ns)
 
 
 def read_by(
@@ -88,6 +91,7 @@ def read_by(
     reply = Reply(
         ended=ended, http_status=transcript.reply.http_status, headers=transcript.reply.headers, body=body,
         ends=list(accumulate(map(len, parts))) or [0], ns=list(range(1, len(parts) + 1)) or [1],
+        unsure=[place % 2 * 9 - 3 for place in range(max(1, len(parts)))],
     )  # fmt: skip
     answer: Answer = READERS[reader](reply, transcript.ask)
     return answer

@@ -1,4 +1,7 @@
-"""Are times those of the bytes' arrival, however late they are read; and is a connection without asyncio's transport as good as one with it?"""
+"""Are times those of the last bytes' arrival, and is it known since when others may have lain there?
+
+And is a connection without asyncio's transport as good as one with it?
+"""
 
 from __future__ import annotations
 

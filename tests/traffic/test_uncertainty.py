@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import ssl
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,8 +18,9 @@ import uvloop
 
 from assay.traffic.base import Answer, Ask, Reply, Wire
 from assay.traffic.http import Exchange, Payloads, Pool, address_of
-from assay.traffic.sockets import DELAYED_NS, judged, stamping
+from assay.traffic.sockets import DELAYED_NS, judged, polling, stamping
 from assay.traffic.sse import read_openai
+from assay.traffic.transports import tls_context
 from tests.limits import PROCESS_S
 from tests.traffic.engine import HEAD, chunked, delta, event, usage
 
@@ -39,14 +42,14 @@ class Sent:
 
 
 @contextmanager
-def pieces(*parts: bytes, gap_s: float = 0.004) -> Iterator[Sent]:
+def pieces(*parts: bytes, gap_s: float = 0.004, context: ssl.SSLContext | None = None) -> Iterator[Sent]:
     """A server that answers one request piece by piece, each in a packet of its own, as soon as it may go."""
     listening, sent = socket.create_server(("127.0.0.1", 0)), Sent()
     sent.port = listening.getsockname()[1]
 
     def serve() -> None:
-        link, _ = listening.accept()
-        with link, suppress(OSError):
+        bare, _ = listening.accept()
+        with bare if context is None else context.wrap_socket(bare, server_side=True) as link, suppress(OSError):
             link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             link.recv(1 << 16)
             sent.asked.set()
@@ -70,12 +73,13 @@ def pieces(*parts: bytes, gap_s: float = 0.004) -> Iterator[Sent]:
         assert not thread.is_alive()
 
 
-def asked(sent: Sent, *, blocked: bool) -> Reply:
+def asked(sent: Sent, *, blocked: bool, tls: bool = False) -> Reply:
     """One request's reply. `blocked`: the loop looks at nothing until all has been sent."""
 
     async def run() -> Reply:
         ended: asyncio.Future[Exchange] = asyncio.get_running_loop().create_future()
-        pool = Pool(address_of(f"http://127.0.0.1:{sent.port}"))
+        context = tls_context(verify=False) if tls else None
+        pool = Pool(address_of(f"http{'s' if tls else ''}://127.0.0.1:{sent.port}"), context=context)
         payload = Payloads(pool.address).payload(Wire(path="/v1/chat/completions", body=b"{}"))
         exchange = Exchange(None, payload, 1 << 20, ended.set_result)
         pool.send(exchange)
@@ -124,6 +128,21 @@ def test_a_chunk_that_ends_its_read_is_certain_however_late_it_was_read() -> Non
     with pieces(whole, b"".join(ANSWER[3:])) as sent:
         answer = read_openai(asked(sent, blocked=False), ASK, True)
     assert answer.chunk_uncertainty_ns[1] == 0
+
+
+@pytest.mark.skipif(not polling(), reason="looks are counted by epoll")
+@pytest.mark.parametrize("blocked", [False, True])
+def test_what_the_loop_itself_reads_came_within_what_is_told_of_it(
+    certificate: tuple[Path, Path], blocked: bool
+) -> None:
+    """Over TLS this process stamps: no chunk is certain, not even the last of a read."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(*certificate)
+    with pieces(*ANSWER, context=context) as sent:
+        answer = read_openai(asked(sent, blocked=blocked, tls=True), ASK, True)
+    assert answer.status == "ok"
+    assert all(within(answer, sent.spans[1:]))
+    assert min(answer.chunk_uncertainty_ns) > 0
 
 
 @dataclass(frozen=True)

@@ -55,13 +55,13 @@ def reply_of(
     return Reply(
         ended=ended, http_status=http_status, headers={} if headers is None else headers, why=why,
         body=b"".join(data for _, data in reads), ends=list(accumulate(len(data) for _, data in reads)),
-        ns=[ns for ns, _ in reads],
+        ns=[ns for ns, _ in reads], unsure=[5 if place % 2 else -3 for place in range(len(reads))],
     )  # fmt: skip
 
 
 def reply_with(reply: Reply, **changed: Any) -> Reply:
     """The same reply but for what is given."""
-    names = ("ended", "http_status", "headers", "body", "ends", "ns", "why")
+    names = ("ended", "http_status", "headers", "body", "ends", "ns", "why", "unsure")
     return Reply(**({name: getattr(reply, name) for name in names} | changed))
 
 

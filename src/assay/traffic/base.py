@@ -5,7 +5,7 @@
     Reply  what came back, with the time of every read        made by the transport
     Answer what the reply says                                made by the backend from a Reply
 
-Times are monotonic nanoseconds, taken at the socket read and before anything is parsed.  Nothing here keeps state.
+Times are monotonic nanoseconds, the kernel's or taken at the socket read, before anything is parsed, with how unsure they are.  Nothing here keeps state.
 """
 
 from __future__ import annotations

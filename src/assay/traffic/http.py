@@ -1,7 +1,7 @@
 """How does a request go out and an answer come in, with as little as possible between the socket and the clock?
 
-HTTP/1.1 on a bare asyncio protocol.  A read's time is the kernel's, of when its bytes came (`assay.traffic.sockets`), or else is
-taken before anything else happens; then its bytes are put on a list, and only the end of the answer is looked for.  Framing,
+HTTP/1.1 on a bare asyncio protocol.  A read's time is the kernel's, of when the last of its bytes came (`assay.traffic.sockets`), or else is
+taken before anything else happens; how unsure it is, is kept with it; then its bytes are put on a list, and only the end of the answer is looked for.  Framing,
 headers and text are taken apart after the end (`Exchange.reply`, `assay.traffic.sse`).  A request is written by one `write` to
 the socket, just after `sent_ns` is taken.
 

@@ -1,6 +1,7 @@
 """How does a load go through a proxy, or over HTTP/2?  By httpx, which knows both; the record says so (`transport`).
 
-Slower and later than assay's own protocol: times are taken when httpx hands the bytes over, after its own parsing.
+Slower and later than assay's own protocol: times are taken when httpx hands the bytes over, after its own parsing.  How long the bytes
+had lain there before is not known, and so the record says nothing of how unsure these times are.
 """
 
 from __future__ import annotations

@@ -96,7 +96,7 @@ class Plan:
     first_byte_ns: int | None = None
     room: int = 1 << 26  # bytes of the largest answer
     client: int = 0
-    stamped: bool = False  # the kernel says when answers came, however late they are read
+    stamped: bool = False  # the kernel says when a read's last bytes came, however late it is read
     noted: memoryview | None = None  # a place for the due time of each request, which outlives the process
     first_pause_s: float = 0.25  # of a stream behind 429 or 503 without Retry-After
     most_pause_s: float = 60.0

@@ -1,14 +1,25 @@
-"""When did the bytes reach this machine, however late this process looked?
+"""When did the bytes reach this machine, and how unsure is that?
 
 Where the kernel can tell (Linux, without TLS), it stamps what comes in (SO_TIMESTAMPNS), and a read gives the stamp with the
-bytes.  A time is then right even if the process was busy with another stream, waited for a processor or was asleep: 512 streams
-in step cost 0.1 ms at p99 instead of some milliseconds.  asyncio's transports cannot pass the stamp on, so these connections are read
-here: one epoll for all of a replica's, which the loop watches like any descriptor.
+bytes.  The time of a packet that is read alone is then right even if the process was busy, waited for a processor or was asleep.  Of
+several packets in one read the last one's stamp is all that there is: the others came between the last moment at which nothing lay
+in the socket and that stamp.  Every read therefore says how unsure its time is (`assay.traffic.base.Reply.unsure`):
+
+    unsure = stamp - the later of  begin of the look before this one (epoll names what has bytes; it did not name this socket, or
+                                   the socket was read to its end after that)
+                                   begin of the last read that emptied the socket (it gave less than there was room for)
+
+A process that is stopped, starved or busy looks rarely, so that this becomes large by itself.  One that sleeps because nothing comes is
+woken to look every 0.5 ms while an answer is awaited: 6 to 7 % of a core on a virtual machine, and nothing when idle.
+asyncio's transports cannot pass the stamp on, so these connections are read here: one epoll for all of a replica's, which the loop
+watches like any descriptor.
 
 A stamp is the kernel's wall clock, held against the monotonic one at each look: both run at one rate, so that they move apart only
-when the wall clock is set.  At a look that finds them moved, the times are those of the reads.  Of several packets in one read, the
-last one's stamp is given; times of one connection never run backwards.
-Source: socket(7), epoll(7); Documentation/networking/timestamping.rst of Linux.
+when the wall clock is set.  At a look that finds them moved, the times are those of the reads.  Times of one connection never run
+backwards.  A stamp from long before a look that found nothing (a packet held up, or waiting for a lost one) is not taken either.
+Cannot tell: what happened before the stamp, and the microseconds from there to the socket.
+Source: socket(7), epoll(7); tcp_recvmsg and ep_poll (with a timeout of 0 no signal interrupts it);
+Documentation/networking/timestamping.rst of Linux.
 """
 
 from __future__ import annotations

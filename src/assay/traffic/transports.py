@@ -170,7 +170,7 @@ def _pool(address: Address, client: Client, core: Core | None) -> Pool:
 
 
 def stamped(way: Way) -> bool:
-    """Whether the kernel stamps what comes back, so that this process need not be quick to look."""
+    """Whether the kernel stamps what comes back, so that what is read alone has the right time, however late."""
     return isinstance(way, Lean) and way.pool.stamping
 
 

@@ -4,7 +4,7 @@ assay's own protocol takes the kernel's stamp of when bytes came (kernel; Linux,
 anything is parsed (lean); a library (for proxies and HTTP/2) does so later and costs more of the client.  Times from different
 paths differ by what the path costs, so a configuration that used several is a warning, and the slower path is a note.  Foreign
 results say nothing of their path.
-Cannot tell: how much later; `assay doctor client` measures it for each path.
+Cannot tell: how much later; the audit stamp_uncertainty says what is known of that.
 """
 
 from __future__ import annotations
