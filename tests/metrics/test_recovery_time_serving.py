@@ -38,3 +38,17 @@ def test_without_a_fault_there_is_none() -> None:
     value = METRIC.compute(outage(struck=False).measured(), {})["rate=10"]
     assert isinstance(value, Absent)
     assert "[[faults]]" in value.detail
+
+
+def test_what_assay_took_to_start_the_replica_again_is_not_the_engines() -> None:
+    """The same, 0.4 s of which the process was not there that was to be started 3 s after the fault."""
+    value = METRIC.compute(outage(for_s=3.0, started_s=13.45).measured(), {})["rate=10"]
+    assert isinstance(value, Estimate)
+    assert value.value == pytest.approx(4.15)
+
+
+def test_who_recovered_before_the_restart_did_not_wait_for_it() -> None:
+    """The last miss was due at 11.9 s, the next request at 12 s: before the replica was to be started again."""
+    value = METRIC.compute(outage(missing=(10.05, 12.05), for_s=3.0, started_s=13.45).measured(), {})["rate=10"]
+    assert isinstance(value, Estimate)
+    assert value.value == pytest.approx(1.95)
