@@ -102,6 +102,8 @@ def test_it_is_not_ready_before_the_ready_path_answers_200(tmp_path: Path) -> No
         one.start()
     (ready,) = [row for row in heard.rows if row[0] == "server_ready"]
     assert ready[3]["after_s"] >= 0.4
+    (start,) = [row for row in heard.rows if row[0] == "server_start"]
+    assert start[1] < ready[3]["started_ns"] < ready[1] - 400_000_000  # the supervisor's own start is before it
 
 
 def test_a_server_that_ends_is_told_with_its_last_words(tmp_path: Path) -> None:

@@ -328,6 +328,7 @@ class Guard:
     def _start(self) -> int | None:
         read, write = os.pipe()
         _widen(read)
+        started_ns = time.monotonic_ns()
         try:
             process = subprocess.Popen(
                 self.job["command"], cwd=self.job["cwd"], env=self.job["environment"], stdin=subprocess.DEVNULL,
@@ -342,7 +343,7 @@ class Guard:
         self.engine = process.pid
         process.returncode = 0  # its end is waited for here, not by the Popen object
         os.set_blocking(read, False)
-        self._say({"started": process.pid})
+        self._say({"started": process.pid, "started_ns": started_ns})
         return read
 
     def stop(self, why: str) -> None:

@@ -47,6 +47,9 @@ class GuardedHandle:
         self._control, self._answers = process.stdin, process.stdout
         self._heard = b""
         self._trouble = ""
+        self.started_ns: int | None = (
+            None  # just before the engine's process was started, as the guard says; None: not yet heard
+        )
         self._ending: Ending | None = None
         os.set_blocking(self._answers.fileno(), False)
 
@@ -114,6 +117,7 @@ class GuardedHandle:
 
     def _hear(self, message: dict[str, Any]) -> None:
         self._trouble = message.get("cannot_start", self._trouble)
+        self.started_ns = message.get("started_ns", self.started_ns)
         if (ended := message.get("ended")) is not None:
             self._ending = Ending(
                 exit_code=ended["exit_code"], signal=ended["signal"], end_ns=ended["end_ns"], left=tuple(ended["left"]),

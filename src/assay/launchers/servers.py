@@ -9,7 +9,8 @@ Each replica runs under a guard of its own (launchers/guard.py), so nothing of i
 looks every 50 ms how each is; what it sees goes to `emit(kind, ns, replica, detail)`, with `replica` None for the router:
 
     server_start  just before the process was started      {"pid", "port", "url", "log", "start"}: start 0 is the first
-    server_ready  the ready path had answered              {"port", "after_s"}: seconds since server_start
+    server_ready  the ready path had answered              {"port", "after_s", "started_ns"}: seconds since server_start; just before
+                                                           the process was started: what lies between is assay's own
     server_exit   the last process of the replica was gone {"exit_code", "signal", "asked", "trouble"}; asked: by assay
 
 `emit` is called from that thread too, one call at a time, and may be replaced between launches.  Variables of the user's
@@ -329,7 +330,10 @@ class Replicas:
             if not why and server.state == "starting" and server.starts == start:
                 server.state = "ready"
                 after_s = (now - server.began_ns) / NS_PER_S
-                self.emit("server_ready", now, server.replica, {"port": server.port, "after_s": after_s})
+                started_ns = server.handle.started_ns if server.handle is not None else None
+                self.emit("server_ready", now, server.replica, {
+                    "port": server.port, "after_s": after_s, "started_ns": started_ns,
+                })  # fmt: skip
 
     def _headers(self) -> Mapping[str, str]:
         key = os.environ.get(self.target.api_key_env, "") if self.target.api_key_env else ""

@@ -1,7 +1,8 @@
 """How long was the struck replica away?
 
 outage_time = from when the struck replica stopped answering until it answered again, as probed every 50 ms apart from the
-load. Of a replica that assay starts again after faults[].for_s it is that time and the engine's start.  It cannot tell
+load. Of a replica that assay starts again after faults[].for_s it is that time and the engine's start; what assay itself
+took beyond for_s until the process was there is left out.  It cannot tell
 whether users felt it: see recovery_time_serving.
 """
 
@@ -10,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from assay.metrics.base import Metric, Results
-from assay.metrics.estimate import Value
+from assay.metrics.estimate import Absent, Value
 from assay.metrics.measured import Measured
-from assay.metrics.outages import between, seconds
+from assay.metrics.outages import Outage, between, seconds
 from assay.units import SECONDS
 
 
@@ -20,10 +21,15 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     """Seconds per configuration."""
     missing = "the struck replica was not seen to stop and answer again, or nobody probed it"
     how = "the struck replica stopped answering until it answered again"
-    return seconds(measured, "outage_time", how, lambda outage: between(outage.down_ns, outage.up_ns, missing))
+    return seconds(measured, "outage_time", how, lambda outage: _away_s(outage, missing), delayed=True)
+
+
+def _away_s(outage: Outage, missing: str) -> float | Absent:
+    found = between(outage.down_ns, outage.up_ns, missing)
+    return found if isinstance(found, Absent) else found - outage.delay_s
 
 
 METRIC = Metric(
     name="outage_time", title="Outage of the replica", unit=SECONDS, kind="cost", better="lower", dimension="reliability",
-    formula="struck replica stopped answering until it answered again", compute=compute, about=("serving",),
+    formula="struck replica stopped answering until it answered again", compute=compute, about=("serving",), version=2,
 )  # fmt: skip

@@ -5,6 +5,9 @@
 * back: the struck replica answered again (`replica_up`), else the fault was undone (`fault_end`), else the end of the window;
 * before: requests that were due in the window and had ended when the fault struck;
 * during: requests that were due or under way between fault and back; after: those due later;
+* due: in a closed loop, which has no due times, when it was sent;
+* delay: a replica that assay kills is to be started again faults[].for_s later; until its process is there assay closes the old
+  supervisor and starts another one.  That is none of the engine's: outage_time and recovery_time_serving leave it out;
 * good: every objective met; where none is asked for, answered;
 * recovered: the attainment is back inside of its interval of before (Clopper-Pearson at the experiment's confidence).  It is
   looked at in windows of m requests by due time, m being what came in a second before, at least 10; a window is outside if it has
@@ -17,7 +20,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Final
 
@@ -26,6 +29,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from assay.metrics.estimate import Absent, Value
+from assay.metrics.format import reading
 from assay.metrics.measured import Measured
 from assay.metrics.objectives import uncounted
 from assay.metrics.per_launch import average, exact, of_interval, positive
@@ -54,7 +58,20 @@ class Outage:
     up_ns: int | None  # and answered again
     known_ns: int | None  # the prober was sure
     back_ns: int
+    restart_ns: int | None  # it was to be started again by assay
+    started_ns: int | None  # and its process was
     requests: pl.DataFrame = field(repr=False)  # counted, with due, end (ns), ok, good, status, replica
+
+    @property
+    def delay_s(self) -> float:
+        """By how much assay was late to start the replica again; 0 where it did not, or nothing says so."""
+        if self.restart_ns is None or self.started_ns is None:
+            return 0.0
+        return max(0, self.started_ns - self.restart_ns) / NS_PER_S
+
+    def waited(self, after_s: float) -> bool:
+        """Whether what was over so long after the fault had to wait for the replica to be started again."""
+        return self.started_ns is not None and self.fault_ns + after_s * NS_PER_S >= self.started_ns
 
     @cached_property
     def before(self) -> pl.DataFrame:
@@ -100,6 +117,8 @@ def _one(measured: Measured, launch: Mapping[str, Any], events: pl.DataFrame) ->
     up = _first(own, "replica_up", max(fault["ns"], (down or {"ns": 0})["ns"]))
     undone = _first(events, "fault_end", fault["ns"])
     back = up or undone
+    ready = _first(own, "server_ready", fault["ns"])
+    for_s, started = detail.get("for_s"), json.loads(ready["detail"] or "{}").get("started_ns") if ready else None
     asked = measured.experiment.serving
     good = "met" if asked is not None and asked.objectives.any else "ok"
     rows = measured.served.requests.filter(pl.col("counted") & (pl.col("launch") == launch["launch"]))
@@ -109,9 +128,11 @@ def _one(measured: Measured, launch: Mapping[str, Any], events: pl.DataFrame) ->
         up_ns=None if up is None else up["ns"], known_ns=None if down is None else _known(down),
         back_ns=launch["over_ns"] if back is None else min(back["ns"], launch["over_ns"]),
         requests=rows.select(
-            pl.col("scheduled_ns").alias("due"), pl.coalesce("done_ns", "last_token_ns").alias("end"), "ok",
+            pl.col("start_ns").alias("due"), pl.coalesce("done_ns", "last_token_ns").alias("end"), "ok",
             pl.col(good).alias("good"), "status", "replica",
         ),
+        restart_ns=fault["ns"] + round(for_s * NS_PER_S) if isinstance(for_s, int | float) else None,
+        started_ns=started if isinstance(started, int) else None,
     )  # fmt: skip
 
 
@@ -155,7 +176,10 @@ def recovered_s(outage: Outage, confidence: float) -> float | Absent:
         return Absent(
             reason="undefined", detail="the attainment was not back when the load ended; give the load more time"
         )
-    return 0.0 if place == 0 else float(later["due"][place] - outage.fault_ns) / NS_PER_S
+    if place == 0:
+        return 0.0
+    after_s = float(later["due"][place] - outage.fault_ns) / NS_PER_S
+    return after_s - outage.delay_s if outage.waited(after_s) else after_s
 
 
 def recovered(missed: NDArray[np.bool_], size: int, allowed: int) -> int | None:
@@ -183,9 +207,23 @@ def _allowed(size: int, share_of_misses: float) -> int:
 # ---- values ------------------------------------------------------------------------------------------------------
 
 
-def seconds(measured: Measured, name: str, how: str, span: Callable[[Outage], float | Absent]) -> dict[str, Value]:
-    """A duration per configuration over its fault launches; the first reason where no launch has one."""
-    return _each(measured, lambda own: _seconds(measured, name, how, [span(outage) for outage in own]))
+def seconds(
+    measured: Measured, name: str, how: str, span: Callable[[Outage], float | Absent], *, delayed: bool = False
+) -> dict[str, Value]:  # fmt: skip
+    """A duration per configuration over its fault launches; the first reason where no launch has one.
+
+    `delayed`: what assay itself took to start the replica again was taken off it.
+    """
+
+    def one(own: Sequence[Outage]) -> Value:
+        found = _seconds(measured, name, how, [span(outage) for outage in own])
+        late_s = max(outage.delay_s for outage in own) if delayed else 0.0
+        if isinstance(found, Absent) or late_s == 0.0:
+            return found
+        less = f"less {reading(late_s, SECONDS)} by which assay was late to start it again"
+        return replace(found, method=f"{found.method}; {less}{', at most' if len(own) > 1 else ''}")
+
+    return _each(measured, one)
 
 
 def _seconds(measured: Measured, name: str, how: str, spans: Sequence[float | Absent]) -> Value:
