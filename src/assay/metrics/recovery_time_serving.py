@@ -32,5 +32,5 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
 
 METRIC = Metric(
     name="recovery_time_serving", title="Recovery time", unit=SECONDS, kind="cost", better="lower", dimension="reliability",
-    formula="fault until the attainment is back inside its interval of before", compute=compute, about=("serving",), version=2, primary=True,
+    formula="fault until the attainment is back inside its interval of before", compute=compute, about=("serving",), primary=True,
 )  # fmt: skip

@@ -262,8 +262,12 @@ def _times(requests: pl.DataFrame) -> pl.DataFrame:
 
 def _after_first() -> pl.Expr:
     """Tokens that follow the first chunk with text; null where there are none, or nobody knows."""
-    follow = (pl.col("text_chunks") > 1) & (pl.col("tokens") > pl.col("first_tokens"))
-    return pl.when(follow).then(pl.col("tokens") - pl.col("first_tokens"))
+    chunked = pl.col("text_chunks").fill_null(0) > 0  # an imported answer has no chunks: one token in each
+    first = pl.when(chunked).then(pl.col("first_tokens")).otherwise(1.0)
+    follow = (
+        pl.when(chunked).then(pl.col("text_chunks") > 1).otherwise(pl.col("last_token_ns") > pl.col("first_token_ns"))
+    )
+    return pl.when(follow & (pl.col("tokens") > first)).then(pl.col("tokens") - first)
 
 
 def _meets(objectives: Objectives) -> pl.Expr:

@@ -60,11 +60,18 @@ def test_a_client_that_sent_late_is_found_out(tmp_path: Path) -> None:
     assert "client_bound" in [finding.rule for finding in verdict.findings]
 
 
-def test_in_a_closed_loop_the_clock_starts_at_sending(tmp_path: Path) -> None:
-    record = one(tmp_path, "benchmarks.json", guidellm(guidellm_benchmark(CONCURRENT, lag_s=0.02)))
-    row = requests(record).row(0, named=True)
-    assert row["sent_ns"] == row["scheduled_ns"]
+@pytest.mark.parametrize("strategy", [CONCURRENT, {"type_": "synchronous"}, {"type_": "throughput"}])
+def test_in_a_closed_loop_what_waited_in_guidellms_own_queue_is_no_lag(
+    tmp_path: Path, strategy: dict[str, Any]
+) -> None:
+    """Each request lay 3 s between guidellm's planned start and its sending: that is nobody's latency, and no lag of the client."""
+    record = one(tmp_path, "benchmarks.json", guidellm(guidellm_benchmark(strategy, lag_s=3.0)))
+    rows = requests(record)
+    assert (rows["sent_ns"] == rows["scheduled_ns"]).all()
     assert foreign(record)["clock"] == "sent"
+    served = record.served.requests
+    assert served["lag_s"].max() == 0.0
+    assert served["ttft_s"].max() < 1.0
 
 
 def test_a_sweep_becomes_one_record_for_each_kind_of_strategy(tmp_path: Path) -> None:
