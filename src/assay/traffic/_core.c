@@ -46,6 +46,7 @@
 #define READ_COST 128          /* bytes that a read costs beyond its data */
 #define FRESH_NS 10000000      /* a connection that was idle for less is not looked at before it is used again */
 #define MOVED_NS 10000         /* of the wall clock by the monotonic one: more is no error of the look */
+#define DELAYED_NS 1000000     /* a stamp so much older than a look that found nothing is not when the bytes could be read */
 #define LOOK_NS 5000           /* that a look at both clocks may take; else the thread was interrupted in between */
 #define AGO_NS 10000000000LL   /* a stamp that is older was made by another clock */
 #define AWAKE_ONE_IN 20        /* of the time, at most, is spent waiting awake */
@@ -599,6 +600,19 @@ static int64_t stamp_of(Core *c, struct msghdr *message, int64_t read_ns) {
     return 0;
 }
 
+/* A read's time, and how unsure it is, as `assay.traffic.sockets.judged` has it: 0 or more, its last byte came then, each other one at
+ * most so much before; below 0, its last byte too.  `ns`: when it was read, and then its time; `stamp`: the kernel's, 0 for none. */
+static int64_t judged(int64_t *ns, int64_t stamp, int64_t since, int64_t last_ns, int emptied) {
+    int64_t read_ns = *ns, from = since;
+    if (stamp && stamp < since - DELAYED_NS) return stamp - read_ns; /* stamped and not there yet: held up below; it came in between */
+    if (stamp) {
+        *ns = stamp > last_ns ? stamp : last_ns;
+        if (emptied && *ns == stamp) return stamp > since ? stamp - since : 0;
+        if (stamp < from) from = stamp;
+    }
+    return from < *ns ? from - *ns : -1;
+}
+
 /* `looked_ns`: the look before this one; what it did not name was empty then. */
 static void ready(Core *c, Link *link, uint32_t events, int64_t looked_ns) {
     if (link->dead) return;
@@ -615,11 +629,9 @@ static void ready(Core *c, Link *link, uint32_t events, int64_t looked_ns) {
     if (!ex) { bury(c, link); return; } /* nothing was asked: a farewell, or the rest of what was given up */
     int64_t ns = now(), stamp = stamp_of(c, &message, ns), since = link->empty_ns;
     int emptied = n < READ_BYTES;
-    if (stamp) ns = stamp > link->last_ns ? stamp : link->last_ns;
     if (!link->behind && looked_ns > since) since = looked_ns;
     if (ex->sent_ns > since) since = ex->sent_ns; /* no answer came before it was asked for */
-    int64_t unsure = ns > since ? ns - since : 0;
-    if (!stamp || !emptied) unsure = -(unsure ? unsure : 1);
+    int64_t unsure = judged(&ns, stamp, since, link->last_ns, emptied);
     if (emptied) link->empty_ns = before;
     link->behind = !emptied;
     link->last_ns = ns;
