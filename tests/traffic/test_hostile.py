@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
 import re
 import tracemalloc
@@ -252,3 +253,22 @@ def test_an_answer_that_ends_with_the_connection_is_whole_if_it_says_why_it_ende
     bad = under(tmp_path, says(head + delta("Hello") + delta("", "stop")))
     assert [(row["status"], row["text"]) for row in bad] == [("ok", "Hello")] * 4
     assert json.loads(json.dumps(bad[0]["finish_reason"])) == "stop"
+
+
+@pytest.mark.parametrize("transport", ["auto", "lean"])
+def test_a_compressed_answer_is_named(tmp_path: Path, transport: str) -> None:
+    async def squeezed(heard: Heard, writer: asyncio.StreamWriter) -> bool:
+        body = gzip.compress(b'data: {"choices":[{"delta":{"content":"a"}}]}\n\n')
+        writer.write(
+            b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n%b"
+            % (len(body), body)
+        )
+        return True
+
+    with engine(squeezed) as made:
+        rows = load_on(
+            tmp_path, [made.url], load=1, concurrency=[1], arrivals=closed(2), client={"transport": transport}
+        )
+    assert "accept-encoding: identity" in made.heard[0].head.lower()
+    assert [row["status"] for row in rows] == ["malformed"] * 2
+    assert rows[0]["error"].startswith("the server compressed its answer (gzip) though it was asked not to")

@@ -333,3 +333,24 @@ def test_times_of_reads_are_those_of_the_read_that_completed_a_chunk() -> None:
     pairs = [(10 * n, b"".join(whole[2 * n : 2 * n + 2])) for n in range(len(whole) // 2)]
     assert read_openai(reply_of(pairs), ASK, True).chunk_ns == [10 * (n // 2) for n in range(len(whole))]
     assert list(accumulate(map(len, whole)))[-1] == len(body)
+
+
+@pytest.mark.parametrize(
+    ("written", "text"),
+    [
+        (rb"a\ud83d", "a\ufffd"), (rb"\ude00b", "\ufffdb"), (rb"\ud83d\ude00", "\U0001f600"), (rb"\\ud83d", "\\ud83d"),
+        (rb"\ud83d\ud83d\ude00", "\ufffd\U0001f600"), (rb"\u00e4\uD800!", "\u00e4\ufffd!"),
+    ],
+)  # fmt: skip
+def test_half_a_character_is_replaced_and_fails_nothing(written: bytes, text: str) -> None:
+    """A token may end inside of a character; the same in a stream and in the middle of a run of equal chunks."""
+    chunks = [
+        b'data: {"id":"c","choices":[{"index":0,"delta":{"content":"%b"}}]}\n\n' % one
+        for one in (b"x", b"y", written, b"z")
+    ]
+    body = (
+        b"".join(chunks)
+        + b'data: {"id":"c","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n'
+    )
+    found = read(body)
+    assert (found.status, found.text) == ("ok", f"xy{text}z")

@@ -26,6 +26,7 @@ from assay.traffic.http import Exchange
 from assay.traffic.log import RequestLog, Row, Times, times_of
 from assay.traffic.pauses import Life, Pauses
 from assay.traffic.schedule import Schedule
+from assay.traffic.sse import status_of
 from assay.traffic.timer import Timer
 from assay.traffic.window import Window
 
@@ -557,6 +558,9 @@ class Load:
             why = exchange.why if exchange.ended == "cancelled" else "no connection became free for it"
             return Answer(status="unsent", error=why or None), None, 0
         reply = exchange.reply()
+        if (coding := reply.headers.get("content-encoding", "identity").strip().lower()) not in ("", "identity"):
+            why = f"the server compressed its answer ({coding[:40]}) though it was asked not to: its tokens have no times of their own"
+            return Answer(status=status_of(reply) or "malformed", error=why), reply.http_status, reply.size
         try:
             answer = self.plan.read(reply, request.made.ask)
         except Exception as error:  # a dialect must not end the load, whatever a server sent it

@@ -6,6 +6,7 @@ Nothing is trusted: whatever stands where a thing is expected, there is an answe
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
@@ -17,8 +18,16 @@ MOST_ERROR: Final = 2000  # characters of a server's own words that are read; 50
 _LARGEST: Final = 1 << 53
 
 
+# A pair of surrogates, a lone one, or any other escape, so that an escaped backslash is not taken for the begin of one.
+_ESCAPES: Final = re.compile(
+    rb"(\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})|(\\u[dD][89a-fA-F][0-9a-fA-F]{2})|\\.", re.DOTALL
+)
+
+
 def loads(data: bytes) -> Any:
-    """JSON as orjson reads it, and NaN and Infinity as well, which engines have been seen to write.
+    """JSON as orjson reads it, and what engines have been seen to write besides: NaN and Infinity, and half characters.
+
+    A token may end inside of a character; engines then write a lone surrogate, which no text can hold: U+FFFD stands in its place.
 
     Raises:
         ValueError: it is not JSON, or not UTF-8.
@@ -26,9 +35,16 @@ def loads(data: bytes) -> Any:
     try:
         return orjson.loads(data)
     except orjson.JSONDecodeError:
-        if b"NaN" not in data and b"Infinity" not in data:
+        whole = _with_whole_characters(data)
+        if b"NaN" in whole or b"Infinity" in whole:
+            return _with_numbers_that_are_none(whole)
+        if whole == data:
             raise
-        return _with_numbers_that_are_none(data)
+        return orjson.loads(whole)
+
+
+def _with_whole_characters(data: bytes) -> bytes:
+    return _ESCAPES.sub(lambda found: rb"\ufffd" if found[2] else found[0], data)
 
 
 def _with_numbers_that_are_none(data: bytes) -> Any:
