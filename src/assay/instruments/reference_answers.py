@@ -47,6 +47,7 @@ class Asked:
     tokens_in: int  # words of the whole prompt
     tokens_out: int | None
     usage: bool  # whether the stream is asked for its usage
+    model: str  # "": none is named
 
 
 def asked(body: bytes, *, chat: bool) -> Asked:
@@ -73,6 +74,7 @@ def asked(body: bytes, *, chat: bool) -> Asked:
     return Asked(
         chat=chat, stream=found.get("stream") is True, tail=tail, begin=tuple(words[:ECHOED]), whole=hash(tuple(texts)),
         tokens_in=len(words), tokens_out=length, usage=isinstance(options, dict) and options.get("include_usage") is True,
+        model=str(found.get("model") or "")[:200],
     )  # fmt: skip
 
 
@@ -124,13 +126,13 @@ class Texts:
 class Chunks:
     """The bytes of a dialect: chat or completions, as this server's settings want them."""
 
-    def __init__(self, settings: Settings, *, chat: bool) -> None:
+    def __init__(self, settings: Settings, *, chat: bool, model: str = "") -> None:
         self._end = "\r\n" if settings.crlf else "\n"
         self._comment = f": alive{2 * self._end}" if settings.comments else ""
         self._done = "" if settings.no_done else f"data: [DONE]{2 * self._end}"
-        self._chat, self._model = chat, settings.model
+        self._chat = chat
         kind, prefix = ("chat.completion", "chatcmpl") if chat else ("text_completion", "cmpl")
-        self._about = {"id": f"{prefix}-reference", "object": kind, "created": 0, "model": settings.model}
+        self._about = {"id": f"{prefix}-reference", "object": kind, "created": 0, "model": settings.tells(model)}
         self._streamed = {**self._about, "object": f"{kind}.chunk" if chat else kind}
         self.text = lru_cache(maxsize=1 << 16)(self._text)
         self.tail = lru_cache(maxsize=1 << 12)(self._tail)

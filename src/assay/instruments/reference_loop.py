@@ -382,7 +382,7 @@ class Server:
             return reply(200, {"faults": len(self._faults) + len(self._stalls)})
         if head.path == "/v1/models":
             return reply(
-                200, {"object": "list", "data": [{"id": self.settings.model, "object": "model", "owned_by": "assay"}]}
+                200, {"object": "list", "data": [{"id": self.settings.tells(), "object": "model", "owned_by": "assay"}]}
             )
         if head.path == "/metrics":
             return reply(200, self._metrics(), mime="text/plain; version=0.0.4")
@@ -411,7 +411,7 @@ class Server:
             ("request_success_total", "counter", self._ended),
         )  # fmt: skip
         rows = [
-            f'# TYPE vllm:{name} {kind}\nvllm:{name}{{model_name="{self.settings.model}"}} {value}\n'
+            f'# TYPE vllm:{name} {kind}\nvllm:{name}{{model_name="{self.settings.tells()}"}} {value}\n'
             for name, kind, value in values
         ]
         return "".join(rows).encode()

@@ -12,6 +12,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final
 
 from assay.instruments.reference_answers import (
@@ -66,7 +67,7 @@ class Planner:
 
     settings: Settings
     _texts: Texts = field(init=False)
-    _chunks: dict[bool, Chunks] = field(init=False)
+    _chunks: Callable[[bool, str], Chunks] = field(init=False)
     _random: random.Random = field(init=False)
     _offsets: dict[int, tuple[int, ...]] = field(default_factory=dict)
     _seen: dict[object, list[str]] = field(default_factory=dict)
@@ -74,7 +75,7 @@ class Planner:
 
     def __post_init__(self) -> None:
         self._texts = Texts(self.settings.salt)
-        self._chunks = {chat: Chunks(self.settings, chat=chat) for chat in (True, False)}
+        self._chunks = lru_cache(maxsize=16)(lambda chat, model: Chunks(self.settings, chat=chat, model=model))
         self._random = random.Random(self.settings.seed)
 
     def plan(self, asked: Asked, number: int, faults: Sequence[Fault] = ()) -> Plan:
@@ -100,7 +101,7 @@ class Planner:
 
     def pieces_of(self, said: Said) -> Plan:
         """The plan for an answer."""
-        asked, chunks = said.asked, self._chunks[said.asked.chat]
+        asked, chunks = said.asked, self._chunks(said.asked.chat, said.asked.model)
         count = len(said.words)
         usage = usage_of(asked.tokens_in, count if said.usage_out is None else said.usage_out)
         if asked.stream:

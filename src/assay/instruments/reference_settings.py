@@ -27,7 +27,7 @@ class Settings:
     host: str = _setting("127.0.0.1", "address to listen on")
     port: int = _setting(0, "port; 0: any free one")
     name: str = _setting("0", "this replica's name in its truth")
-    model: str = _setting("reference", "the model's name that it tells")
+    model: str = _setting("", "the model's name that it tells; left out: the one that it is asked for")
     first_s: float = _setting(0.05, "time from a request to its first token")
     next_s: float = _setting(0.01, "time from a token to the next one")
     spread_first_s: float = _setting(0.0, "added to first_s, uniform from 0 to this")
@@ -64,6 +64,10 @@ class Settings:
         for name in durations:
             if not 0.0 <= getattr(self, name) <= 1e6:
                 raise ValueError(f"{name} = {getattr(self, name)}, it must be from 0 to 1e6 seconds")
+
+    def tells(self, asked: str = "") -> str:
+        """The model's name in an answer to a request for this one."""
+        return self.model or asked or "reference"
 
     def arguments(self) -> list[str]:
         """The flags of the command line that ask for exactly this."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, replace
@@ -62,7 +63,7 @@ class LoadRun:
         self.endings: dict[int, Ending] = {}
         self.state = "loading"  # loading, cold, load, ended
         self.begin_ns = self.t0_ns = self.shown_ns = 0
-        self.status = self.reason = ""
+        self.status = self.reason = self.model = ""
         self.broken: RecordError | None = None
         self.engine: Engine | None = None
         self.schedule: Schedule | None = None
@@ -125,9 +126,8 @@ class LoadRun:
         if self._open:
             self._write_arrivals(len(schedule))
         self._note_schedule(arrivals.digest(schedule, texts_identity(self.serving, self.prompts)))
-        target = engine.target.model_copy(
-            update={"urls": engine.urls, "model": engine.target.model or self.serving.model}
-        )
+        self.model = engine.target.model or self.serving.model
+        target = engine.target.model_copy(update={"urls": engine.urls, "model": self.model})
         job = {
             "launch": self.job.number, "clients": self.clients, "folder": str(self.folder), "load": str(self.load),
             "serving": self.serving.model_dump(mode="json"), "configuration": asdict(self.configuration),
@@ -199,9 +199,22 @@ class LoadRun:
             self.context.clock.sleep(POLL_S)
         if self.state == "load":
             self._event("load_end", {})
+        self._note_told(self._said())
         breaking.end()
         self.missed = breaking.missed
         self._show(self._said(), force=True)
+
+    def _note_told(self, said: list[Mapping[str, Any]]) -> None:
+        """Which models and limits the answers name; nothing where they name none."""
+        answered: Counter[str] = Counter()
+        limits: dict[str, str] = {}
+        for one in said:
+            answered.update(one.get("models", {}))
+            limits |= one.get("limits", {})
+        if limits:
+            self._event("answer_limits", limits)
+        if answered:
+            self._event("answer_models", {"asked": self.model, "answered": dict(answered)})
 
     def _step(self, said: list[Mapping[str, Any]], breaking: Breaking) -> None:
         """From loading to the cold requests to the load, whenever the clients are ready."""

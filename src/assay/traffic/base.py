@@ -143,6 +143,10 @@ class Reply:
         self._unframe()
         return self._ends
 
+    def begin(self, most: int) -> bytes:
+        """The first bytes of the body, in their framing where it has not been taken off."""
+        return (self.framed.raw if self.framed is not None else self._body)[:most]
+
     def _unframe(self) -> None:
         if self.framed is None:
             return

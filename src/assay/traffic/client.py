@@ -268,7 +268,10 @@ class Client:
 
     def _told_of(self, load: Load) -> dict[str, Any]:
         told = load.window.told(self.state or "ended", load.in_flight)
-        return {**told, "error": told["error"] and redact(told["error"][:LONGEST_SAID], self.secrets)[:LONGEST_ERROR]}
+        error = told["error"] and redact(told["error"][:LONGEST_SAID], self.secrets)[:LONGEST_ERROR]
+        models = {redact(name, self.secrets): answers for name, answers in load.window.models.items()}
+        limits = {name: redact(text, self.secrets) for name, text in load.window.limits.items()}
+        return {**told, "error": error, "models": models, "limits": limits}
 
     def _put(self, told: dict[str, Any], number: int) -> None:
         hidden = self._told.with_name(f".{self._told.name}")

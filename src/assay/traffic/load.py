@@ -28,9 +28,11 @@ from assay.traffic.pauses import Life, Pauses
 from assay.traffic.schedule import Schedule
 from assay.traffic.sse import status_of
 from assay.traffic.timer import Timer
+from assay.traffic.told import limits_told, model_told
 from assay.traffic.window import Window
 
 NS: Final = 1_000_000_000
+MODEL_WITHIN: Final = 1024  # bytes of an answer
 SLICE_NS: Final = 50_000  # of parsing and preparing, before sockets are looked at again
 SEND_SLICE_NS: Final = 500_000  # of sending what is due, likewise
 FOLLOW_SLICE_NS: Final = 150_000  # of sending what follows something, where that would hold up the stamps of others
@@ -558,13 +560,18 @@ class Load:
             why = exchange.why if exchange.ended == "cancelled" else "no connection became free for it"
             return Answer(status="unsent", error=why or None), None, 0
         reply = exchange.reply()
+        if not (self.window.ok or self.window.limits):
+            self.window.limits = limits_told(reply.headers)
         if (coding := reply.headers.get("content-encoding", "identity").strip().lower()) not in ("", "identity"):
             why = f"the server compressed its answer ({coding[:40]}) though it was asked not to: its tokens have no times of their own"
             return Answer(status=status_of(reply) or "malformed", error=why), reply.http_status, reply.size
+        begin = reply.begin(MODEL_WITHIN)
         try:
             answer = self.plan.read(reply, request.made.ask)
         except Exception as error:  # a dialect must not end the load, whatever a server sent it
             answer = Answer(status="malformed", error=f"the answer could not be read: {type(error).__name__}: {error}")
+        if answer.status == "ok":
+            self.window.answered_by(model_told(begin))
         return answer, reply.http_status, reply.size
 
     def _count(

@@ -15,13 +15,18 @@ import orjson
 from assay.traffic.base import Kind
 
 MOST_ERROR: Final = 2000  # characters of a server's own words that are read; 500 are kept, once secrets are out of them
+MOST_LIMITS: Final = 12
+LONGEST_LIMIT: Final = 100  # characters
 _LARGEST: Final = 1 << 53
-
 
 # A pair of surrogates, a lone one, or any other escape, so that an escaped backslash is not taken for the begin of one.
 _ESCAPES: Final = re.compile(
     rb"(\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})|(\\u[dD][89a-fA-F][0-9a-fA-F]{2})|\\.", re.DOTALL
 )
+
+
+# A key, not a part of a text: there, quotation marks are escaped.
+_MODEL: Final = re.compile(rb'[{,]\s*"model"\s*:\s*("(?:[^"\\\x00-\x1f]|\\.){1,200}")')
 
 
 def loads(data: bytes) -> Any:
@@ -81,6 +86,23 @@ def _as_json(told: dict[str, Any]) -> str:
         return orjson.dumps(told).decode()[:MOST_ERROR]
     except TypeError:  # it reads deeper than it writes
         return "an error that is nested too deeply to be shown"
+
+
+def limits_told(headers: Mapping[str, str]) -> dict[str, str]:
+    """The headers in which a server tells its limits: x-ratelimit-..., ratelimit-..., retry-after.  Source: RFC 9110, 10.2.3."""
+    told = sorted((name, text) for name, text in headers.items() if "ratelimit" in name or name == "retry-after")
+    return {name[:LONGEST_LIMIT]: text[:LONGEST_LIMIT] for name, text in told[:MOST_LIMITS]}
+
+
+def model_told(begin: bytes) -> str:
+    """The model that the first bytes of an answer name, framing and all; "" where they name none, or in pieces."""
+    found = _MODEL.search(begin)
+    if found is None:
+        return ""
+    try:
+        return str(loads(found[1]))
+    except ValueError:
+        return ""
 
 
 class Said(NamedTuple):

@@ -6,6 +6,8 @@ from collections import Counter, deque
 from typing import Any, Final
 
 RECENT: Final = 512  # requests
+MOST_MODELS: Final = 16
+MORE_MODELS: Final = "(more)"
 _SHARES: Final = (("p50", 0.5), ("p95", 0.95), ("p99", 0.99))
 
 
@@ -15,6 +17,8 @@ class Window:
     def __init__(self) -> None:
         self.due = self.sent = self.done = self.ok = self.tokens = 0
         self.failed: Counter[str] = Counter()
+        self.models: Counter[str] = Counter()  # answers by the model that they name
+        self.limits: dict[str, str] = {}  # that the first answers tell
         self.error: str | None = None  # the last
         self._ttft: deque[int] = deque(maxlen=RECENT)
         self._tpot: deque[int] = deque(maxlen=RECENT)
@@ -34,6 +38,11 @@ class Window:
         self._e2e.append(last_ns - start_ns)
         if tokens > 1:
             self._tpot.append((last_ns - first_ns) // (tokens - 1))
+
+    def answered_by(self, model: str) -> None:
+        """An answer names its model; "": none.  Of many names only the first are kept apart."""
+        if model:
+            self.models[model if model in self.models or len(self.models) < MOST_MODELS else MORE_MODELS] += 1
 
     def told(self, state: str, in_flight: int) -> dict[str, Any]:
         """What the runner is told."""

@@ -41,19 +41,19 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
                 "not_streamed",
                 name,
                 own,
-                own.filter(_whole()),
+                own.filter(whole()),
                 "came as one JSON though a stream was asked for",
                 STREAM,
             )
-        wrong = own.filter(_impossible(padded=serving.ignore_eos).fill_null(False))
+        wrong = own.filter(impossible(padded=serving.ignore_eos).fill_null(False))
         found += _named(
             "usage_impossible", name, own, wrong, f"tell a usage that their text cannot have{_example(wrong)}", USAGE
         )
     return tuple(found)
 
 
-def _whole() -> pl.Expr:
-    """One chunk, and more tokens than one."""
+def whole() -> pl.Expr:
+    """Whether an answer came as a whole: one chunk, and more tokens than one."""
     return (
         (pl.col("chunk_kind").list.len() == 1)
         & pl.col("chunk_kind").list.first().is_in(TEXT)
@@ -61,7 +61,8 @@ def _whole() -> pl.Expr:
     )
 
 
-def _impossible(*, padded: bool) -> pl.Expr:
+def impossible(*, padded: bool) -> pl.Expr:
+    """Whether the text cannot have the tokens that are told; null: none are.  `padded`: tokens may have no text."""
     texts = pl.col("chunk_kind").list.eval(pl.element().is_in(TEXT)).list.sum()
     said = pl.col("tokens_out") - pl.col("tokens_reasoning").fill_null(0)
     too_few = pl.col("tokens_out") < texts
