@@ -5,9 +5,13 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from assay.cli.base import Verb, add_root
 from assay.printable import say
+
+if TYPE_CHECKING:
+    from assay.spec.experiment import Experiment
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -17,8 +21,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
     add_flags(parser)
     add_root(parser, "where the record is made (default: records)")
-    parser.add_argument("--dry-run", action="store_true", help="show the plan and its time; send nothing")
-    parser.add_argument(
+    instead = parser.add_mutually_exclusive_group()
+    instead.add_argument(
+        "--check", action="store_true", help="ten requests, and in plain words how the server answers; no record"
+    )
+    instead.add_argument("--dry-run", action="store_true", help="show the plan and its time; send nothing")
+    instead.add_argument(
         "--toml", action="store_true", help="print the experiment as a file for `assay run`; send nothing"
     )
     add_display_flags(parser)
@@ -36,6 +44,8 @@ def _run(arguments: argparse.Namespace) -> int:
 
         print(to_toml(experiment), end="")
         return 0
+    if arguments.check:
+        return _check(experiment, arguments)
     for note in notes(arguments):
         say(f"note: {note}", file=sys.stderr)
     show_notes(experiment)
@@ -56,6 +66,18 @@ def _run(arguments: argparse.Namespace) -> int:
     return judge_and_show(path, json=arguments.json, html=True)
 
 
+def _check(experiment: Experiment, arguments: argparse.Namespace) -> int:
+    from assay.cli.serving_check import check, document, exit_code, lines, page
+
+    urls = tuple(dict.fromkeys(arguments.urls))
+    if not (arguments.quiet or arguments.json):
+        say("sending 10 requests, three at a time; at most 3 minutes", file=sys.stderr)
+    given = arguments.key_request_timeout is not None and experiment.serving is not None
+    seen = check(experiment, patience_s=experiment.serving.client.timeout_s if given and experiment.serving else None)
+    say(document(urls, lines(seen)) if arguments.json else page(urls, lines(seen)))
+    return exit_code(seen)
+
+
 VERB = Verb(
     name="load",
     group="measure",
@@ -65,7 +87,10 @@ VERB = Verb(
     assay load URL --model M --scenario "D(100,100)" --concurrency 1,8,16 --slo ttft=0.2,tpot=0.05
     assay load URL --model M --rate 5,10,20 --arrival poisson --duration 120s --goodput
     assay load http://a:8000 http://b:8000 --model M --concurrency 32 --identity 8 --canaries 0.02
+    assay load URL --model M --check
 
+--check sends ten requests first and says whether the server streams, which model answers, whether its usage can be true, how many
+tokens an event holds, and whether a rate limit, compression or a cold start would spoil the load.
 Every latency starts when its request was due, so a stall hides nothing; in a closed loop, when it was sent. The arrivals and the texts are fixed before the
 load begins, and `assay doctor client` says how far this machine's client can be trusted.
 Engines that assay starts, faults, several engines side by side: in a file, with `assay run` (--toml prints one).

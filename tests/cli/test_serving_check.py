@@ -1,0 +1,184 @@
+"""Does `assay load URL --check` say in plain words how a server answers, and what would spoil a load?"""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import json
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from assay import cli
+from assay.cli.serving_check import PATIENCE_S, TOGETHER, of_ten
+from assay.instruments.reference_server import serving
+from assay.instruments.reference_settings import Settings
+from assay.spec.load import from_mapping
+from tests.traffic.engine import Behave, Heard, engine
+
+TEN = ("--scenario", "D(6,6)", "--model", "llama", "--json")
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def ask(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Callable[..., tuple[int, dict[str, Any]]]:
+    """The exit code and the lines by name; a check leaves nothing behind."""
+
+    def asked(url: str, *words: str) -> tuple[int, dict[str, Any]]:
+        code = cli.main(["load", url, "--check", *TEN, *words])
+        told = json.loads(capsys.readouterr().out)
+        assert list(tmp_path.iterdir()) == []
+        assert told["fit"] == (not any(line["mind"] for line in told["lines"]))
+        return code, {line["name"]: line for line in told["lines"]}
+
+    return asked
+
+
+def minded(lines: dict[str, Any]) -> set[str]:
+    return {name for name, line in lines.items() if line["mind"]}
+
+
+def saying(head: str, body: bytes) -> Behave:
+    async def behave(_: Heard, writer: asyncio.StreamWriter) -> bool:
+        writer.write(f"HTTP/1.1 {head}\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body)
+        await writer.drain()
+        return True
+
+    return behave
+
+
+def whole_json(usage: dict[str, int]) -> bytes:
+    choice = {"index": 0, "message": {"role": "assistant", "content": "one two three"}, "finish_reason": "stop"}
+    return json.dumps({"model": "llama", "choices": [choice], "usage": usage}).encode()
+
+
+def test_a_server_as_it_should_be(ask: Any) -> None:
+    with serving(Settings(first_s=0.03, next_s=0.005)) as server:
+        code, lines = ask(server.url)
+    assert code == 0
+    assert minded(lines) <= {"cold or warm", "streams"}  # a busy machine may be late once, or read late
+    assert lines["answers"]["data"] == {"answered": 10, "requests": 10}
+    assert lines["model"]["text"] == '"llama" answered, as asked'
+    assert lines["usage"]["data"] == {"usage": True, "told": 10, "impossible": 0}
+    assert lines["tokens per event"]["data"] == {"tokens_per_event": 1.0, "tokens": 60, "events": 60}
+    assert lines["lengths"]["data"] == {"asked": 60, "came": 60}
+    assert lines["rate limit"]["data"] == {"limited": 0, "headers": {}}
+    assert lines["compression"]["data"] == {"compressed": 0}
+    assert lines["connections"]["data"]["opened"] <= 4
+
+
+def test_another_model_several_tokens_in_an_event_and_no_usage(ask: Any) -> None:
+    with serving(Settings(first_s=0.005, next_s=0.001, model="tiny", tokens_per_chunk=3)) as server:
+        _, lines = ask(server.url)
+    assert "model" in minded(lines)
+    assert lines["model"]["text"] == '"llama" was asked for, "tiny" answered'
+    assert lines["tokens per event"]["data"] == {"tokens_per_event": 3.0, "tokens": 60, "events": 20}
+    assert "not the time of a token" in lines["tokens per event"]["text"]
+
+
+def test_a_stream_that_is_gathered_on_its_way_and_tells_no_usage(ask: Any) -> None:
+    with serving(Settings(first_s=0.005, next_s=0.001, flush_all=True, usage="never")) as server:
+        _, lines = ask(server.url)
+    assert {"streams", "usage"} <= minded(lines)
+    assert "in one read" in lines["streams"]["text"]
+    assert lines["tokens per event"]["data"] == {"tokens_per_event": None}
+
+
+def test_a_whole_json_with_an_impossible_usage(ask: Any) -> None:
+    body = whole_json({"prompt_tokens": 6, "completion_tokens": 4000})
+    with engine(saying("200 OK\r\nContent-Type: application/json", body)) as made:
+        _, lines = ask(made.url)
+    assert "streams" in minded(lines)
+    assert lines["streams"]["text"].startswith("no: 10 of 10 answers came as one JSON")
+    assert "lengths" in minded(lines)
+    assert lines["lengths"]["data"] == {"asked": 60, "came": 40_000}
+
+
+def test_limits_are_told_by_status_and_by_header(ask: Any) -> None:
+    head = "429 Too Many Requests\r\nRetry-After: 0\r\nX-RateLimit-Limit-Requests: 3"
+    with engine(saying(head, b'{"error": {"message": "slow down"}}')) as made:
+        code, lines = ask(made.url)
+    assert code == 5
+    assert minded(lines) == {"answers", "rate limit"}
+    assert "slow down" in lines["answers"]["text"]
+    told = {"retry-after": "0", "x-ratelimit-limit-requests": "3"}
+    assert lines["rate limit"]["data"] == {"limited": 10, "headers": told}
+
+
+def test_compression_is_named(ask: Any) -> None:
+    body = gzip.compress(whole_json({"prompt_tokens": 6, "completion_tokens": 3}))
+    with engine(saying("200 OK\r\nContent-Type: application/json\r\nContent-Encoding: gzip", body)) as made:
+        code, lines = ask(made.url)
+    assert code == 5
+    assert lines["compression"]["data"] == {"compressed": 10}
+
+
+def test_a_key_that_is_missing_is_hinted_at(ask: Any) -> None:
+    with engine(saying("401 Unauthorized", b'{"error": "no key"}')) as made:
+        code, lines = ask(made.url)
+    assert code == 5
+    assert "--api-key-env" in lines["answers"]["text"]
+
+
+def test_a_key_is_in_no_line(ask: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KEY_OF_THE_CHECK", "sk-not-to-be-seen-1234567890")
+
+    async def echo(heard: Heard, writer: asyncio.StreamWriter) -> bool:
+        key = next(line for line in heard.head.split("\r\n") if "sk-not" in line)
+        return bool(
+            await saying(f"200 OK\r\nX-RateLimit-Of: {key}", json.dumps({"model": key}).encode())(heard, writer)
+        )
+
+    with engine(echo) as made:
+        _, lines = ask(made.url, "--api-key-env", "KEY_OF_THE_CHECK")
+    assert lines["rate limit"]["data"]["headers"]
+    assert "sk-not" not in json.dumps(lines)
+
+
+def test_a_page_of_the_lines_steers_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    with serving(Settings(first_s=0.002, next_s=0.001, model="evil\x1b[2Jname")) as server:
+        assert cli.main(["load", server.url, "--check", *TEN[:-1]]) == 0
+    out, err = capsys.readouterr()
+    assert "\x1b" not in out
+    assert out.splitlines()[0].startswith(f"{server.url}: mind ")
+    assert "!  model" in out
+    assert "10 requests" in err
+
+
+def test_where_nothing_listens(capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{free.getsockname()[1]}"
+    assert cli.main(["load", url, "--check", "--quiet"]) == 7
+    assert f"nothing answers at {url}" in capsys.readouterr().err
+
+
+def test_it_stands_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        cli.main(["load", "http://127.0.0.1:9", "--check", "--dry-run"])
+    assert "not allowed with" in capsys.readouterr().err
+
+
+def test_of_ten_keeps_what_is_sent_and_drops_what_takes_time() -> None:
+    asked = from_mapping({
+        "name": "n", "workload": {"runner": "serving", "work": "tokens"}, "launches": {"per_configuration": 5},
+        "serving": {
+            "targets": [{"urls": ["http://127.0.0.1:9"], "headers": {"X": "y"}}], "rate": [5.0], "scenarios": ["D(7,9)", "D(1,1)"],
+            "arrivals": {"process": "poisson", "duration_s": 600.0}, "client": {"processes": 4, "timeout_s": 900.0},
+        },
+    })  # fmt: skip
+    small = of_ten(asked, None)
+    made = small.serving
+    assert made is not None
+    assert (made.targets, made.scenarios, made.rate) == (asked.serving.targets, ("D(7,9)",), ())  # type: ignore[union-attr]
+    assert (made.arrivals.process, made.arrivals.requests, made.arrivals.warm_up_s) == ("closed", TOGETHER, 0.0)
+    assert (made.client.processes, made.client.timeout_s) == (1, PATIENCE_S)
+    assert small.launches.per_configuration == 1
+    assert of_ten(asked, 5.0).serving.client.timeout_s == 5.0  # type: ignore[union-attr]
