@@ -277,13 +277,15 @@ def peer(folder: Path, mode: Mode, command: Sequence[str], requests: int, tokeni
 
 
 def tree_cpu(command: Sequence[str], mode: Mode, port: int, requests: int, tokenizer: str) -> float:
-    """Processor seconds of a program and all that it starts."""
+    """Processor seconds of a program and all that it starts, in a folder of its own: some leave their results where they run."""
     filled = {
         "url": f"http://127.0.0.1:{port}", "requests": requests, "connections": mode.connections, "tokens": mode.tokens,
         "tokenizer": tokenizer,
     }  # fmt: skip
     before = os.times()
-    subprocess.run([part.format(**filled) for part in command], stdout=subprocess.DEVNULL, check=True, timeout=1800)
+    words = [part.format(**filled) for part in command]
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run(words, cwd=folder, stdout=subprocess.DEVNULL, check=True, timeout=1800)
     after = os.times()
     return after.children_user + after.children_system - before.children_user - before.children_system
 
