@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -29,6 +30,9 @@ log.add(Row(request=1, phase=2, scheduled_ns=1), Answer(status="ok"), Times())
 log.flush()
 schedule = planned("constant", load=2.0, duration_s=1.0)
 print(arrivals.batch(schedule, 0).num_rows)
+arrivals.write(schedule, Path("schedule.arrow"))
+assert len(arrivals.read(Path("schedule.arrow"))) == len(schedule)
+assert pa.array([None, 1], pa.int64()).to_numpy(zero_copy_only=False)[1] == 1
 import polars as pl
 assert pl.from_arrow(arrow_schema("requests").empty_table()).height == 0
 assert "pandas" not in sys.modules
@@ -39,10 +43,13 @@ print(pandas.Series([1, 2]).sum())
 """
 
 
-def test_rows_are_converted_without_pandas_which_others_still_find() -> None:
+def test_rows_are_converted_without_pandas_which_others_still_find(tmp_path: Path) -> None:
     if importlib.util.find_spec("pandas") is None:
         pytest.skip("pandas is not installed")
-    done = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, check=False)
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2])}  # the tests' own helpers
+    done = subprocess.run(
+        [sys.executable, "-c", CODE], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
     assert (done.stdout, done.stderr) == ("1\n2\n3\n", "")
 
 
