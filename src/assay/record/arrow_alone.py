@@ -1,7 +1,8 @@
 """Why does writing a first row take a third of a second?  pyarrow looks for pandas, and loads it if it is installed.
 
-A process of assay's own needs no pandas: `without_pandas` lets pyarrow look once in a moment when there is none to be found.  It
-looks again where it must guess a type, so rows are converted to types that are given.  Not for a process in which a user's
+A process of assay's own needs no pandas: `without_pandas` lets pyarrow look once in a moment when there is none to be found, once for
+rows that become columns and once for columns that become NumPy's.  It looks again where it must guess a type, so rows are
+converted to types that are given.  Not for a process in which a user's
 code runs: that code may want to hand its data frames to pyarrow.
 """
 
@@ -35,6 +36,6 @@ def without_pandas() -> None:
     hidden = _Hidden()
     sys.meta_path.insert(0, hidden)
     try:
-        pa.array((), pa.int64())
+        pa.array((), pa.int64()).to_numpy()
     finally:
         sys.meta_path.remove(hidden)

@@ -13,6 +13,7 @@ Without a tokenizer nothing is counted: words are not tokens.  Memory holds the 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
@@ -80,8 +81,10 @@ def chunk_tokens(text: str | None, ends: Sequence[int], chars: Sequence[int]) ->
 
     None if the chunks do not add up to the text.
     """
+    if not chars:
+        return None if text else []
     passed = np.cumsum(np.asarray(chars, dtype=np.int64))
-    if (int(passed[-1]) if len(passed) else 0) != len(text or ""):
+    if int(passed[-1]) != len(text or ""):
         return None
     done = np.searchsorted(np.asarray(ends, dtype=np.int64), passed, side="right")
     return [int(n) for n in np.diff(done, prepend=0)]
@@ -162,18 +165,34 @@ def _after(prompts: Prompts, prompt: Prompt, row: Answered) -> Sequence[Json]:
 
 
 def _counted(asked: Iterable[_Asked], launch: int, prompts: Prompts) -> Iterator[Row]:
+    """A group is encoded, which needs no interpreter, while the next one is read and the one before it written."""
     groups = iter(asked)
-    while group := list(islice(groups, GROUP)):
-        sent = _sent([one.prompt for one in group], prompts)
-        texts = prompts.tokenizer.ends([one.row["text"] or "" for one in group])
-        thoughts = prompts.tokenizer.ends([one.row["reasoning"] or "" for one in group])
-        for one, tokens_in, text, thought in zip(group, sent, texts, thoughts, strict=True):
-            yield (launch, one.row["request"], tokens_in, *_answer(one.row, text, thought))
+    with ThreadPoolExecutor(1) as pool:
+        under_way: Future[Iterator[Row]] | None = None
+        while True:
+            group = list(islice(groups, GROUP))
+            seen = [_seen(one.prompt, prompts) for one in group]
+            before, under_way = under_way, pool.submit(_encoded, group, seen, launch, prompts) if group else None
+            if before is not None:
+                yield from before.result()
+            if under_way is None:
+                return
 
 
-def _sent(asked: Sequence[Prompt | None], prompts: Prompts) -> list[int | None]:
+def _encoded(
+    group: Sequence[_Asked], seen: Sequence[tuple[str, ...] | None], launch: int, prompts: Prompts
+) -> Iterator[Row]:
+    sent = _sent(seen, prompts)
+    texts = prompts.tokenizer.ends([one.row["text"] or "" for one in group])
+    thoughts = prompts.tokenizer.ends([one.row["reasoning"] or "" for one in group])
+    told = zip(group, sent, texts, thoughts, strict=True)
+    return (
+        (launch, one.row["request"], sent_in, *_answer(one.row, text, thought)) for one, sent_in, text, thought in told
+    )
+
+
+def _sent(seen: Sequence[tuple[str, ...] | None], prompts: Prompts) -> list[int | None]:
     """Prompt tokens of many prompts, encoded together."""
-    seen = [_seen(prompt, prompts) for prompt in asked]
     counted = iter(
         prompts.tokenizer.counts([text for texts in seen for text in texts or ()], special=prompts.adds_marks)
     )
