@@ -2,10 +2,12 @@
 
 One client process sends them in a closed loop of 64 to a server in C that answers at once with 32 tokens, one chunk each; then
 the record is sealed and reported as JSON and HTML.  Resident memory is read several times a second.  Promise: the client
-stays below 500 MB, a finished request leaves less than 1 KB in it, and the report takes at most 30 s.
+stays below 500 MB, a finished request leaves less than 1 KB in it, the report takes at most 30 s, and every request that was due
+has exactly one outcome: answered whole, the last ones of a load that ends by time too.
 
     python benchmarks/serving_million.py                       # some minutes, 2 GB of disk
     python benchmarks/serving_million.py --requests 10000      # report within 2 s
+    python benchmarks/serving_million.py --streams 512 --seconds 600 --gap-ms 20     # waves of 512, for ten minutes
 
 Needs gcc and Linux.
 """
@@ -33,18 +35,19 @@ HERE = Path(__file__).resolve().parent
 COORDINATOR = HERE.parent / "tests" / "survival" / "coordinator.py"
 MIB = 1 << 20
 LOOK_S = 0.25
+TOKENS = 32
 MOST_CLIENT_MB, MOST_BYTES_PER_REQUEST = 500.0, 1000.0
 MOST_REPORT_S = {1_000_000: 30.0, 10_000: 2.0}
 
 
-def experiment(port: int, requests: int, streams: int) -> dict[str, Any]:
-    """A closed loop of so many requests, once."""
+def experiment(port: int, requests: int, streams: int, seconds: float) -> dict[str, Any]:
+    """A closed loop of so many requests or seconds, once."""
     return {
         "name": "million", "workload": {"runner": "serving", "work": "tokens"},
         "serving": {
-            "model": "m", "scenarios": ["D(100,32)"], "concurrency": [streams],
+            "model": "m", "scenarios": [f"D(100,{TOKENS})"], "concurrency": [streams],
             "targets": [{"name": "native", "backend": "vllm", "urls": [f"http://127.0.0.1:{port}"]}],
-            "arrivals": {"requests": requests, "duration_s": 3600.0, "warm_up_s": 1.0, "cold": 1},
+            "arrivals": {"requests": requests, "duration_s": seconds, "warm_up_s": 1.0, "cold": 1},
             "objectives": {"ttft_s": 0.2, "tpot_s": 0.05},
         },
         "launches": {"per_configuration": 1}, "limits": {"launch_timeout_s": 7200.0},
@@ -71,11 +74,11 @@ def client_of(record: Path) -> int | None:
     return None
 
 
-def load(folder: Path, port: int, requests: int, streams: int) -> tuple[Path, dict[str, Any]]:
+def load(folder: Path, port: int, requests: int, streams: int, seconds: float = 3600.0) -> tuple[Path, dict[str, Any]]:
     """Run the load to its seal; the record, and what was seen."""
     words = [sys.executable, str(COORDINATOR), "run", str(folder / "records"), str(folder)]
     began = time.monotonic()
-    coordinator = subprocess.Popen([*words, json.dumps(experiment(port, requests, streams))])
+    coordinator = subprocess.Popen([*words, json.dumps(experiment(port, requests, streams, seconds))])
     client, path = None, None
     seen: list[tuple[int, float]] = []  # finished, MB
     peak = before = client_peak = 0.0
@@ -94,7 +97,8 @@ def load(folder: Path, port: int, requests: int, streams: int) -> tuple[Path, di
                 seen.append((json.loads(told.read_bytes())["done"], now))
     if coordinator.returncode or path is None:
         raise SystemExit(f"the load ended with {coordinator.returncode}")
-    later = [(done, mb) for done, mb in seen if requests / 4 <= done < requests] or seen
+    most = seen[-1][0]
+    later = [(done, mb) for done, mb in seen if most / 4 <= done < most] or seen
     per_request = statistics.linear_regression(*zip(*later, strict=True)).slope * 1e6
     return path.parent, {
         "client_peak_mb": round(client_peak, 1),
@@ -105,6 +109,27 @@ def load(folder: Path, port: int, requests: int, streams: int) -> tuple[Path, di
         "coordinator_peak_mb_sealing": round(peak, 1),
         "settling_and_sealing_s": round(time.monotonic() - ended, 1),
     }
+
+
+def outcomes(record: Path) -> dict[str, Any]:
+    """How many requests were due, what became of them, and how many have no outcome or several."""
+    import polars as pl
+
+    from assay.record.reader import open_record
+
+    opened = open_record(record)
+    due = opened.table("arrivals").select("launch", "request")
+    ended = opened.table("requests").select(
+        "launch", "request", "status", "transport", text=pl.col("chunk_kind").list.eval(pl.element() == 1).list.sum()
+    )
+    each = due.join(
+        ended.group_by("launch", "request").agg(n=pl.len()), on=["launch", "request"], how="full", coalesce=True
+    )
+    return {
+        "due": due.height, "unique": due.n_unique(), "outcomes": dict(ended["status"].value_counts(sort=True).iter_rows()),
+        "transports": dict(ended["transport"].value_counts().iter_rows()), "with_all_tokens": ended.filter(pl.col("text") == TOKENS).height,
+        "not_exactly_one": each.filter(pl.col("n").fill_null(0) != 1).height,
+    }  # fmt: skip
 
 
 def report(record: Path) -> dict[str, Any]:
@@ -132,6 +157,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--requests", type=int, default=1_000_000)
     parser.add_argument("--streams", type=int, default=64)
+    parser.add_argument(
+        "--seconds", type=float, default=3600.0, help="end the load by then; --requests says how many are planned"
+    )
+    parser.add_argument("--gap-ms", type=int, default=0, help="between two tokens of an answer; 0: all at once")
     parser.add_argument("--reports", type=int, default=3, help="how often it is reported (3)")
     parser.add_argument("--keep", type=Path, help="a folder for the record; it is kept then")
     arguments = parser.parse_args()
@@ -141,25 +170,30 @@ def main() -> int:
         folder.mkdir(parents=True, exist_ok=True)
         built = Path(temporary) / "server"
         subprocess.run(["gcc", "-O2", "-o", str(built), str(HERE / "native" / "server.c")], check=True)
-        server = subprocess.Popen([str(built)], stdout=subprocess.PIPE, text=True)
+        pace = str(1000 * arguments.gap_ms)
+        server = subprocess.Popen([str(built), "-1", pace, "-2", pace], stdout=subprocess.PIPE, text=True)
         try:
             assert server.stdout is not None
-            record, found = load(folder, int(server.stdout.readline()), arguments.requests, arguments.streams)
+            port = int(server.stdout.readline())
+            record, found = load(folder, port, arguments.requests, arguments.streams, arguments.seconds)
         finally:
             server.kill()
             server.wait()
         averages.append(os.getloadavg()[0])
         reports = [report(record) for _ in range(arguments.reports)]
+        ended = outcomes(record)
         bytes_on_disk = sum(file.stat().st_size for file in record.rglob("*") if file.is_file())
     most_s = MOST_REPORT_S.get(arguments.requests, 30.0)
     kept = {
         "client below 500 MB": found["client_peak_mb"] < MOST_CLIENT_MB,
         "below 1 KB per finished request": found["client_bytes_per_finished_request"] < MOST_BYTES_PER_REQUEST,
         f"report within {most_s:g} s": sorted(one["seconds"] for one in reports)[len(reports) // 2] <= most_s,
+        "one outcome each": ended["not_exactly_one"] == 0
+        and ended["due"] == ended["unique"] == ended["with_all_tokens"],
     }
     print(json.dumps({
         "benchmark": "serving_million", "date": datetime.now(UTC).date().isoformat(), "machine": platform.platform(),
-        "load_average": [round(one, 1) for one in (*averages, os.getloadavg()[0])], "requests": arguments.requests, **found,
+        "load_average": [round(one, 1) for one in (*averages, os.getloadavg()[0])], "streams": arguments.streams, **found, **ended,
         "record_mb": round(bytes_on_disk / 1e6, 1), "reports": reports, "kept": kept,
     }, indent=2))  # fmt: skip
     return 0 if all(kept.values()) else 1
