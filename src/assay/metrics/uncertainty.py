@@ -24,18 +24,31 @@ UNKNOWN: Final = "nothing says how unsure the times of the answers are (an HTTP 
 
 
 def uncertainties(after_first: pl.Expr) -> tuple[pl.Expr, ...]:
-    """Columns of a frame of requests with their chunks: of TTFT, visible TTFT, E2E and TPOT, in seconds.
+    """Columns of a frame of requests with their chunks and `text_chunks`: of TTFT, visible TTFT, E2E and TPOT, in seconds.
 
     after_first: tokens that follow the first chunk with text; null: none, or not known.
     """
-    first, last = _of_first(TEXT), _of_last()
+    some = pl.col("text_chunks") > 0
+    first, last = _at(first_of(TEXT)), _at(last_of(TEXT))
     whole = pl.col("chunk_uncertainty_ns").list.last() / NS_PER_S
+    seen = pl.col("chunk_kind").list.eval(pl.element().is_in(VISIBLE)).list.any()
     return (
-        first.alias("ttft_uncertainty_s"),
-        _of_first(VISIBLE).alias("ttft_visible_uncertainty_s"),
-        pl.when(pl.col("text_chunks") > 0).then(last).otherwise(whole).alias("e2e_uncertainty_s"),
-        ((first + last) / after_first).alias("tpot_uncertainty_s"),
+        pl.when(some).then(first).alias("ttft_uncertainty_s"),
+        pl.when(seen).then(_at(first_of(VISIBLE))).alias("ttft_visible_uncertainty_s"),
+        pl.when(some).then(last).otherwise(whole).alias("e2e_uncertainty_s"),
+        pl.when(some).then((first + last) / after_first).alias("tpot_uncertainty_s"),
     )
+
+
+def first_of(kinds: tuple[int, ...]) -> pl.Expr:
+    """The place of the first chunk of one of these kinds; any place where there is none."""
+    return pl.col("chunk_kind").list.eval(pl.element().is_in(kinds).arg_max()).list.first()
+
+
+def last_of(kinds: tuple[int, ...]) -> pl.Expr:
+    """The place of the last one, likewise."""
+    behind = pl.col("chunk_kind").list.eval(pl.element().is_in(kinds).reverse().arg_max()).list.first()
+    return pl.col("chunk_kind").list.len().cast(pl.Int64) - 1 - behind.cast(pl.Int64)
 
 
 def of_every_chunk() -> pl.Expr:
@@ -45,15 +58,6 @@ def of_every_chunk() -> pl.Expr:
     return pl.when(known).then(pl.col("chunk_uncertainty_ns")).otherwise(nothing).alias("chunk_uncertainty_ns")
 
 
-def _of_first(kinds: tuple[int, ...]) -> pl.Expr:
-    """The uncertainty of the first chunk of one of these kinds, in seconds; null where there is none."""
-    bearing = pl.col("chunk_kind").list.eval(pl.element().is_in(kinds))
-    found = pl.col("chunk_uncertainty_ns").list.get(bearing.list.arg_max(), null_on_oob=True)
-    return pl.when(bearing.list.any()).then(found / NS_PER_S)
-
-
-def _of_last() -> pl.Expr:
-    """The uncertainty of the last chunk with text, in seconds; null where there is none."""
-    bearing = pl.col("chunk_kind").list.eval(pl.element().is_in(TEXT)).list.reverse()
-    found = pl.col("chunk_uncertainty_ns").list.reverse().list.get(bearing.list.arg_max(), null_on_oob=True)
-    return pl.when(bearing.list.any()).then(found / NS_PER_S)
+def _at(place: pl.Expr) -> pl.Expr:
+    """The uncertainty of a chunk, in seconds."""
+    return pl.col("chunk_uncertainty_ns").list.get(place, null_on_oob=True) / NS_PER_S

@@ -26,7 +26,6 @@ from assay.verdict.types import Finding
 MANY: Final = 0.01
 TEXT: Final = (1, 2, 3)  # kinds of chunks that bear tokens
 MOST_BYTES: Final = 4  # of a character
-NEEDED: Final = ("status", "chunk_kind", "chunk_chars", "tokens_out", "tokens_reasoning")
 STREAM: Final = "the times of their tokens are not known: TTFT is that of the whole answer. Look whether a gateway gathers the stream"
 USAGE: Final = "do not quote rates of tokens; give serving.tokenizer, so that tokens are counted here"
 
@@ -35,17 +34,21 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
     """At most one finding per configuration and kind."""
     serving = serving_of(measured)
     found: list[Finding] = []
-    for name, own in by_configuration(measured, main(measured, *NEEDED).filter(pl.col("status") == "ok")):
+    told = main(
+        measured, "status", "tokens_out", whole=whole(), wrong=impossible(padded=serving.ignore_eos).fill_null(False),
+        chunks=pl.col("chunk_chars").list.len(), chars=pl.col("chunk_chars").list.sum(),
+    )  # fmt: skip
+    for name, own in by_configuration(measured, told.filter(pl.col("status") == "ok")):
         if serving.stream and serving.task in ("chat", "completions", "image_chat"):
             found += _named(
                 "not_streamed",
                 name,
                 own,
-                own.filter(whole()),
+                own.filter("whole"),
                 "came as one JSON though a stream was asked for",
                 STREAM,
             )
-        wrong = own.filter(impossible(padded=serving.ignore_eos).fill_null(False))
+        wrong = own.filter("wrong")
         found += _named(
             "usage_impossible", name, own, wrong, f"tell a usage that their text cannot have{_example(wrong)}", USAGE
         )
@@ -75,7 +78,9 @@ def _example(wrong: pl.DataFrame) -> str:
     if wrong.height == 0:
         return ""
     row = wrong.row(0, named=True)
-    return f" (request {row['request']}: {row['tokens_out']} tokens, {sum(row['chunk_chars'])} characters in {len(row['chunk_chars'])} chunks)"
+    return (
+        f" (request {row['request']}: {row['tokens_out']} tokens, {row['chars']} characters in {row['chunks']} chunks)"
+    )
 
 
 def _named(rule: str, name: str, own: pl.DataFrame, wrong: pl.DataFrame, what: str, remedy: str) -> list[Finding]:

@@ -15,10 +15,12 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Final
 
+import numpy as np
 import polars as pl
 
 from assay.metrics.base import Results
 from assay.metrics.measured import Measured
+from assay.metrics.uncertainty import TEXT, first_of, last_of
 from assay.verdict.audits.base import Audit
 from assay.verdict.audits.impossible import backwards, blind, ended, impossible, in_launch, overlapping
 from assay.verdict.audits.served import begins
@@ -27,7 +29,6 @@ from assay.verdict.types import Finding
 SLACK_NS: Final = 50_000
 ORDER: Final = ("sent_ns", "first_byte_ns", "first_token_ns", "first_visible_ns", "last_token_ns", "done_ns")
 LASTING: Final = ("connect_ns", "tokenize_ns", "prefill_ns")
-TEXT: Final = (1, 2, 3)  # content, reasoning, tool call
 NEEDED: Final = (
     "launch",
     "request",
@@ -72,13 +73,13 @@ def _pairs() -> list[tuple[str, str]]:
 
 def _chunks(rows: pl.DataFrame) -> tuple[Finding, ...]:
     times = rows.filter((pl.col("chunk_ns").list.len() > 0) & pl.col("sent_ns").is_not_null()).with_columns(
-        _falls=pl.col("chunk_ns").list.diff().list.min(), _first=pl.col("chunk_ns").list.first(), _last=pl.col("chunk_ns").list.max(),
+        _first=pl.col("chunk_ns").list.first(), _last=pl.col("chunk_ns").list.max(),
         _lengths=pl.col("chunk_ns").list.len(), _kinds=pl.col("chunk_kind").list.len(), _chars=pl.col("chunk_chars").list.len(),
     )  # fmt: skip
     whole = times.with_columns(_done=pl.col("done_ns") - pl.col("sent_ns"))
     unequal = (pl.col("_lengths") != pl.col("_kinds")) | (pl.col("_lengths") != pl.col("_chars"))
     return (
-        *impossible("chunks_run_backwards", "requests", times.filter(pl.col("_falls") < 0), "a chunk came {_falls} ns after the one before it"),
+        *impossible("chunks_run_backwards", "requests", _fallen(times), "a chunk came {_falls} ns after the one before it"),
         *impossible("chunk_before_sending", "requests", times.filter(pl.col("_first") < -SLACK_NS), "its first chunk came {_first} ns after it was sent"),
         *impossible("chunk_after_end", "requests", whole.filter(pl.col("_last") > pl.col("_done") + SLACK_NS),
                     "a chunk came {_last} ns after it was sent, and it was done after {_done} ns"),
@@ -87,12 +88,22 @@ def _chunks(rows: pl.DataFrame) -> tuple[Finding, ...]:
     )  # fmt: skip
 
 
+def _fallen(times: pl.DataFrame) -> pl.DataFrame:
+    """Those of which a chunk came before the one before it, with the deepest fall; of all chunks at once, since few falls are ever found."""
+    lengths = times["_lengths"].cast(pl.Int64).to_numpy()
+    ends = np.cumsum(lengths)
+    falls = np.diff(times["chunk_ns"].explode().to_numpy()) < 0
+    falls[ends[:-1] - 1] = False  # from an answer to the next one
+    some = np.unique(np.searchsorted(ends, np.flatnonzero(falls), side="right"))
+    return times[some].with_columns(_falls=pl.col("chunk_ns").list.diff().list.min())
+
+
 def _texts(times: pl.DataFrame) -> tuple[Finding, ...]:
     """The first and the last text are told twice: by themselves, and as the time of their chunk."""
     found: list[Finding] = []
-    bearing = pl.col("chunk_kind").list.eval(pl.element().is_in(TEXT).arg_true())
-    for name, place in (("first_token_ns", bearing.list.first()), ("last_token_ns", bearing.list.last())):
-        told = times.with_columns(_told=pl.col("sent_ns") + pl.col("chunk_ns").list.get(place, null_on_oob=True))
+    some = times.filter(pl.col("chunk_kind").list.eval(pl.element().is_in(TEXT)).list.any())
+    for name, place in (("first_token_ns", first_of(TEXT)), ("last_token_ns", last_of(TEXT))):
+        told = some.with_columns(_told=pl.col("sent_ns") + pl.col("chunk_ns").list.get(place, null_on_oob=True))
         bad = told.filter((pl.col(name) - pl.col("_told")).abs() > SLACK_NS)
         found += impossible(f"{name}_differs", "requests", bad, f"{name} is {{{name}}}, and by its chunks {{_told}}")
     return tuple(found)

@@ -25,19 +25,22 @@ def serving_of(measured: Measured) -> Serving:
     return measured.experiment.serving
 
 
-def rows(measured: Measured, *columns: str, role: str | None = "timed") -> pl.DataFrame:
-    """(launch, configuration, role, request, phase, *columns) of the requests of successful launches; role None: of every role."""
+def rows(measured: Measured, *columns: str, role: str | None = "timed", **folded: pl.Expr) -> pl.DataFrame:
+    """(launch, configuration, role, request, phase, *columns) of the requests of successful launches; role None: of every role.
+
+    folded: further columns, made of the table before anything is copied: what lists say, without the lists.
+    """
     launches = measured.table("launches").filter(pl.col("status") == "ok")
     if role is not None:
         launches = launches.filter(pl.col("role") == role)
     wanted = dict.fromkeys(("launch", "request", "phase", *columns))
-    requests = measured.table("requests").select(list(wanted))  # before the join: lists of chunk times are large
+    requests = measured.table("requests").select(*wanted, **folded)  # before the join: lists of chunk times are large
     return requests.join(launches.select("launch", "configuration", "role"), on="launch")
 
 
-def main(measured: Measured, *columns: str) -> pl.DataFrame:
+def main(measured: Measured, *columns: str, **folded: pl.Expr) -> pl.DataFrame:
     """`rows` of the measured part of the timed launches."""
-    return rows(measured, *columns).filter(pl.col("phase") == "main")
+    return rows(measured, *columns, role="timed", **folded).filter(pl.col("phase") == "main")
 
 
 def planned(measured: Measured, *columns: str) -> pl.DataFrame:
