@@ -151,7 +151,7 @@ def lines(seen: Seen) -> tuple[Line, ...]:
     if seen.answered.height:
         found += [_streams(seen), _model(seen), _usage(seen)]
         found += [_tokens_per_event(seen), _lengths(seen)] if seen.streamed else []
-    found += [_rate_limit(seen), _compression(seen)]
+    found += [_rate_limit(seen), *_compression(seen)]
     if seen.answered.height:
         found += [_connections(seen), _cold(seen)]
     return tuple(found)
@@ -263,13 +263,16 @@ def _rate_limit(seen: Seen) -> Line:
     return Line(name="rate limit", text=text, data=data)
 
 
-def _compression(seen: Seen) -> Line:
+def _compression(seen: Seen) -> tuple[Line, ...]:
+    """Nothing is known of it where nothing was answered."""
     errors = seen.requests["error"].fill_null("")
     packed = int(errors.str.starts_with("the server compressed").sum())
     if packed:
         text = f"{packed} of {count(errors.len(), 'answers')} are compressed though no compression was asked for: tokens have no times of their own then"
-        return Line(name="compression", text=text, mind=True, data={"compressed": packed})
-    return Line(name="compression", text="none", data={"compressed": 0})
+        return (Line(name="compression", text=text, mind=True, data={"compressed": packed}),)
+    if not seen.answered.height:
+        return ()
+    return (Line(name="compression", text="none", data={"compressed": 0}),)
 
 
 def _connections(seen: Seen) -> Line:
