@@ -22,6 +22,13 @@ def one_stream(rows: pl.DataFrame) -> pl.DataFrame:
     return rows.with_columns(pl.when(pl.col("stream").is_not_null()).then(0).cast(pl.Int32).alias("stream"))
 
 
+def unsure(of: pl.Expr) -> Change:
+    """The first request's chunks with other uncertainties."""
+    return lambda rows: rows.with_columns(
+        pl.when(row(**FIRST)).then(of).otherwise(pl.col("chunk_uncertainty_ns")).alias("chunk_uncertainty_ns")
+    )
+
+
 FORGED: tuple[tuple[str, str, Change, str], ...] = (
     ("a first token before it was sent", "requests", put("first_token_ns", pl.col("sent_ns") - 2 * MS, **FIRST), "request_runs_backwards"),
     ("an earlier first token", "requests", put("first_token_ns", pl.col("first_token_ns") - 15 * MS, **FIRST), "first_token_ns_differs"),
@@ -30,6 +37,8 @@ FORGED: tuple[tuple[str, str, Change, str], ...] = (
         pl.when(row(**FIRST)).then(pl.col("chunk_ns").list.reverse()).otherwise(pl.col("chunk_ns")).alias("chunk_ns")), "chunks_run_backwards"),
     ("a chunk less", "requests", lambda rows: rows.with_columns(
         pl.when(row(**FIRST)).then(pl.col("chunk_kind").list.head(3)).otherwise(pl.col("chunk_kind")).alias("chunk_kind")), "chunks_unequal"),
+    ("an uncertainty less", "requests", unsure(pl.col("chunk_uncertainty_ns").list.head(1)), "uncertainties_unequal"),
+    ("an uncertainty below 0", "requests", unsure(pl.col("chunk_uncertainty_ns").list.eval(-1 - pl.element())), "uncertainty_negative"),
     ("a stream with two at once", "requests", one_stream, "stream_overlaps"),
     ("a lag that was hidden", "requests", put("scheduled_ns", pl.col("scheduled_ns") + 30 * MS, phase="warm_up", stream=0), "due_differs"),
     ("a connection of negative time", "requests", put("connect_ns", -5, **FIRST), "connect_ns_negative"),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
+import polars as pl
 import pytest
 
 from assay.spec.serving import Objectives
@@ -101,3 +103,13 @@ def test_what_nobody_knows_is_a_note_and_neither_certain_nor_invalid() -> None:
     assert rules("stamp_uncertainty", record) == [("uncertainty_unknown", "note")]
     assert blind("stamp_uncertainty", record) == "nothing says how unsure the times of the answers are"
     assert blind("stamp_uncertainty", clean()) is None
+
+
+@pytest.mark.parametrize(
+    ("transport", "mend"), [("library", "transport"), ("process", "behind a server"), ("foreign", "behind a server")]
+)
+def test_what_helps_depends_on_why_nobody_knows(transport: str, mend: str) -> None:
+    record = made(unsure_s=None).measured()
+    rows = record.tables["requests"].with_columns(transport=pl.lit(transport))
+    (finding,) = found("stamp_uncertainty", replace(record, tables={**record.tables, "requests": rows}))
+    assert mend in finding.remedy

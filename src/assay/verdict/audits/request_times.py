@@ -1,7 +1,8 @@
 """Are the times of the requests possible?
 
     sent <= first byte <= first text <= first visible text <= last text <= done;   connecting, tokenizing, pre-filling >= 0
-    chunk times never fall, none after done; the first and the last text came with a chunk that bears text
+    chunk times never fall, none after done; each chunk has an uncertainty, not below 0, or none has
+    the first and the last text came with a chunk that bears text
     one stream and one session have one request under way at a time; all of them inside of their launch
     due = begin of the load + what the schedule says, to the nanosecond
 
@@ -41,6 +42,7 @@ NEEDED: Final = (
     "chunk_ns",
     "chunk_kind",
     "chunk_chars",
+    "chunk_uncertainty_ns",
 )
 
 
@@ -74,6 +76,7 @@ def _pairs() -> list[tuple[str, str]]:
 def _chunks(rows: pl.DataFrame) -> tuple[Finding, ...]:
     times = rows.filter((pl.col("chunk_ns").list.len() > 0) & pl.col("sent_ns").is_not_null()).with_columns(
         _first=pl.col("chunk_ns").list.first(), _last=pl.col("chunk_ns").list.max(),
+        _unsure=pl.col("chunk_uncertainty_ns").list.len(), _least=pl.col("chunk_uncertainty_ns").list.min(),
         _lengths=pl.col("chunk_ns").list.len(), _kinds=pl.col("chunk_kind").list.len(), _chars=pl.col("chunk_chars").list.len(),
     )  # fmt: skip
     whole = times.with_columns(_done=pl.col("done_ns") - pl.col("sent_ns"))
@@ -84,6 +87,9 @@ def _chunks(rows: pl.DataFrame) -> tuple[Finding, ...]:
         *impossible("chunk_after_end", "requests", whole.filter(pl.col("_last") > pl.col("_done") + SLACK_NS),
                     "a chunk came {_last} ns after it was sent, and it was done after {_done} ns"),
         *impossible("chunks_unequal", "requests", times.filter(unequal), "{_lengths} chunk times, {_kinds} kinds and {_chars} lengths"),
+        *impossible("uncertainties_unequal", "requests", times.filter((pl.col("_unsure") > 0) & (pl.col("_unsure") != pl.col("_lengths"))),
+                    "{_lengths} chunk times and {_unsure} uncertainties"),
+        *impossible("uncertainty_negative", "requests", times.filter(pl.col("_least") < 0), "the time of a chunk is unsure by {_least} ns, less than 0"),
         *_texts(times.filter(~unequal)),
     )  # fmt: skip
 

@@ -35,12 +35,16 @@ REMEDY: Final = (
     "compiled client where it is not built; `assay doctor client` says what this machine's client can do"
 )
 UNKNOWN_REMEDY: Final = 'serving.client.transport = "auto" without a proxy and HTTP/2 tells it'
+NO_SOCKET: Final = ("process", "foreign")  # a model in this process, another tool's log
+NO_SOCKET_REMEDY: Final = (
+    "put the model behind a server and load that with assay: times that no socket of assay's gave cannot be told better"
+)
 
 
 def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
     """At most one finding per configuration and latency, and one note on what is not known."""
     found = fold(measured)
-    return (*_too_unsure(measured, found), *_unknown(found))
+    return (*_too_unsure(measured, found), *_unknown(measured, found))
 
 
 def fold(measured: Measured) -> pl.DataFrame:
@@ -106,12 +110,14 @@ def _finding(name: str, title: str, hit: pl.DataFrame, known: pl.DataFrame, shar
     )
 
 
-def _unknown(found: pl.DataFrame) -> Iterator[Finding]:
+def _unknown(measured: Measured, found: pl.DataFrame) -> Iterator[Finding]:
     unknown = found.filter(pl.col("unsure_s").is_null())
     if unknown.height:
         launches = unknown["launch"].unique()
         words = f"nothing says how unsure the times of {in_launches(launches)} are: not measured, and possibly large"
-        yield finding("uncertainty_unknown", "note", None, words, UNKNOWN_REMEDY)
+        ways = measured.table("requests").filter(pl.col("launch").is_in(launches.to_list()))["transport"].unique()
+        remedy = NO_SOCKET_REMEDY if ways.is_in(NO_SOCKET).any() else UNKNOWN_REMEDY
+        yield finding("uncertainty_unknown", "note", None, words, remedy)
 
 
 def blind(measured: Measured, _: Results) -> str | None:
