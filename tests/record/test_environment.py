@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import json
 import os
 import subprocess
@@ -368,3 +369,32 @@ def test_without_binding_and_tool_there_is_no_guess(machine: Machine, monkeypatc
 def test_a_number_that_is_none_is_refused_with_the_file(tmp_path: Path) -> None:
     with pytest.raises(Unread, match="x: 'twelve' is no integer"):
         Machine(root=plant(tmp_path, {"x": "twelve"})).number("x")
+
+
+def test_packages_are_those_that_the_library_names() -> None:
+    told = {
+        (one.metadata["Name"] or "").lower(): one.version for one in reversed(list(importlib.metadata.distributions()))
+    }
+    assert environment._packages() == told
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "named"),
+    [
+        ("METADATA", "Metadata-Version: 2.1\r\nName: Odd_Name\r\nVersion: 1.0\r\n\r\nName: another\nVersion: 9\n", {"odd_name": "1.0"}),
+        ("METADATA", "Version:   2.0rc1  \nName:\tone\nRequires-Dist: x\n", {"one": "2.0rc1"}),
+        ("PKG-INFO", "Name: old\nVersion: 3\n\nA text.\n", {"old": "3"}),
+        ("METADATA", "Name: no-version\n", {}),
+        ("METADATA", "", {}),
+        ("RECORD", "", {}),
+    ],
+)  # fmt: skip
+def test_a_package_is_named_by_its_head_alone(
+    file: str, text: str, named: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "some-1.dist-info"
+    folder.mkdir()
+    (folder / file).write_bytes(text.encode())
+    monkeypatch.setattr(sys, "path", [str(tmp_path)])
+    importlib.invalidate_caches()
+    assert environment._packages() == named
