@@ -106,7 +106,7 @@ def check(experiment: Experiment, *, patience_s: float | None) -> Seen:
 
 
 def of_ten(experiment: Experiment, patience_s: float | None) -> Experiment:
-    """The same experiment with ten requests per replica and nothing that takes time besides."""
+    """The same experiment with nine requests, one more for each replica alone, and nothing that takes time besides."""
     serving = experiment.serving
     assert serving is not None
     arrivals = type(serving.arrivals)(
