@@ -51,7 +51,7 @@ UNUSED: Final = (
     "reasoning",
 )  # large
 CHUNKS: Final = ("chunk_ns", "chunk_kind", "chunk_uncertainty_ns")  # those of them that are folded
-SLICE: Final = 1 << 16  # requests whose chunks are folded together: memory stays that of the table
+SLICE: Final = 1 << 14  # requests whose chunks are folded together: memory stays that of the table
 TIMES: Final = ("t0_ns", "begin_ns", "end_ns", "seconds")  # of a window
 WINDOW: Final = "measured window: from t0 + warm-up, in a closed loop from the end of a wave, until the last request was due or sent"
 ENDED: Final = pl.coalesce(
@@ -104,7 +104,7 @@ def serve(experiment: Experiment, tables: Mapping[str, pl.DataFrame], *, timeles
         requests, total, spans = _fold(own, own_counts, window, serving, timeless=timeless)
         folded.append(requests)
         totals.append(total)
-        gaps[launch], unsure[launch] = spans["gap_s"].to_numpy(), spans["gap_uncertainty_s"].to_numpy()
+        gaps[launch], unsure[launch] = (np.concatenate(parts) for parts in spans)
     if not folded:
         nothing = windows.row(0, named=True) if windows.height else dict.fromkeys(windows.columns)
         requests, total, _ = _fold(tables["requests"], counts, nothing, serving)
@@ -195,7 +195,7 @@ def _fold(
     serving: Serving,
     *,
     timeless: bool = False,
-) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
+) -> tuple[pl.DataFrame, pl.DataFrame, tuple[list[NDArray[np.float64]], list[NDArray[np.float64]]]]:
     seconds = window["seconds"] is not None
     begin, end = (pl.lit(window[name] if seconds else None, pl.Int64) for name in ("begin_ns", "end_ns"))
     measured = pl.col("phase") == "main"
@@ -203,7 +203,7 @@ def _fold(
     start = pl.coalesce("sent_ns", "scheduled_ns") if closed else pl.col("scheduled_ns")
     needed = own.drop(name for name in UNUSED if name not in CHUNKS)
     order = own.select(pl.arg_sort_by("scheduled_ns", "request")).to_series()
-    folded, gaps, totals = [], [], []
+    folded, gaps, unsure, totals = [], [], [], []
     for first in range(0, max(1, own.height), SLICE):
         ordered = needed[order.slice(first, SLICE)].join(
             counts.drop("launch"), on="request", how="left", maintain_order="left"
@@ -220,10 +220,12 @@ def _fold(
         ).with_columns(first_tokens=_first_tokens()).with_columns(*uncertainties(_after_first()))  # fmt: skip
         chunks = _chunks(flagged)
         folded.append(_durations(flagged, chunks))
-        gaps.append(chunks.filter("counted", pl.col("gap_s").is_not_null()).select("gap_s", "gap_uncertainty_s"))
+        spans = chunks.filter("counted", pl.col("gap_s").is_not_null())
+        gaps.append(spans["gap_s"].to_numpy())
+        unsure.append(spans["gap_uncertainty_s"].to_numpy())
         totals.append(_tokens(flagged, chunks, begin, end))
     met = pl.concat(folded).with_columns(met=pl.col("ok") & _meets(serving.objectives))
-    return met, _totals(totals, window), pl.concat(gaps)
+    return met, _totals(totals, window), (gaps, unsure)
 
 
 def _durations(flagged: pl.DataFrame, chunks: pl.DataFrame) -> pl.DataFrame:

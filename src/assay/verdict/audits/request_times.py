@@ -30,27 +30,15 @@ from assay.verdict.types import Finding
 SLACK_NS: Final = 50_000
 ORDER: Final = ("sent_ns", "first_byte_ns", "first_token_ns", "first_visible_ns", "last_token_ns", "done_ns")
 LASTING: Final = ("connect_ns", "tokenize_ns", "prefill_ns")
-NEEDED: Final = (
-    "launch",
-    "request",
-    "phase",
-    "stream",
-    "session",
-    "scheduled_ns",
-    *ORDER,
-    *LASTING,
-    "chunk_ns",
-    "chunk_kind",
-    "chunk_chars",
-    "chunk_uncertainty_ns",
-)
+NEEDED: Final = ("launch", "request", "phase", "stream", "session", "scheduled_ns", *ORDER, *LASTING)
 
 
 def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
     """At most one finding per law."""
     if measured.foreign is not None:
         return ()
-    rows = measured.table("requests").filter(pl.col("status") != "lost").select(NEEDED)
+    requests = measured.table("requests")
+    rows = requests.filter(pl.col("status") != "lost").select(NEEDED)
     order = [
         found
         for earlier, later in _pairs()
@@ -58,7 +46,7 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
     ]
     lasting = [found for name in LASTING
                for found in impossible(f"{name}_negative", "requests", rows.filter(pl.col(name) < 0), f"{name} is {{{name}}}, less than 0")]  # fmt: skip
-    return (*order, *lasting, *_chunks(rows), *_at_once(rows), *_due(measured, rows),
+    return (*order, *lasting, *_chunks(requests), *_at_once(rows), *_due(measured, rows),
             *in_launch("request_outside_launch", "requests", rows, ended(measured), "sent_ns", "done_ns", SLACK_NS))  # fmt: skip
 
 
@@ -73,44 +61,50 @@ def _pairs() -> list[tuple[str, str]]:
     ]
 
 
-def _chunks(rows: pl.DataFrame) -> tuple[Finding, ...]:
-    times = rows.filter((pl.col("chunk_ns").list.len() > 0) & pl.col("sent_ns").is_not_null()).with_columns(
-        _first=pl.col("chunk_ns").list.first(), _last=pl.col("chunk_ns").list.max(),
-        _unsure=pl.col("chunk_uncertainty_ns").list.len(), _least=pl.col("chunk_uncertainty_ns").list.min(),
-        _lengths=pl.col("chunk_ns").list.len(), _kinds=pl.col("chunk_kind").list.len(), _chars=pl.col("chunk_chars").list.len(),
+def _chunks(requests: pl.DataFrame) -> tuple[Finding, ...]:
+    """What the lists of a request say, as numbers: the lists of a million requests are too large to be filtered."""
+    chunk_ns, unsure = pl.col("chunk_ns").list, pl.col("chunk_uncertainty_ns").list
+    told = requests.select(
+        "launch", "request", "status", "sent_ns", "first_token_ns", "last_token_ns", _done=pl.col("done_ns") - pl.col("sent_ns"),
+        _first=chunk_ns.first(), _last=chunk_ns.max(), _lengths=chunk_ns.len(), _unsure=unsure.len(), _least=unsure.min(),
+        _kinds=pl.col("chunk_kind").list.len(), _chars=pl.col("chunk_chars").list.len(), _falls=_falls(requests["chunk_ns"]),
+        _bearing=pl.col("chunk_kind").list.eval(pl.element().is_in(TEXT)).list.any(),
+        _first_text=chunk_ns.get(first_of(TEXT), null_on_oob=True), _last_text=chunk_ns.get(last_of(TEXT), null_on_oob=True),
     )  # fmt: skip
-    whole = times.with_columns(_done=pl.col("done_ns") - pl.col("sent_ns"))
+    times = told.filter((pl.col("_lengths") > 0) & pl.col("sent_ns").is_not_null() & (pl.col("status") != "lost"))
     unequal = (pl.col("_lengths") != pl.col("_kinds")) | (pl.col("_lengths") != pl.col("_chars"))
     return (
-        *impossible("chunks_run_backwards", "requests", _fallen(times), "a chunk came {_falls} ns after the one before it"),
+        *impossible("chunks_run_backwards", "requests", times.filter(pl.col("_falls") < 0), "a chunk came {_falls} ns after the one before it"),
         *impossible("chunk_before_sending", "requests", times.filter(pl.col("_first") < -SLACK_NS), "its first chunk came {_first} ns after it was sent"),
-        *impossible("chunk_after_end", "requests", whole.filter(pl.col("_last") > pl.col("_done") + SLACK_NS),
+        *impossible("chunk_after_end", "requests", times.filter(pl.col("_last") > pl.col("_done") + SLACK_NS),
                     "a chunk came {_last} ns after it was sent, and it was done after {_done} ns"),
         *impossible("chunks_unequal", "requests", times.filter(unequal), "{_lengths} chunk times, {_kinds} kinds and {_chars} lengths"),
         *impossible("uncertainties_unequal", "requests", times.filter((pl.col("_unsure") > 0) & (pl.col("_unsure") != pl.col("_lengths"))),
                     "{_lengths} chunk times and {_unsure} uncertainties"),
         *impossible("uncertainty_negative", "requests", times.filter(pl.col("_least") < 0), "the time of a chunk is unsure by {_least} ns, less than 0"),
-        *_texts(times.filter(~unequal)),
+        *_texts(times.filter(~unequal & pl.col("_bearing"))),
     )  # fmt: skip
 
 
-def _fallen(times: pl.DataFrame) -> pl.DataFrame:
-    """Those of which a chunk came before the one before it, with the deepest fall; of all chunks at once, since few falls are ever found."""
-    lengths = times["_lengths"].cast(pl.Int64).to_numpy()
-    ends = np.cumsum(lengths)
-    falls = np.diff(times["chunk_ns"].explode().to_numpy()) < 0
-    falls[ends[:-1] - 1] = False  # from an answer to the next one
-    some = np.unique(np.searchsorted(ends, np.flatnonzero(falls), side="right"))
-    return times[some].with_columns(_falls=pl.col("chunk_ns").list.diff().list.min())
+def _falls(chunk_ns: pl.Series) -> pl.Series:
+    """The deepest fall from a chunk to the next one in each answer, 0 where none falls: of all at once, since few ever do."""
+    lengths = chunk_ns.list.len().cast(pl.Int64).to_numpy()
+    some = np.flatnonzero(lengths)
+    ends = np.cumsum(lengths[some])
+    steps = np.diff(chunk_ns.filter(chunk_ns.list.len() > 0).explode().to_numpy())
+    steps[ends[:-1] - 1] = 0  # from an answer to the next one
+    fallen = np.flatnonzero(steps < 0)
+    deepest = np.zeros(len(lengths), dtype=np.int64)
+    np.minimum.at(deepest, some[np.searchsorted(ends, fallen, side="right")], steps[fallen])
+    return pl.Series(deepest)
 
 
 def _texts(times: pl.DataFrame) -> tuple[Finding, ...]:
     """The first and the last text are told twice: by themselves, and as the time of their chunk."""
     found: list[Finding] = []
-    some = times.filter(pl.col("chunk_kind").list.eval(pl.element().is_in(TEXT)).list.any())
-    for name, place in (("first_token_ns", first_of(TEXT)), ("last_token_ns", last_of(TEXT))):
-        told = some.with_columns(_told=pl.col("sent_ns") + pl.col("chunk_ns").list.get(place, null_on_oob=True))
-        bad = told.filter((pl.col(name) - pl.col("_told")).abs() > SLACK_NS)
+    for name, told in (("first_token_ns", "_first_text"), ("last_token_ns", "_last_text")):
+        both = times.with_columns(_told=pl.col("sent_ns") + pl.col(told))
+        bad = both.filter((pl.col(name) - pl.col("_told")).abs() > SLACK_NS)
         found += impossible(f"{name}_differs", "requests", bad, f"{name} is {{{name}}}, and by its chunks {{_told}}")
     return tuple(found)
 
