@@ -3,7 +3,8 @@
 Integrated autocorrelation time tau = 1 + 2 sum of rho_j over the lags j >= 1: the variance of the mean of N dependent
 values is tau times that of N independent ones, so N values are worth N / tau.  rho_j is summed up to the smallest lag M
 with M >= 5 tau(M) (Sokal, "Monte Carlo Methods in Statistical Mechanics", 1989, lecture 3): further lags add noise only.
-Autocovariances come by FFT, zero-padded to twice the length, so that the end of a series does not touch its beginning.
+Autocovariances come by FFT, padded so that the end of a series does not touch its beginning.  Only as many lags are computed as M
+needs: a long series is taken piece by piece, each with what follows it, which gives the same sums.
 Known: AR(1) with coefficient f has tau = (1 + f)/(1 - f).
 Cannot tell: a memory that is longer than the series; tau is then as large as the series shows it, which is too small.
 """
@@ -21,6 +22,11 @@ from assay.stats.intervals import Floats
 Array = NDArray[np.float64]
 
 WINDOW: Final = 5  # autocorrelation times that the window must span (Sokal)
+FIRST_LAGS: Final = (
+    1 << 10
+)  # that are looked at first; then MORE_LAGS times as many, as long as the window does not close
+MORE_LAGS: Final = 8
+PIECE: Final = 7  # times the lags: a piece of a long series
 
 
 def integrated_time(series: Sequence[Floats]) -> float:
@@ -38,11 +44,18 @@ def integrated_time(series: Sequence[Floats]) -> float:
         return 1.0
     data = _scaled(data)
     centre = float(np.concatenate(data).mean())
-    covariance = np.zeros(longest)
-    for values in data:
-        covariance[: len(values)] += _products(values - centre)
-    sums = 2.0 * np.cumsum(covariance[: longest // 2 + 1]) / covariance[0] - 1.0
-    return max(1.0, _windowed(sums[1:]))
+    half, lags = longest // 2 + 1, FIRST_LAGS
+    while True:
+        lags = min(lags, half)
+        covariance = np.zeros(lags)
+        for values in data:
+            products = _products(values - centre, lags)
+            covariance[: len(products)] += products
+        times = (2.0 * np.cumsum(covariance) / covariance[0] - 1.0)[1:]
+        wide = np.arange(1, lags) >= WINDOW * times
+        if wide.any() or lags == half:  # where none is wide enough, the memory outlasts the series
+            return max(1.0, float(times[int(np.argmax(wide))] if wide.any() else times.max()))
+        lags *= MORE_LAGS
 
 
 def lag_one(values: Floats) -> float:
@@ -62,18 +75,22 @@ def _scaled(series: Sequence[Array]) -> list[Array]:
     return [(values - first) / widest for values in series]
 
 
-def _products(centred: Array) -> Array:
-    """sum over t of x_t x_{t+j}, for every lag j."""
-    n = len(centred)
-    size = 1 << (2 * n - 1).bit_length()
-    spectrum = np.fft.rfft(centred, size)
-    return np.asarray(np.fft.irfft(np.abs(spectrum) ** 2, size)[:n], dtype=np.float64)
-
-
-def _windowed(times: Array) -> float:
-    """tau(M) at the smallest M that spans its window; the largest where none does, since the memory outlasts the series."""
-    wide = np.arange(1, len(times) + 1) >= WINDOW * times
-    return float(times[int(np.argmax(wide))]) if bool(wide.any()) else float(times.max())
+def _products(centred: Array, lags: int) -> Array:
+    """sum over t of x_t x_{t+j}, for the lags j below `lags` and the length."""
+    n, piece = len(centred), PIECE * lags
+    if n <= piece + lags:
+        size = 1 << (n + min(n, lags) - 1).bit_length()
+        spectrum = np.fft.rfft(centred, size)
+        return np.asarray(np.fft.irfft(np.abs(spectrum) ** 2, size)[: min(n, lags)], dtype=np.float64)
+    pieces = -(-n // piece)
+    padded = np.zeros(pieces * piece + lags)
+    padded[:n] = centred
+    size = piece + lags  # a power of two
+    ahead = np.lib.stride_tricks.sliding_window_view(padded, size)[::piece]
+    spectrum = np.zeros(size // 2 + 1, dtype=np.complex128)
+    for own in ahead:  # one at a time: all of them would be several times the series
+        spectrum += np.conj(np.fft.rfft(own[:piece], size)) * np.fft.rfft(own, size)
+    return np.asarray(np.fft.irfft(spectrum, size)[:lags], dtype=np.float64)
 
 
 def _equal(series: Sequence[Array]) -> bool:
