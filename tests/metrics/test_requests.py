@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
+from assay.metrics.requests import serve
 from assay.spec.serving import Objectives
 from tests.serving_made import S, ServingMade, simulated
 
@@ -214,3 +215,15 @@ def test_folding_slice_by_slice_changes_nothing(monkeypatch: pytest.MonkeyPatch,
     assert found.gaps.keys() == expected.gaps.keys()
     for launch, gaps in found.gaps.items():
         assert gaps.tolist() == pytest.approx(expected.gaps[launch].tolist(), rel=1e-14)
+
+
+def test_rows_that_were_copied_are_not_multiplied() -> None:
+    """A hostile record: one request many times, at other times than its own and between others."""
+    measured = simulated(seed=1).measured()
+    requests = measured.tables["requests"]
+    copies = requests.with_row_index("_at").with_columns(
+        request=pl.lit(0, pl.Int64), scheduled_ns=pl.col("scheduled_ns") + pl.col("_at") % 7
+    )
+    both = pl.concat([requests, copies.drop("_at")])
+    folded = serve(measured.experiment, {**measured.tables, "requests": both})
+    assert folded.requests.height == both.height

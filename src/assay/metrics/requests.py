@@ -234,9 +234,8 @@ def _durations(flagged: pl.DataFrame, chunks: pl.DataFrame) -> pl.DataFrame:
     begins = lengths.field("len").cast(pl.Int64).cum_sum() - lengths.field("len").cast(pl.Int64)
     gaps = chunks["gap_s"].fill_null(-math.inf).to_numpy()
     longest = np.maximum.reduceat(gaps, begins.to_numpy()) if len(gaps) else gaps
-    worst = pl.DataFrame({"request": lengths.field("value"), "worst_gap_s": longest}).with_columns(
-        pl.col("worst_gap_s").replace(-math.inf, None)
-    )
+    runs = pl.DataFrame({"request": lengths.field("value"), "worst_gap_s": longest})
+    worst = runs.group_by("request").agg(pl.col("worst_gap_s").max().replace(-math.inf, None))  # rows may be copied
     timed = _times(flagged.drop(*CHUNKS, "chunk_tokens", "_counted", "_counted_in"))
     return timed.join(worst, on="request", how="left", maintain_order="left")
 
