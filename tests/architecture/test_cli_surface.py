@@ -28,7 +28,7 @@ SURFACE = {
         "--cluster-field --prefix-tokens --cache --turns "
         "--think --canaries --identity --api-key-env --header --metrics --processes --request-timeout --temperature --launches "
         "--seed --confidence --precision --name --price --price-date --price-source --watts --no-stream --no-verify-tls --search "
-        "--goodput --root --dry-run --toml --quiet --json"
+        "--goodput --root --check --dry-run --toml --quiet --json"
     ),
     "profile": (
         "EXPERIMENT --workers --seed --name --env --launcher --threads --pin --nodes --node-rank --rendezvous-endpoint "
