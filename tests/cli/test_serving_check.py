@@ -127,19 +127,46 @@ def test_a_key_that_is_missing_is_hinted_at(ask: Any) -> None:
     assert "--api-key-env" in lines["answers"]["text"]
 
 
-def test_a_key_is_in_no_line(ask: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("KEY_OF_THE_CHECK", "sk-not-to-be-seen-1234567890")
+@pytest.mark.parametrize(
+    "key", ["violet harbour 1234567890", "violet harbour " + 40 * "0123456789"], ids=["short", "long"]
+)
+def test_a_key_is_in_no_line(ask: Any, monkeypatch: pytest.MonkeyPatch, key: str) -> None:
+    """In the model's name, in a header's text and, longer than what is kept of either, cut."""
+    monkeypatch.setenv("KEY_OF_THE_CHECK", key)
 
-    async def echo(heard: Heard, writer: asyncio.StreamWriter) -> bool:
-        key = next(line for line in heard.head.split("\r\n") if "sk-not" in line)
+    async def echo(_: Heard, writer: asyncio.StreamWriter) -> bool:
+        body = whole_json({"prompt_tokens": 6, "completion_tokens": 3}).replace(b"llama", key.encode()[:150])
         return bool(
-            await saying(f"200 OK\r\nX-RateLimit-Of: {key}", json.dumps({"model": key}).encode())(heard, writer)
+            await saying(f"200 OK\r\nX-RateLimit-Of: {key}", body if len(key) < 150 else whole_json({}))(_, writer)
         )
 
     with engine(echo) as made:
         _, lines = ask(made.url, "--api-key-env", "KEY_OF_THE_CHECK")
     assert lines["rate limit"]["data"]["headers"]
-    assert "sk-not" not in json.dumps(lines)
+    assert lines["model"]["data"]["answered"]
+    assert "violet" not in json.dumps(lines)
+
+
+def test_a_whole_json_without_usage_is_no_stream(ask: Any) -> None:
+    body = json.loads(whole_json({}))
+    body["choices"][0]["message"]["content"] = "one two three four five six seven eight nine ten"
+    del body["usage"]
+    with engine(saying("200 OK\r\nContent-Type: application/json", json.dumps(body).encode())) as made:
+        _, lines = ask(made.url)
+    assert {"streams", "usage"} <= minded(lines)
+
+
+def test_a_task_without_output_tokens(ask: Any) -> None:
+    told = {
+        "model": "llama",
+        "data": [{"index": 0, "embedding": [0.5]}],
+        "usage": {"prompt_tokens": 6, "total_tokens": 6},
+    }
+    with engine(saying("200 OK\r\nContent-Type: application/json", json.dumps(told).encode())) as made:
+        code, lines = ask(made.url, "--task", "embeddings", "--scenario", "E(6)")
+    assert code == 0
+    assert lines["streams"]["data"] == {"streams": None}
+    assert lines["usage"]["text"].endswith("6 tokens in at the median")
 
 
 def test_a_page_of_the_lines_steers_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:

@@ -99,3 +99,20 @@ def test_the_time_of_ar1_is_one_plus_f_over_one_minus_f(coefficient: float, tau:
 def test_trials_are_never_worth_more_than_their_number(series: list[list[float]]) -> None:
     n = sum(map(len, series))
     assert 1.0 <= integrated_time(series) <= n
+
+
+@pytest.mark.parametrize("coefficient", [0.0, 0.9, 0.999, 0.99999])
+@pytest.mark.parametrize("n", [8191, 8192, 8193, 30_001])
+def test_a_long_series_taken_piece_by_piece_has_the_same_time(coefficient: float, n: int) -> None:
+    """All lags at once by the definition, with the window searched in all of them; a second, shorter series beside it."""
+    whole = [ar1(np.random.default_rng(n), coefficient, n), ar1(np.random.default_rng(2), coefficient, n // 3)]
+    centre = np.concatenate(whole).mean()
+    sums = np.zeros(n // 2 + 1)
+    for series in whole:
+        products = np.correlate(series - centre, series - centre, mode="full")[len(series) - 1 :]
+        count = min(len(products), len(sums))
+        sums[:count] += products[:count]
+    times = 2.0 * np.cumsum(sums) / sums[0] - 1.0
+    window = next((m for m in range(1, len(times)) if m >= 5 * times[m]), None)
+    expected = times[1:].max() if window is None else times[window]
+    assert integrated_time(whole) == pytest.approx(max(1.0, expected), rel=1e-9)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from assay.verdict.types import Finding
@@ -9,7 +11,7 @@ from tests.serving_made import ServingMade
 from tests.verdict.served import clean, found
 
 
-def answered(*launches: dict[str, int], asked: str = "meta/llama-3") -> tuple[Finding, ...]:
+def answered(*launches: Any, asked: str = "meta/llama-3") -> tuple[Finding, ...]:
     made = ServingMade(concurrency=(1,), blocks=max(1, len(launches)), seconds=60.0)
     for block, models in enumerate(launches):
         launch = made.launch(block=block)
@@ -43,3 +45,8 @@ def test_a_longer_or_shorter_word_is_another_model(name: str) -> None:
     """ "llama" may be a form of "llama-3" too: nothing says which of the two is the alias."""
     (finding,) = answered({name: 5})
     assert finding.rule == ("model_by_another_name" if name == "llama" else "another_model")
+
+
+@pytest.mark.parametrize("answered_by", [None, 5, "x", ["x"], {"x": "many"}, {"x": None}, {"x": -1}, {"x": True}])
+def test_a_hostile_event_harms_nothing(answered_by: Any) -> None:
+    assert answered(answered_by) == ()

@@ -33,6 +33,11 @@ def test_one_json_for_a_stream_is_named() -> None:
     assert named(made(stream=False, **WHOLE)) == []
 
 
+def test_one_json_without_usage_is_named_where_its_text_is_longer_than_a_token() -> None:
+    assert named(made(**{**WHOLE, "tokens_out": None})) == [("not_streamed", "warning")]
+    assert named(made(**{**WHOLE, "tokens_out": None, "chars": [12]})) == []
+
+
 def test_fewer_tokens_than_chunks_with_text_are_named() -> None:
     assert named(made(at_s=[0.1, 0.2, 0.3], kinds=[1, 1, 1], chars=[4, 4, 4], tokens_out=2)) == [
         ("usage_impossible", "warning")
