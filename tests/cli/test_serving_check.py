@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from assay import cli
-from assay.cli.serving_check import PATIENCE_S, TOGETHER, of_ten
+from assay.cli.serving_check import TIMEOUT_S, TOGETHER, announcement, of_ten
 from assay.instruments.reference_server import serving
 from assay.instruments.reference_settings import Settings
 from assay.spec.load import from_mapping
@@ -35,14 +35,14 @@ def ask(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Callable[..., tup
         code = cli.main(["load", url, "--check", *TEN, *words])
         told = json.loads(capsys.readouterr().out)
         assert list(tmp_path.iterdir()) == []
-        assert told["fit"] == (not any(line["mind"] for line in told["lines"]))
+        assert told["fit"] == (not any(line["warning"] for line in told["lines"]))
         return code, {line["name"]: line for line in told["lines"]}
 
     return asked
 
 
-def minded(lines: dict[str, Any]) -> set[str]:
-    return {name for name, line in lines.items() if line["mind"]}
+def warned(lines: dict[str, Any]) -> set[str]:
+    return {name for name, line in lines.items() if line["warning"]}
 
 
 def saying(head: str, body: bytes) -> Behave:
@@ -63,30 +63,30 @@ def test_a_server_as_it_should_be(ask: Any) -> None:
     with serving(Settings(first_s=0.03, next_s=0.005)) as server:
         code, lines = ask(server.url)
     assert code == 0
-    assert minded(lines) <= {"cold or warm", "streams"}  # a busy machine may be late once, or read late
+    assert warned(lines) <= {"cold or warm", "streams"}  # a busy machine may be late once, or read late
     assert lines["answers"]["data"] == {"answered": 10, "requests": 10}
-    assert lines["model"]["text"] == '"llama" answered, as asked'
-    assert lines["usage"]["data"] == {"usage": True, "told": 10, "impossible": 0}
+    assert lines["model"]["text"] == '"llama" answered, as requested'
+    assert lines["usage"]["data"] == {"usage": True, "reported": 10, "impossible": 0}
     assert lines["tokens per event"]["data"] == {"tokens_per_event": 1.0, "tokens": 60, "events": 60}
-    assert lines["lengths"]["data"] == {"asked": 60, "came": 60}
+    assert lines["lengths"]["data"] == {"requested": 60, "received": 60}
     assert lines["rate limit"]["data"] == {"limited": 0, "headers": {}}
     assert lines["compression"]["data"] == {"compressed": 0}
     assert lines["connections"]["data"]["opened"] <= 4
 
 
-def test_another_model_several_tokens_in_an_event_and_no_usage(ask: Any) -> None:
+def test_another_model_and_several_tokens_in_an_event(ask: Any) -> None:
     with serving(Settings(first_s=0.005, next_s=0.001, model="tiny", tokens_per_chunk=3)) as server:
         _, lines = ask(server.url)
-    assert "model" in minded(lines)
-    assert lines["model"]["text"] == '"llama" was asked for, "tiny" answered'
+    assert "model" in warned(lines)
+    assert lines["model"]["text"] == '"llama" was requested, "tiny" answered'
     assert lines["tokens per event"]["data"] == {"tokens_per_event": 3.0, "tokens": 60, "events": 20}
-    assert "not the time of a token" in lines["tokens per event"]["text"]
+    assert "not the time per token" in lines["tokens per event"]["text"]
 
 
 def test_a_stream_that_is_gathered_on_its_way_and_tells_no_usage(ask: Any) -> None:
     with serving(Settings(first_s=0.005, next_s=0.001, flush_all=True, usage="never")) as server:
         _, lines = ask(server.url)
-    assert {"streams", "usage"} <= minded(lines)
+    assert {"streams", "usage"} <= warned(lines)
     assert "in one read" in lines["streams"]["text"]
     assert lines["tokens per event"]["data"] == {"tokens_per_event": None}
 
@@ -95,10 +95,10 @@ def test_a_whole_json_with_an_impossible_usage(ask: Any) -> None:
     body = whole_json({"prompt_tokens": 6, "completion_tokens": 4000})
     with engine(saying("200 OK\r\nContent-Type: application/json", body)) as made:
         _, lines = ask(made.url)
-    assert "streams" in minded(lines)
-    assert lines["streams"]["text"].startswith("no: 10 of 10 answers came as one JSON")
-    assert "lengths" in minded(lines)
-    assert lines["lengths"]["data"] == {"asked": 60, "came": 40_000}
+    assert "streams" in warned(lines)
+    assert lines["streams"]["text"].startswith("no: 10 of 10 answers came as a single JSON document")
+    assert "lengths" in warned(lines)
+    assert lines["lengths"]["data"] == {"requested": 60, "received": 40_000}
 
 
 def test_limits_are_told_by_status_and_by_header(ask: Any) -> None:
@@ -106,7 +106,7 @@ def test_limits_are_told_by_status_and_by_header(ask: Any) -> None:
     with engine(saying(head, b'{"error": {"message": "slow down"}}')) as made:
         code, lines = ask(made.url)
     assert code == 5
-    assert minded(lines) == {"answers", "rate limit"}
+    assert warned(lines) == {"answers", "rate limit"}
     assert "slow down" in lines["answers"]["text"]
     told = {"retry-after": "0", "x-ratelimit-limit-requests": "3"}
     assert lines["rate limit"]["data"] == {"limited": 10, "headers": told}
@@ -153,7 +153,7 @@ def test_a_whole_json_without_usage_is_no_stream(ask: Any) -> None:
     del body["usage"]
     with engine(saying("200 OK\r\nContent-Type: application/json", json.dumps(body).encode())) as made:
         _, lines = ask(made.url)
-    assert {"streams", "usage"} <= minded(lines)
+    assert {"streams", "usage"} <= warned(lines)
 
 
 def test_a_task_without_output_tokens(ask: Any) -> None:
@@ -174,7 +174,7 @@ def test_a_page_of_the_lines_steers_no_terminal(capsys: pytest.CaptureFixture[st
         assert cli.main(["load", server.url, "--check", *TEN[:-1]]) == 0
     out, err = capsys.readouterr()
     assert "\x1b" not in out
-    assert out.splitlines()[0].startswith(f"{server.url}: mind ")
+    assert out.splitlines()[0].startswith(f"{server.url}: ")
     assert "!  model" in out
     assert "10 requests" in err
 
@@ -201,11 +201,22 @@ def test_of_ten_keeps_what_is_sent_and_drops_what_takes_time() -> None:
             "arrivals": {"process": "poisson", "duration_s": 600.0}, "client": {"processes": 4, "timeout_s": 900.0},
         },
     })  # fmt: skip
-    small = of_ten(asked, None)
+    small = of_ten(asked)
     made = small.serving
     assert made is not None
     assert (made.targets, made.scenarios, made.rate) == (asked.serving.targets, ("D(7,9)",), ())  # type: ignore[union-attr]
     assert (made.arrivals.process, made.arrivals.requests, made.arrivals.warm_up_s) == ("closed", TOGETHER, 0.0)
-    assert (made.client.processes, made.client.timeout_s) == (1, PATIENCE_S)
+    assert (made.client.processes, made.client.timeout_s, made.arrivals.drain_s) == (1, 900.0, 900.0)
     assert small.launches.per_configuration == 1
-    assert of_ten(asked, 5.0).serving.client.timeout_s == 5.0  # type: ignore[union-attr]
+    assert announcement(small) == "sending 10 requests, at most 3 at a time, each with a timeout of 900 s"
+
+
+def test_a_request_has_a_timeout_of_its_own_where_none_is_given() -> None:
+    asked = from_mapping({
+        "name": "n", "workload": {"runner": "serving", "work": "tokens"},
+        "serving": {"targets": [{"urls": ["http://127.0.0.1:9", "http://127.0.0.1:8"]}], "concurrency": [1]},
+    })  # fmt: skip
+    small = of_ten(asked)
+    assert small.serving is not None
+    assert (small.serving.client.timeout_s, small.serving.arrivals.drain_s) == (TIMEOUT_S, TIMEOUT_S)
+    assert announcement(small).startswith("sending 11 requests")  # one alone to each replica

@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_root(parser, "where the record is made (default: records)")
     instead = parser.add_mutually_exclusive_group()
     instead.add_argument(
-        "--check", action="store_true", help="ten requests, and in plain words how the server answers; no record"
+        "--check", action="store_true", help="send ten requests and report how the server answers; keeps no record"
     )
     instead.add_argument("--dry-run", action="store_true", help="show the plan and its time; send nothing")
     instead.add_argument(
@@ -67,13 +67,12 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _check(experiment: Experiment, arguments: argparse.Namespace) -> int:
-    from assay.cli.serving_check import check, document, exit_code, lines, page
+    from assay.cli.serving_check import announcement, check, document, exit_code, lines, of_ten, page
 
-    urls = tuple(dict.fromkeys(arguments.urls))
+    urls, small = tuple(dict.fromkeys(arguments.urls)), of_ten(experiment)
     if not (arguments.quiet or arguments.json):
-        say("sending 10 requests, three at a time; at most 3 minutes", file=sys.stderr)
-    given = arguments.key_request_timeout is not None and experiment.serving is not None
-    seen = check(experiment, patience_s=experiment.serving.client.timeout_s if given and experiment.serving else None)
+        say(announcement(small), file=sys.stderr)
+    seen = check(small)
     say(document(urls, lines(seen)) if arguments.json else page(urls, lines(seen)))
     return exit_code(seen)
 
@@ -89,8 +88,8 @@ VERB = Verb(
     assay load http://a:8000 http://b:8000 --model M --concurrency 32 --identity 8 --canaries 0.02
     assay load URL --model M --check
 
---check sends ten requests first and says whether the server streams, which model answers, whether its usage can be true, how many
-tokens an event holds, and whether a rate limit, compression or a cold start would spoil the load.
+--check sends ten requests and reports whether the server streams, which model answers, whether its usage is plausible, how many
+tokens an event holds, and whether a rate limit, compression or a cold start would spoil a load.
 Every latency starts when its request was due, so a stall hides nothing; in a closed loop, when it was sent. The arrivals and the texts are fixed before the
 load begins, and `assay doctor client` says how far this machine's client can be trusted.
 Engines that assay starts, faults, several engines side by side: in a file, with `assay run` (--toml prints one).

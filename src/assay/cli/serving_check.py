@@ -1,13 +1,13 @@
-"""What can be said of a serving engine after ten requests, before a load is put on it?  (`assay load URL --check`)
+"""What do ten requests reveal about a serving engine, before it is loaded?  (`assay load URL --check`)
 
-The requests are those that the load would send: the same client, texts and flags, one request alone and nine with up to three in
-flight.  Their record is read and thrown away: ten requests say how an engine answers, not how fast.  Each line is a sentence with
-what was seen, and a sign where it would spoil a load.
+They are the requests of the load: the same client, texts and flags, one sent alone and nine with up to three in flight.  The record is
+read and deleted: ten requests show how an engine answers, not how fast.  Each line is a sentence; `!` marks a warning.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import tempfile
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -20,11 +20,14 @@ from assay import catalog
 from assay.cli.running import run
 from assay.errors import Interrupted, WorkloadError
 from assay.metrics.format import count, number, reading
+from assay.metrics.uncertainty import TEXT
 from assay.printable import columns, json_text
 from assay.record.reader import open_record, record_folders
+from assay.spec.serving import Arrivals, Correctness
 from assay.units import NS_PER_S, SECONDS
 from assay.verdict.audits.answer_model import a_form_of
 from assay.verdict.audits.answers_as_asked import impossible, whole
+from assay.verdict.audits.rate_limited import LIMITS
 
 if TYPE_CHECKING:
     from assay.spec.experiment import Experiment
@@ -33,66 +36,63 @@ if TYPE_CHECKING:
 ALONE: Final = 1
 TOGETHER: Final = 9
 AT_ONCE: Final = 3
-LONGEST_S: Final = 120.0  # of the whole check
-PATIENCE_S: Final = 60.0  # for one answer, where --request-timeout does not say otherwise
-PAUSE_S: Final = 2.0  # longest wait behind 429 or 503: the check tells of them, it need not get past them
-LIMITS: Final = (429, 503)
-TEXT: Final = (1, 2, 3)  # kinds of chunks that bear tokens
-MERGED: Final = 1.05  # tokens per event from which on events are not tokens
-COLD: Final = 2.0  # times the others' first token
-COLD_S: Final = 0.02  # and so much later
+LONGEST_S: Final = 120.0  # until the last request is sent
+TIMEOUT_S: Final = 60.0  # of a request, unless --request-timeout is given
+PAUSE_S: Final = 2.0  # longest pause after 429 or 503: the check reports the limit and need not get past it
+MERGED: Final = 1.05  # tokens per event above which an event is not a token
+COLD: Final = 2.0  # first latency over the median of the others
+COLD_S: Final = 0.02  # least difference between them
 HINTS: Final[Mapping[int, str]] = {
-    401: "name the variable that holds the key: --api-key-env VAR",
-    403: "name the variable that holds the key: --api-key-env VAR",
-    404: "look at the URL's path and at --model",
-    405: "look at the URL's path and at --task",
-    400: "look at --model, --task and the lengths (--scenario)",
-    422: "look at --model, --task and the lengths (--scenario)",
+    401: "set the variable that holds the key: --api-key-env VAR",
+    403: "set the variable that holds the key: --api-key-env VAR",
+    404: "check the URL's path and --model",
+    405: "check the URL's path and --task",
+    400: "check --model, --task and the lengths (--scenario)",
+    422: "check --model, --task and the lengths (--scenario)",
 }
 
 
 @dataclass(frozen=True, kw_only=True)
 class Line:
-    """One thing that the requests showed; `mind`: it would spoil a load, or what is read from it."""
+    """One finding; `warning`: it would spoil a load, or distort what is read from it."""
 
     name: str
     text: str
-    mind: bool = False
+    warning: bool = False
     data: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Seen:
-    """The ten requests: their rows, what was asked for, and what the answers told."""
+    """The ten requests: their rows, the load they belong to, and what the answers reported."""
 
     serving: Serving
-    requests: pl.DataFrame  # joined with `asked_out`, the output tokens that were asked for
-    model: str
-    models: Mapping[str, int]  # answers by the model that they name
+    requests: pl.DataFrame  # with `asked_out`, the requested output tokens
+    model: str  # requested
+    models: Mapping[str, int]  # answers by reported model
     limits: Mapping[str, str]  # headers
 
     @property
     def answered(self) -> pl.DataFrame:
-        """Those that were answered well."""
+        """The successful ones."""
         return self.requests.filter(pl.col("status") == "ok")
 
     @property
     def streamed(self) -> bool:
-        """Whether streams were asked for."""
+        """Whether streams were requested."""
         return self.serving.stream and catalog.load("traffic.tasks", self.serving.task).streams
 
 
 # ---- making the requests -----------------------------------------------------------------------------------------
 
 
-def check(experiment: Experiment, *, patience_s: float | None) -> Seen:
-    """Send ten requests and read what came of them; nothing is kept.
+def check(small: Experiment) -> Seen:
+    """Run `of_ten` and read its record, which is deleted.
 
     Raises:
-        SpecError, EnvironmentLacks: they cannot be sent.
+        SpecError, EnvironmentLacks: it cannot be started.
         Interrupted: stopped by a signal.
     """
-    small = of_ten(experiment, patience_s)
     with tempfile.TemporaryDirectory(prefix="assay-check-") as folder:
         root = Path(folder)
         try:
@@ -105,26 +105,31 @@ def check(experiment: Experiment, *, patience_s: float | None) -> Seen:
         return _seen(small, record_folders(root)[0])
 
 
-def of_ten(experiment: Experiment, patience_s: float | None) -> Experiment:
-    """The same experiment with nine requests, one more for each replica alone, and nothing that takes time besides."""
+def of_ten(experiment: Experiment) -> Experiment:
+    """The experiment with nine requests, plus one alone per replica, and without anything else that takes time."""
     serving = experiment.serving
     assert serving is not None
-    arrivals = type(serving.arrivals)(
-        duration_s=LONGEST_S, requests=TOGETHER, warm_up_s=0.0, cold=ALONE, drain_s=PATIENCE_S
-    )
+    timeout_s = serving.client.timeout_s if "timeout_s" in serving.client.model_fields_set else TIMEOUT_S
+    pause_s = min(PAUSE_S, serving.client.most_pause_s)
     client = {
-        "timeout_s": patience_s or PATIENCE_S,
-        "most_pause_s": min(PAUSE_S, serving.client.most_pause_s),
-        "processes": 1,
-    }
+        "timeout_s": timeout_s, "most_pause_s": pause_s, "first_pause_s": min(pause_s, serving.client.first_pause_s), "processes": 1,
+    }  # fmt: skip
+    arrivals = Arrivals(duration_s=LONGEST_S, requests=TOGETHER, warm_up_s=0.0, cold=ALONE, drain_s=timeout_s)
     small = serving.model_copy(update={
         "arrivals": arrivals, "concurrency": (AT_ONCE,), "rate": (), "search": False, "scenarios": serving.scenarios[:1],
-        "correctness": type(serving.correctness)(), "client": serving.client.model_copy(update=client),
+        "correctness": Correctness(), "client": serving.client.model_copy(update=client),
         "prompts": serving.prompts.model_copy(update={"turns": 1, "answer_field": ""}),
     })  # fmt: skip
     launches = experiment.launches.model_copy(update={"per_configuration": 1, "precision": None})
     noise = experiment.noise.model_copy(update={"sentinel_s": 0.0, "repeat": 0})
     return experiment.model_copy(update={"serving": small, "launches": launches, "noise": noise, "quality": None})
+
+
+def announcement(small: Experiment) -> str:
+    """How many requests are about to be sent, and how long each may take."""
+    assert small.serving is not None
+    requests = TOGETHER + ALONE * max(1, len(small.serving.targets[0].urls))
+    return f"sending {requests} requests, at most {AT_ONCE} at a time, each with a timeout of {reading(small.serving.client.timeout_s, SECONDS)}"
 
 
 def _seen(experiment: Experiment, path: Path) -> Seen:
@@ -142,11 +147,11 @@ def _seen(experiment: Experiment, path: Path) -> Seen:
     return Seen(serving=serving, requests=requests, model=model, models=models, limits=told.get("answer_limits", {}))
 
 
-# ---- what they showed --------------------------------------------------------------------------------------------
+# ---- findings -----------------------------------------------------------------------------------------------------
 
 
 def lines(seen: Seen) -> tuple[Line, ...]:
-    """What the requests showed, one line for each question."""
+    """One line per question."""
     found = [_answers(seen)]
     if seen.answered.height:
         found += [_streams(seen), _model(seen), _usage(seen)]
@@ -164,21 +169,22 @@ def _answers(seen: Seen) -> Line:
     if failed.height == 0:
         return Line(name="answers", text=f"{well} of {count(all_of, 'requests')} were answered", data=data)
     kinds = ", ".join(f"{n} {status}" for status, n in failed["status"].value_counts(sort=True).iter_rows())
-    text = f"{well} of {count(all_of, 'requests')} were answered; {kinds}"
+    text = f"{well} of {count(all_of, 'requests')} were answered: {kinds} failed"
     errors = failed["error"].drop_nulls()
     text += f"; the last error: {errors[-1]}" if errors.len() else ""
     hints = [HINTS[status] for status in failed["http_status"].drop_nulls().unique().sort() if status in HINTS]
-    return Line(name="answers", text="; ".join([text, *dict.fromkeys(hints)]), mind=True, data=data)
+    return Line(name="answers", text="; ".join([text, *dict.fromkeys(hints)]), warning=True, data=data)
 
 
 def _streams(seen: Seen) -> Line:
     if not seen.streamed:
-        return Line(name="streams", text="not asked for: there is no time to first token", data={"streams": None})
+        return Line(name="streams", text="not requested, so there is no time to first token", data={"streams": None})
     answered = seen.answered
-    gathered = answered.filter(whole()).height
+    single = (pl.col("chunk_kind").list.len() == 1) & (pl.col("asked_out") > 1)
+    gathered = answered.filter((whole() | single).fill_null(False)).height
     if gathered:
-        text = f"no: {gathered} of {count(answered.height, 'answers')} came as one JSON though a stream was asked for, so that there is no time to first token"
-        return Line(name="streams", text=text, mind=True, data={"streams": False})
+        text = f"no: {gathered} of {count(answered.height, 'answers')} came as a single JSON document, so there is no time to first token"
+        return Line(name="streams", text=text, warning=True, data={"streams": False})
     times = answered.select(
         chunks=pl.col("chunk_kind").list.eval(pl.element().is_in(TEXT)).list.sum(),
         instants=pl.col("chunk_ns").list.n_unique(),
@@ -187,42 +193,47 @@ def _streams(seen: Seen) -> Line:
     several = times.filter(pl.col("chunks") > 1)
     at_once = several.filter(pl.col("instants") == 1).height
     if several.height and 2 * at_once >= several.height:
-        text = f"in form only: all events of an answer came in one read in {at_once} of {several.height} answers, as from a proxy that gathers them"
-        return Line(name="streams", text=text, mind=True, data={"streams": False})
-    text = f"yes: {number(_median(times['chunks']), 0)} events with text in an answer, over {reading(_median(times['spread']), SECONDS)} (medians)"
+        text = f"in form only: all events arrived in one read in {at_once} of {several.height} answers; a proxy may be buffering"
+        return Line(name="streams", text=text, warning=True, data={"streams": False})
+    if not times["chunks"].sum():
+        return Line(
+            name="streams", text="yes, but no answer holds any text", warning=True, data={"streams": True, "events": 0}
+        )
+    text = f"yes: {number(_median(times['chunks']), 0)} events with text per answer, over {reading(_median(times['spread']), SECONDS)} (medians)"
     return Line(name="streams", text=text, data={"streams": True, "events": _median(times["chunks"])})
 
 
 def _model(seen: Seen) -> Line:
     data = {"asked": seen.model, "answered": dict(seen.models)}
     if not seen.models:
-        return Line(name="model", text="the answers name none", data=data)
+        return Line(name="model", text="not reported", data=data)
     shown = ", ".join(f'"{name}"' for name in seen.models)
     if not seen.model:
-        return Line(name="model", text=f"{shown} answered; none was asked for (--model)", data=data)
+        return Line(name="model", text=f"{shown} answered; none was requested (--model)", data=data)
     if set(seen.models) == {seen.model}:
-        return Line(name="model", text=f"{shown} answered, as asked", data=data)
+        return Line(name="model", text=f"{shown} answered, as requested", data=data)
     alien = not all(a_form_of(name, seen.model) for name in seen.models)
-    text = f'"{seen.model}" was asked for, {shown} answered{"" if alien else ", a form of the same name"}'
-    return Line(name="model", text=text, mind=alien, data=data)
+    text = f'"{seen.model}" was requested, {shown} answered{"" if alien else ", a variant of the same name"}'
+    return Line(name="model", text=text, warning=alien, data=data)
 
 
 def _usage(seen: Seen) -> Line:
     answered = seen.answered
-    told = answered.filter(pl.col("tokens_out").is_not_null() | pl.col("tokens_in").is_not_null())
-    if told.height == 0:
-        text = "none is told: tokens are known with the model's own tokenizer only (--tokenizer PATH)"
-        return Line(name="usage", text=text, mind=True, data={"usage": None})
-    spent = f"{number(_median(told['tokens_in']), 0)} tokens in and {number(_median(told['tokens_out']), 0)} out at the median"
-    wrong = told.filter(impossible(padded=seen.serving.ignore_eos).fill_null(False)).height if seen.streamed else 0
-    data = {"usage": not wrong, "told": told.height, "impossible": wrong}
+    reported = answered.filter(pl.col("tokens_out").is_not_null() | pl.col("tokens_in").is_not_null())
+    if reported.height == 0:
+        text = "not reported: counting tokens needs the model's tokenizer (--tokenizer PATH)"
+        return Line(name="usage", text=text, warning=True, data={"usage": None})
+    counts = {"in": _median(reported["tokens_in"]), "out": _median(reported["tokens_out"])}
+    known = " and ".join(f"{number(n, 0)} tokens {way}" for way, n in counts.items() if not math.isnan(n))
+    wrong = reported.filter(impossible(padded=seen.serving.ignore_eos).fill_null(False)).height if seen.streamed else 0
+    data = {"usage": not wrong, "reported": reported.height, "impossible": wrong}
     if wrong:
-        text = f"not plausible: in {wrong} of {count(told.height, 'answers')} the text cannot have as many tokens as are told ({spent})"
-        return Line(name="usage", text=text, mind=True, data=data)
-    if told.height < answered.height:
-        text = f"told by {told.height} of {count(answered.height, 'answers')} only: {spent}"
-        return Line(name="usage", text=text, mind=True, data=data)
-    return Line(name="usage", text=f"plausible: {spent}", data=data)
+        text = f"implausible: {wrong} of {count(reported.height, 'answers')} cannot hold the reported tokens ({known} at the median)"
+    elif reported.height < answered.height:
+        text = f"reported by only {reported.height} of {count(answered.height, 'answers')}: {known} at the median"
+    else:
+        text = f"plausible: {known} at the median"
+    return Line(name="usage", text=text, warning=bool(wrong) or reported.height < answered.height, data=data)
 
 
 def _tokens_per_event(seen: Seen) -> Line:
@@ -230,46 +241,46 @@ def _tokens_per_event(seen: Seen) -> Line:
     events = int(told["chunk_kind"].list.eval(pl.element().is_in(TEXT)).list.sum().sum())
     tokens = int(told["tokens_out"].sum())
     if not events or not tokens:
-        return Line(name="tokens per event", text="not known without usage", data={"tokens_per_event": None})
+        return Line(name="tokens per event", text="unknown without usage", data={"tokens_per_event": None})
     each = tokens / events
     text = f"{number(each, 2)}: {count(tokens, 'tokens')} in {count(events, 'events')} with text"
     if each >= MERGED:
-        text += ", so that a gap between two events is not the time of a token"
+        text += "; the gap between two events is not the time per token"
     return Line(name="tokens per event", text=text, data={"tokens_per_event": each, "tokens": tokens, "events": events})
 
 
 def _lengths(seen: Seen) -> Line:
     told = seen.answered.drop_nulls(["tokens_out", "asked_out"])
     if told.height == 0:
-        return Line(name="lengths", text="not known: no length was asked for, or no usage is told")
+        return Line(name="lengths", text="unknown: no length requested, or no usage reported")
     short = told.filter(pl.col("tokens_out") != pl.col("asked_out")).height
     asked, came = int(told["asked_out"].sum()), int(told["tokens_out"].sum())
-    data = {"asked": asked, "came": came}
+    data = {"requested": asked, "received": came}
     if not short:
-        return Line(name="lengths", text=f"as asked: {count(came, 'tokens')} in all", data=data)
-    text = f"{short} of {count(told.height, 'answers')} are longer or shorter than asked: {came:,} tokens came, {asked:,} were asked for"
-    return Line(name="lengths", text=text, mind=True, data=data)
+        return Line(name="lengths", text=f"as requested: {count(came, 'tokens')} in total", data=data)
+    text = f"{short} of {count(told.height, 'answers')} differ from the requested length: {came:,} tokens received, {asked:,} requested"
+    return Line(name="lengths", text=text, warning=True, data=data)
 
 
 def _rate_limit(seen: Seen) -> Line:
     met = seen.requests.filter(pl.col("http_status").is_in(LIMITS)).height
     headers = ", ".join(f"{name}: {text}" for name, text in seen.limits.items())
-    told = f"; its headers say {headers}" if headers else ""
+    told = f"; headers: {headers}" if headers else ""
     data = {"limited": met, "headers": dict(seen.limits)}
     if met:
-        text = f"met: {met} of {count(seen.requests.height, 'requests')} were told to come later (429 or 503){told}"
-        return Line(name="rate limit", text=text, mind=True, data=data)
-    text = f"none met by {count(seen.requests.height, 'requests')}, {AT_ONCE} at a time{told}"
+        text = f"reached: {met} of {count(seen.requests.height, 'requests')} were rejected with 429 or 503{told}"
+        return Line(name="rate limit", text=text, warning=True, data=data)
+    text = f"not reached by {count(seen.requests.height, 'requests')}, {AT_ONCE} at a time{told}"
     return Line(name="rate limit", text=text, data=data)
 
 
 def _compression(seen: Seen) -> tuple[Line, ...]:
-    """Nothing is known of it where nothing was answered."""
+    """No line where no answer came: compression is then unknown."""
     errors = seen.requests["error"].fill_null("")
     packed = int(errors.str.starts_with("the server compressed").sum())
     if packed:
-        text = f"{packed} of {count(errors.len(), 'answers')} are compressed though no compression was asked for: tokens have no times of their own then"
-        return (Line(name="compression", text=text, mind=True, data={"compressed": packed}),)
+        text = f"{packed} of {count(errors.len(), 'answers')} are compressed against the request, which hides when each token arrived"
+        return (Line(name="compression", text=text, warning=True, data={"compressed": packed}),)
     if not seen.answered.height:
         return ()
     return (Line(name="compression", text="none", data={"compressed": 0}),)
@@ -282,8 +293,8 @@ def _connections(seen: Seen) -> Line:
     data = {"opened": fresh.len(), "requests": sent.height}
     cost = reading(_median(fresh) / NS_PER_S, SECONDS) if fresh.len() else ""
     if fresh.len() > replicas * AT_ONCE and 2 * fresh.len() > sent.height:
-        text = f"not kept alive: {count(fresh.len(), 'connections')} for {count(sent.height, 'requests')}, {cost} each, which every latency holds"
-        return Line(name="connections", text=text, mind=True, data=data)
+        text = f"not kept alive: {count(fresh.len(), 'connections')} for {count(sent.height, 'requests')}, {cost} each, included in every latency"
+        return Line(name="connections", text=text, warning=True, data=data)
     return Line(
         name="connections",
         text=f"kept alive: {count(fresh.len(), 'connections')} for {count(sent.height, 'requests')}",
@@ -299,15 +310,15 @@ def _cold(seen: Seen) -> Line:
     others = timed.filter(pl.col("phase") == "main")["first"]
     what = "first token" if seen.streamed else "answer"
     if not alone.len() or not others.len():
-        return Line(name="cold or warm", text="not known: the first request or all others failed")
+        return Line(name="cold or warm", text="unknown: the first request or all others failed")
     begin, later = float(alone.max()), _median(others)  # type: ignore[arg-type]
-    text = f"the first request had its {what} after {reading(begin, SECONDS)}, the others after {reading(later, SECONDS)} (median of {others.len()})"
+    text = f"{what} after {reading(begin, SECONDS)} for the first request, {reading(later, SECONDS)} for the others (median of {others.len()})"
     cold = begin > COLD * later and begin > later + COLD_S
-    mend = ": let it warm up (--warm-up, --cold)" if cold else ""
+    advice = "; raise --warm-up or --cold" if cold else ""
     return Line(
         name="cold or warm",
-        text=f"{'cold' if cold else 'warm'}: {text}{mend}",
-        mind=cold,
+        text=f"{'cold' if cold else 'warm'}: {text}{advice}",
+        warning=cold,
         data={"first_s": begin, "others_s": later},
     )
 
@@ -317,24 +328,22 @@ def _median(values: pl.Series) -> float:
     return float(found) if isinstance(found, int | float) else float("nan")
 
 
-# ---- showing it --------------------------------------------------------------------------------------------------
+# ---- presentation ------------------------------------------------------------------------------------------------
 
 
 def page(urls: tuple[str, ...], found: tuple[Line, ...]) -> str:
-    """A sentence, and a line for each thing; a sign before what should be minded."""
-    minded = [line for line in found if line.mind]
-    head = f"{' '.join(urls)}: " + (
-        f"mind {count(len(minded), 'things')} before a load" if minded else "nothing stands against a load"
-    )
-    return "\n".join([head, "", *columns(("!" if line.mind else " ", line.name, line.text) for line in found)])
+    """A headline, then one line per finding."""
+    warnings = sum(line.warning for line in found)
+    head = f"{' '.join(urls)}: {count(warnings, 'warnings') if warnings else 'ready for a load'}"
+    return "\n".join([head, "", *columns(("!" if line.warning else " ", line.name, line.text) for line in found)])
 
 
 def document(urls: tuple[str, ...], found: tuple[Line, ...]) -> str:
-    """The same for programs."""
-    told = {"urls": urls, "fit": not any(line.mind for line in found), "lines": [asdict(line) for line in found]}
+    """The same as JSON."""
+    told = {"urls": urls, "fit": not any(line.warning for line in found), "lines": [asdict(line) for line in found]}
     return json_text(json.dumps(told, indent=2, ensure_ascii=False, allow_nan=False))
 
 
 def exit_code(seen: Seen) -> int:
-    """0: it answers; else as for a load of which nothing was answered."""
+    """0 if anything was answered, else that of a failed load."""
     return 0 if seen.answered.height else WorkloadError.exit_code

@@ -22,11 +22,9 @@ from assay.stats.intervals import Floats
 Array = NDArray[np.float64]
 
 WINDOW: Final = 5  # autocorrelation times that the window must span (Sokal)
-FIRST_LAGS: Final = (
-    1 << 10
-)  # that are looked at first; then MORE_LAGS times as many, as long as the window does not close
+FIRST_LAGS: Final = 1 << 10  # computed first; MORE_LAGS times as many while the window does not close
 MORE_LAGS: Final = 8
-PIECE: Final = 7  # times the lags: a piece of a long series
+PIECE: Final = 7  # length of a block of a long series, in lags; with the lags it is a power of two
 
 
 def integrated_time(series: Sequence[Floats]) -> float:

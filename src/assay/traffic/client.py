@@ -270,7 +270,7 @@ class Client:
         told = load.window.told(self.state or "ended", load.in_flight)
         error = told["error"] and redact(told["error"][:LONGEST_SAID], self.secrets)[:LONGEST_ERROR]
         models = {redact(name, self.secrets): answers for name, answers in load.window.models.items()}
-        limits = {name: redact(text, self.secrets) for name, text in load.window.limits.items()}
+        limits = {redact(name, self.secrets): redact(text, self.secrets) for name, text in load.window.limits.items()}
         return {**told, "error": error, "models": models, "limits": limits}
 
     def _put(self, told: dict[str, Any], number: int) -> None:

@@ -106,10 +106,10 @@ def test_what_nobody_knows_is_a_note_and_neither_certain_nor_invalid() -> None:
 
 
 @pytest.mark.parametrize(
-    ("transport", "mend"), [("library", "transport"), ("process", "behind a server"), ("foreign", "behind a server")]
+    ("transport", "remedy"), [("library", "transport"), ("process", "behind a server"), ("foreign", "behind a server")]
 )
-def test_what_helps_depends_on_why_nobody_knows(transport: str, mend: str) -> None:
+def test_the_remedy_depends_on_why_the_uncertainty_is_unknown(transport: str, remedy: str) -> None:
     record = made(unsure_s=None).measured()
     rows = record.tables["requests"].with_columns(transport=pl.lit(transport))
     (finding,) = found("stamp_uncertainty", replace(record, tables={**record.tables, "requests": rows}))
-    assert mend in finding.remedy
+    assert remedy in finding.remedy

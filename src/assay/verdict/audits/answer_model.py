@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 import polars as pl
 
@@ -35,17 +34,20 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
     for name in measured.configurations:
         asked, answered = "", Counter[str]()
         for detail in events.filter(pl.col("configuration") == name)["detail"]:
-            told = _told(detail)
-            asked = str(told.get("asked", ""))
-            answered.update(told.get("answered", {}))
+            asked, counts = _reported(detail)
+            answered.update(counts)
         if asked and set(answered) - {asked}:
             found.append(_named(name, asked, answered))
     return tuple(found)
 
 
-def _told(detail: str) -> Mapping[str, Any]:
-    told = json.loads(detail)
-    return told if isinstance(told, dict) else {}
+def _reported(detail: str) -> tuple[str, dict[str, int]]:
+    """The requested model and the answers by reported model; what is no count is left out, for anybody may have written the record."""
+    event = json.loads(detail)
+    answered = event.get("answered") if isinstance(event, dict) else None
+    if not isinstance(answered, dict):
+        return "", {}
+    return str(event.get("asked", "")), {name: n for name, n in answered.items() if type(n) is int and n > 0}
 
 
 def _named(configuration: str, asked: str, answered: Counter[str]) -> Finding:

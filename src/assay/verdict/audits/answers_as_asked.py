@@ -19,12 +19,13 @@ import polars as pl
 from assay.metrics.base import Results
 from assay.metrics.format import count, percent
 from assay.metrics.measured import Measured
+from assay.metrics.uncertainty import TEXT
 from assay.verdict.audits.base import Audit
 from assay.verdict.audits.served import by_configuration, finding, main, serving_of
 from assay.verdict.types import Finding
 
 MANY: Final = 0.01
-TEXT: Final = (1, 2, 3)  # kinds of chunks that bear tokens
+LONGEST_TOKEN: Final = 32  # characters, of a text whose tokens nobody counted
 MOST_BYTES: Final = 4  # of a character
 STREAM: Final = "the times of their tokens are not known: TTFT is that of the whole answer. Look whether a gateway gathers the stream"
 USAGE: Final = "do not quote rates of tokens; give serving.tokenizer, so that tokens are counted here"
@@ -56,16 +57,13 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
 
 
 def whole() -> pl.Expr:
-    """Whether an answer came as a whole: one chunk, and more tokens than one."""
-    return (
-        (pl.col("chunk_kind").list.len() == 1)
-        & pl.col("chunk_kind").list.first().is_in(TEXT)
-        & (pl.col("tokens_out") > 1)
-    )
+    """Whether an answer came as one JSON document: a single chunk with more than one token, or more text than a token holds."""
+    several = pl.coalesce(pl.col("tokens_out") > 1, pl.col("chunk_chars").list.sum() > LONGEST_TOKEN)
+    return (pl.col("chunk_kind").list.len() == 1) & pl.col("chunk_kind").list.first().is_in(TEXT) & several
 
 
 def impossible(*, padded: bool) -> pl.Expr:
-    """Whether the text cannot have the tokens that are told; null: none are.  `padded`: tokens may have no text."""
+    """Whether the text cannot hold the reported tokens; null without usage.  `padded`: tokens may carry no text."""
     texts = pl.col("chunk_kind").list.eval(pl.element().is_in(TEXT)).list.sum()
     said = pl.col("tokens_out") - pl.col("tokens_reasoning").fill_null(0)
     too_few = pl.col("tokens_out") < texts
