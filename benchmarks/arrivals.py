@@ -26,9 +26,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.spec.plan import Configuration
-from assay.spec.serving import Serving
-from assay.traffic import arrivals
-from assay.traffic.schedule import Schedule
+from assay.spec.sections.serving import Serving
+from assay.traffic.arrivals import make
+from assay.traffic.arrivals.schedule import Schedule
 
 RATE, ARRIVALS = 20.0, 400_000
 WINDOWS_S = (0.25, 1.0, 5.0)
@@ -43,7 +43,7 @@ def main() -> int:
     options = parser.parse_args()
     if options.digest:
         process, seed, rate = options.digest
-        print(arrivals.digest(schedule(process, int(seed), float(rate))))
+        print(make.digest(schedule(process, int(seed), float(rate))))
         return 0
     print(
         f"# Arrivals: what they are and what peers' are\n\n{options.seeds} seeds; {ARRIVALS} arrivals at {RATE:g} per second."
@@ -58,7 +58,7 @@ def schedule(process: str, seed: int, rate: float, arrivals_wanted: int = ARRIVA
     asked = {"process": process, "duration_s": arrivals_wanted / rate, "warm_up_s": 0.0, "cold": 0, **keys}
     serving = Serving.model_validate({"rate": [rate], "arrivals": asked})
     one = Configuration(name="one", workers=1, scenario="D(100,100)", load=rate)
-    return arrivals.build(serving, one, seed, 1, Path())
+    return make.build(serving, one, seed, 1, Path())
 
 
 def ours(process: str, **keys: Any) -> Callable[[int], Times]:
@@ -168,7 +168,7 @@ def variation(seeds: int) -> Iterator[str]:
 def other_processes() -> Iterator[str]:
     title("SHA-256 of a schedule in four processes of their own", "arrivals|equal|begins")
     for process in ("poisson", "gamma", "constant"):
-        found = {arrivals.digest(schedule(process, 1, RATE))}
+        found = {make.digest(schedule(process, 1, RATE))}
         for hashes in "123":
             command = [sys.executable, __file__, "--digest", process, "1", str(RATE)]
             environment = {**os.environ, "PYTHONHASHSEED": hashes}
@@ -199,11 +199,11 @@ def timed(process: str, path: Path) -> tuple[float, ...]:
     clock = [time.perf_counter()]
     one = schedule(process, 1, 20_000.0, 1_000_000)
     clock.append(time.perf_counter())
-    arrivals.write(one, path)
+    make.write(one, path)
     clock.append(time.perf_counter())
-    arrivals.digest(one)
+    make.digest(one)
     clock.append(time.perf_counter())
-    arrivals.read(path)
+    make.read(path)
     clock.append(time.perf_counter())
     return tuple(np.diff(clock))
 

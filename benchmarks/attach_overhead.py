@@ -144,10 +144,10 @@ def trimmed(times: list[float]) -> float:
 
 def attached(torch: Any, measured: Callable[[], Times]) -> tuple[Times, float, int]:
     """The same with the hooks, whose rows go to files as in a launch; what the hooks say that they took, and of how many steps rows were written."""
-    from assay.instruments import _hooks
-    from assay.instruments._attached import Attached
-    from assay.instruments._recorder import Recorder
-    from assay.instruments._sink import Identity, LaunchSink
+    from assay.instruments.hooks import torch_hooks
+    from assay.instruments.hooks.steps import Attached
+    from assay.instruments.recorder.recorder import Recorder
+    from assay.instruments.recorder.sink import Identity, LaunchSink
     from assay.record.salvage import read_stream
 
     undo: list[Any] = []
@@ -156,7 +156,7 @@ def attached(torch: Any, measured: Callable[[], Times]) -> tuple[Times, float, i
     with tempfile.TemporaryDirectory() as folder:
         recorder = Recorder(identity, LaunchSink(Path(folder), identity, flush_s=0.5))
         hooked = Attached(torch, recorder)
-        _hooks.install(torch, hooked, undo)
+        torch_hooks.install(torch, hooked, undo)
         try:
             times = measured()
             hooked.close()

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Final
 
 from assay.spec.claim import load_claim
-from assay.verdict.claims import audit_claim
+from assay.verdict.claims.claim import audit_claim
 
 CORPUS: Final = Path(__file__).resolve().parent.parent / "tests" / "verdict" / "corpus"
 PRECISION, RECALL = 0.98, 0.95  # promised, over all claims

@@ -121,9 +121,9 @@ def inner(seconds: float) -> None:
     """What each rank does; the first prints a line of JSON for each operation and size."""
     import torch
 
-    from assay.instruments._sink import MemorySink, identity_from
     from assay.instruments.collectives.worker import Worker
-    from assay.spec.collectives import Collectives
+    from assay.instruments.recorder.sink import MemorySink, identity_from
+    from assay.spec.sections.collectives import Collectives
 
     torch.distributed.init_process_group("gloo")
     identity = identity_from(os.environ)
@@ -140,7 +140,7 @@ def loops_of(torch: Any, worker: Any, op: str, place: Any, size: int) -> dict[st
     """The loops that are held against one another, over the same memory."""
     from assay.instruments.collectives import operations
     from assay.instruments.collectives.worker import lead_in
-    from assay.spec.collectives import cell
+    from assay.spec.sections.collectives import cell
 
     one = cell(op, size, place, worker.identity.workers, 4)
     asked = worker._asked(one)
@@ -192,7 +192,7 @@ def verdict(low: float, high: float) -> str:
 
 def said(found: dict[str, Any], ways: tuple[str, str, str]) -> str:
     """A line, and its verdict at the end."""
-    from assay.stats.intervals import order_ranks
+    from assay.stats.intervals.intervals import order_ranks
 
     ours, bare_, again = ways
     told = []
@@ -269,7 +269,7 @@ def whole(pairs: int, workers: int) -> None:
             ours, plain = told if turn % 2 else told[::-1]
             for size, pair in found.items():
                 pair.append((ours[size], plain[size]))
-    from assay.stats.intervals import paired_log_ratio
+    from assay.stats.intervals.intervals import paired_log_ratio
 
     for size, both in found.items():
         interval = paired_log_ratio([a for a, _ in both], [b for _, b in both], CONFIDENCE)

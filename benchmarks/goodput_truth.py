@@ -27,10 +27,10 @@ from typing import Any, Final
 
 from assay.errors import EnvironmentLacks
 from assay.faults import slow
-from assay.metrics.measured import Measured, from_record
-from assay.metrics.partition import CATEGORIES, HELD_UP, partition
+from assay.frames.record_data import Measured, from_record
+from assay.frames.training.rank_time import CATEGORIES, HELD_UP, partition
 from assay.record.reader import open_record
-from assay.runners.base import run
+from assay.runners.experiment.run import run
 from assay.spec.experiment import Fault
 from assay.spec.load import from_mapping
 

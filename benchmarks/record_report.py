@@ -105,7 +105,7 @@ def seal(root: Path, _rows: int) -> dict[str, Any]:
 def verify(root: Path, _rows: int) -> dict[str, Any]:
     """Digest everything again."""
     from assay.record.reader import resolve
-    from assay.record.verify import verify as check
+    from assay.record.sealing.verify import verify as check
 
     return {"problems": len(check(resolve("latest", root)))}
 
@@ -122,7 +122,7 @@ def read(root: Path, _rows: int) -> dict[str, Any]:
 
 def fold(root: Path, _rows: int) -> dict[str, Any]:
     """Fold the steps of all ranks into the steps of the job, and find the warm-up of each launch."""
-    from assay.metrics.measured import from_record
+    from assay.frames.record_data import from_record
     from assay.record.reader import open_record, resolve
 
     measured = from_record(open_record(resolve("latest", root)))

@@ -20,8 +20,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from assay.record.clean_batches import cleaned_batch
-from assay.record.redact import redact, redact_bytes, secret_values
+from assay.record.secrets.batches import cleaned_batch
+from assay.record.secrets.redact import redact, redact_bytes, secret_values
 
 WORDS = (
     "the", "model", "answers", "with", "tokens", "and", "throughput", "of", "layers", "weights", "that", "were",

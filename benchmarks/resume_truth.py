@@ -22,12 +22,12 @@ from typing import Any, Final
 
 from assay.errors import EnvironmentLacks
 from assay.faults import slow
-from assay.metrics.measured import Measured, from_record
-from assay.metrics.partition import HELD_UP, partition
-from assay.metrics.progress_known import unknown_progress
-from assay.metrics.recovery import recoveries
+from assay.frames.record_data import Measured, from_record
+from assay.frames.training.rank_time import HELD_UP, partition
+from assay.frames.training.recovery import recoveries
+from assay.frames.training.unknown_progress import unknown_progress
 from assay.record.reader import open_record
-from assay.runners.base import run
+from assay.runners.experiment.run import run
 from assay.spec.experiment import Fault
 from assay.spec.load import from_mapping
 from assay.verdict.judge import judge

@@ -21,7 +21,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.stats.scaling_fits import Choice, Peak, Points, Prediction, choose, fit, peak, points, predict
+from assay.stats.models.scaling_laws import Choice, Peak, Points, Prediction, choose, fit, peak, points, predict
 
 Array = NDArray[np.float64]
 LEVELS = 2.0 ** np.arange(7)

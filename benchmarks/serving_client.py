@@ -214,8 +214,8 @@ def assay(folder: Path, mode: Mode, requests: int, transport: str = "auto") -> R
 def write_job(folder: Path, port: int, mode: Mode, requests: int, transport: str) -> Path:
     """A job of one client process, as assay's runner writes it."""
     from assay.spec.plan import Configuration
-    from assay.spec.serving import Serving, Target
-    from assay.traffic import arrivals
+    from assay.spec.sections.serving import Serving, Target
+    from assay.traffic.arrivals import make
 
     load = folder / "launch=0000" / "load"
     load.mkdir(parents=True)
@@ -227,7 +227,7 @@ def write_job(folder: Path, port: int, mode: Mode, requests: int, transport: str
         name="benchmark", workers=1, target="server", scenario=asked.scenarios[0], load=mode.connections
     )
     target = Target(backend="vllm", urls=(f"http://127.0.0.1:{port}",))
-    arrivals.write(arrivals.build(asked, configuration, 1, 1, folder), load / "schedule.arrow")
+    make.write(make.build(asked, configuration, 1, 1, folder), load / "schedule.arrow")
     job = load / "job.json"
     job.write_text(json.dumps({
         "launch": 0, "clients": 1, "folder": str(load.parent), "load": str(load), "serving": asked.model_dump(mode="json"),
@@ -239,7 +239,7 @@ def write_job(folder: Path, port: int, mode: Mode, requests: int, transport: str
 
 def one_client(job: Path, requests: int) -> tuple[float, float]:
     """Run a job; the client's processor seconds during the load, and its largest resident memory, MiB."""
-    process = subprocess.Popen([sys.executable, "-m", "assay.traffic.client", str(job), "0"])
+    process = subprocess.Popen([sys.executable, "-m", "assay.traffic.client.process", str(job), "0"])
     try:
         for state, word in (("ready", "go"), ("cold_done", "begin")):
             wait_for(job, process, state)

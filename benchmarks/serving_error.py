@@ -31,12 +31,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from assay.instruments.reference_server import Served, serving
-from assay.instruments.reference_settings import Settings
+from assay.instruments.reference_server.server import Served, serving
+from assay.instruments.reference_server.settings import Settings
 from assay.record.environment import Machine, cpu_ticks
-from assay.runners.client_disturbance import DISTURBANCES
-from assay.runners.doctor_client import STREAMS, TOKENS, ceiling, error_at
-from assay.verdict.client_fitness import WITHIN, inadmissible
+from assay.runners.calibration.client import STREAMS, TOKENS, ceiling, error_at
+from assay.runners.calibration.client_disturbance import DISTURBANCES
+from assay.verdict.fitness.client import WITHIN, inadmissible
 
 P50_MS, P99_MS = 0.2, 1.0
 FOREIGN = 0.15  # cores of other programs: more, and the run says nothing

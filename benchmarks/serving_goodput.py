@@ -21,9 +21,9 @@ from collections import defaultdict
 from datetime import UTC, datetime
 from typing import Any
 
-from assay.instruments.reference_server import serving
-from assay.instruments.reference_settings import Settings
-from assay.instruments.reference_truth import Entry
+from assay.instruments.reference_server.server import serving
+from assay.instruments.reference_server.settings import Settings
+from assay.instruments.reference_server.truth import Entry
 
 LATENCIES = (0.005, 0.05, 0.5, 1.5, 2.0, 10.0)
 TOKENS = 8

@@ -29,7 +29,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from assay.launchers import guard
+from assay.launchers.support import supervisor
 
 HERE = Path(__file__).resolve().parent
 COORDINATOR = HERE.parent / "tests" / "survival" / "coordinator.py"
@@ -65,9 +65,9 @@ def memory(pid: int, what: str) -> float:
 
 def client_of(record: Path) -> int | None:
     """The client process of a record's load."""
-    for pid in guard.marked(f"{record.name}."):
+    for pid in supervisor.marked(f"{record.name}."):
         try:
-            if b"assay.traffic.client" in Path(f"/proc/{pid}/cmdline").read_bytes():
+            if b"assay.traffic.client.process" in Path(f"/proc/{pid}/cmdline").read_bytes():
                 return pid
         except OSError:
             continue
@@ -118,9 +118,9 @@ def outcomes(record: Path) -> dict[str, Any]:
     """
     import polars as pl
 
-    from assay.metrics.measured import from_record
+    from assay.frames.record_data import from_record
     from assay.record.reader import open_record
-    from assay.verdict.audits.ledger import due
+    from assay.verdict.audits.serving.ledger import due
 
     measured = from_record(open_record(record))
     texts = pl.col("chunk_kind").list.eval(pl.element() == 1).list.sum()

@@ -42,7 +42,7 @@ def write(root: Path, rows: int) -> Path:
     from assay.record.folder import create
     from assay.spec.experiment import Experiment, Launches, Workload
     from assay.spec.plan import configurations
-    from assay.spec.serving import Arrivals, Objectives, Serving, Target
+    from assay.spec.sections.serving import Arrivals, Objectives, Serving, Target
 
     rates = tuple(round(share * rows / (LAUNCHES * SECONDS), 3) for share in (0.4, 0.6))
     asked = Experiment(

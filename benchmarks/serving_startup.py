@@ -28,8 +28,8 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from assay.instruments.reference_server import Served, serving
-from assay.instruments.reference_settings import Settings
+from assay.instruments.reference_server.server import Served, serving
+from assay.instruments.reference_server.settings import Settings
 from benchmarks import serving_million
 
 PROMISE_S = {"first_request": 1.5, "exit": 2.0, "report": 2.0}

@@ -34,10 +34,10 @@ STAGES = ("simulate", "verify", "report")
 
 def simulate(root: Path, asked: argparse.Namespace) -> dict[str, Any]:
     """Compute, write and seal the record, without showing it."""
-    from assay.cli.base import Parser
-    from assay.cli.simulate import VERB
-    from assay.cli.simulate import asked as read
-    from assay.runners.base import run
+    from assay.cli.support.verb import Parser
+    from assay.cli.verbs.simulate import VERB
+    from assay.cli.verbs.simulate import asked as read
+    from assay.runners.experiment.run import run
 
     parser = Parser(prog="assay simulate", description="")
     VERB.add_arguments(parser)
@@ -49,7 +49,7 @@ def simulate(root: Path, asked: argparse.Namespace) -> dict[str, Any]:
 def verify(root: Path, _: argparse.Namespace) -> dict[str, Any]:
     """Digest everything again, and count the rows."""
     from assay.record.reader import open_record, resolve
-    from assay.record.verify import verify as check
+    from assay.record.sealing.verify import verify as check
 
     path = resolve("latest", root)
     record = open_record(path)

@@ -72,19 +72,19 @@ def held_back() -> Callable[[], None]:
 
 def training(torch: Any, case: str, slow: float, seed: int, steps: int) -> tuple[Any, Any]:
     """One training with the hooks in; what was recorded of it, and its model."""
-    from assay.instruments import _hooks
-    from assay.instruments._attached import Attached
-    from assay.instruments._inactive import Probe
-    from assay.instruments._marked import Marked
-    from assay.instruments._recorder import Recorder
-    from assay.instruments._sink import Identity, MemorySink
+    from assay.instruments.hooks import torch_hooks
+    from assay.instruments.hooks.marked_steps import Marked
+    from assay.instruments.hooks.steps import Attached
+    from assay.instruments.recorder.inactive import Probe
+    from assay.instruments.recorder.recorder import Recorder
+    from assay.instruments.recorder.sink import Identity, MemorySink
 
     rank, workers = torch.distributed.get_rank(), torch.distributed.get_world_size()
     sink, undo = MemorySink(), []  # type: ignore[var-annotated]
     recorder = Recorder(Identity(launch=0, rank=rank, workers=workers, incarnation=0, seed=seed, host="here"), sink)
     marked = case.startswith("marked-")
     attached: Any = Marked(torch, recorder) if marked else Attached(torch, recorder)
-    (_hooks.install_communication if marked else _hooks.install)(torch, attached, undo)
+    (torch_hooks.install_communication if marked else torch_hooks.install)(torch, attached, undo)
     try:
         if marked:
             recorder.sees(attached)
@@ -167,7 +167,7 @@ def hooked(torch: Any, model: Any, slow: float) -> None:
 
 def grouped(torch: Any, model: Any, slow: float) -> None:
     """A group whose own call is slow, once in a backward pass."""
-    from assay.instruments._hooks import _TIMED
+    from assay.instruments.hooks.torch_hooks import _TIMED
 
     group = _TIMED[model]  # the group that the model's reducer calls; the model itself has its own
     inner = group._inner
@@ -192,7 +192,7 @@ def grouped(torch: Any, model: Any, slow: float) -> None:
 
 def judged(folder: Path, workers: int) -> Iterator[dict[str, Any]]:
     """What was named in every case that all ranks have finished."""
-    from assay.metrics.straggler import own_times
+    from assay.frames.training.rank_phases import own_times
     from tests.handmade import Handmade
 
     lines: dict[tuple[int, str], dict[int, dict[str, Any]]] = {}

@@ -22,9 +22,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.stats.early_stopping import dropped
-from assay.stats.intervals import order_ranks, t_quantile
-from assay.stats.quantiles import Tail, cluster_woodruff
+from assay.stats.intervals.intervals import order_ranks, t_quantile
+from assay.stats.intervals.quantiles import Tail, cluster_woodruff
+from assay.stats.models.early_stopping import dropped
 
 Array = NDArray[np.float64]
 WARM_UP = 4000

@@ -19,9 +19,9 @@ from typing import Any
 
 import polars as pl
 
+from assay.estimates.estimate import Absent, Estimate, Value
+from assay.frames.record_data import Measured
 from assay.metrics.base import ALL, Better, Dimension, Metric
-from assay.metrics.estimate import Absent, Estimate, Value
-from assay.metrics.measured import Measured
 from assay.record.tables import TABLES, arrow_schema
 from assay.spec.experiment import Experiment, Factor, Fault, Launches, Prices, Quality, Workload
 from assay.spec.plan import PlannedLaunch, configuration_name, plan

@@ -14,14 +14,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from assay.metrics import bandwidth
-from assay.metrics.collective_calls import asked_cells
-from assay.metrics.estimate import Estimate, Value
-from assay.metrics.measured import Measured
+from assay.estimates.estimate import Estimate, Value
+from assay.frames.links import bandwidth
+from assay.frames.links.collective_calls import asked_cells
+from assay.frames.record_data import Measured
 from assay.record.tables import TABLES
-from assay.spec.collectives import Cell, Collectives, cells
 from assay.spec.experiment import Experiment, Factor, Launches, Workload
 from assay.spec.plan import plan
+from assay.spec.sections.collectives import Cell, Collectives, cells
 from tests.builders import frame
 
 S = 1_000_000_000

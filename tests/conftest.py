@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-from assay.cli import drawing
+from assay.cli.support import chart_process
 from tests.limits import FIXTURES_S, PROCESS_S, cut
 
 REPOSITORY = Path(__file__).resolve().parents[1]
@@ -41,7 +41,7 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
 os.environ.setdefault("POLARS_MAX_THREADS", "1")
 
 # This process has a drawing engine for all its tests; a second process would load one for every report.
-drawing.ENOUGH_PROCESSORS = sys.maxsize  # type: ignore[misc]
+chart_process.ENOUGH_PROCESSORS = sys.maxsize  # type: ignore[misc]
 
 # What `assay doctor` found on this machine is no business of a test; nothing is written there.
 os.environ["XDG_STATE_HOME"] = os.path.join(tempfile.gettempdir(), f"assay-tests-without-state-{os.getpid()}")

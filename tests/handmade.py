@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from typing import Any
 
-from assay.metrics.measured import Measured
+from assay.frames.record_data import Measured
 from assay.record.tables import TABLES
 from assay.spec.experiment import Energy, Experiment, Factor, Gates, Launches, Prices, Quality, Scaling, Workload
 from assay.spec.plan import configuration_name

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from assay.metrics.measured import Measured
+from assay.frames.record_data import Measured
 from assay.spec.experiment import Experiment, Factor, Gates, Launches, Workload
 from tests.builders import frame, measured
 

@@ -12,8 +12,8 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 
-from assay.metrics import pairs
-from assay.metrics.measured import Measured
+from assay.frames.links import pairs
+from assay.frames.record_data import Measured
 from tests.builders import frame, measured
 
 SIZES = (8, 1 << 21, 1 << 22)

@@ -30,12 +30,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from assay.metrics.measured import Measured
+from assay.frames.record_data import Measured
 from assay.record.tables import TABLES
 from assay.spec.experiment import Energy, Experiment, Fault, Gates, Launches, Prices, Quality, Workload
 from assay.spec.plan import configurations, plan
-from assay.spec.serving import Arrivals, Objectives, Serving, Target
-from assay.traffic.base import Kind
+from assay.spec.sections.serving import Arrivals, Objectives, Serving, Target
+from assay.traffic.parts import Kind
 from tests.builders import frame
 
 S = 1_000_000_000
@@ -487,7 +487,7 @@ def seal(measured: Measured, root: Path) -> Path:
     """Write the record under `root` and seal it, through the same writer as a real run; gives its path."""
     from assay.clock import SystemClock
     from assay.record import folder
-    from assay.runners.base import plan_signature
+    from assay.runners.experiment.run import plan_signature
 
     record = folder.create(root, measured.experiment, plan_signature(measured.experiment), clock=SystemClock())
     for when, environment in measured.manifest.get("environment", {}).items():

@@ -11,10 +11,10 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
-from assay.metrics.measured import Measured
+from assay.frames.record_data import Measured
 from assay.record.tables import TABLES, arrow_schema
-from assay.runners.cluster import Cluster
 from assay.runners.simulated import SCRIPT, arguments, batches, cluster_of, row_of, rows_of
+from assay.runners.simulation.cluster import Cluster
 from assay.spec.experiment import Experiment, Factor, Gates, Launches, Measure, Noise, Scaling, Workload
 from assay.spec.plan import plan
 from tests.builders import frame

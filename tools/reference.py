@@ -16,14 +16,15 @@ from pathlib import Path
 
 from assay import catalog, cli
 from assay.exit_codes import EXIT_CODES
-from assay.instruments import meter
+from assay.instruments.machine import meter
 from assay.record import environment, tables
 from assay.reports import check as check_report
 from assay.reports import json as json_report
 from assay.reports.comparisons import json as comparison_json
 from assay.spec import schema
-from assay.stats import means
-from assay.verdict import comparability, conditions
+from assay.stats.intervals import means
+from assay.verdict.comparison import comparability
+from assay.verdict.conditions import catalogue
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "reference"
 DIMENSIONS = {
@@ -54,19 +55,19 @@ def text_block(text: str) -> str:
 
 def module_words(package: str, name: str) -> str:
     """The docstring of a plug-in's file; its formulas are set as text blocks."""
-    words = inspect.cleandoc(importlib.import_module(f"assay.{package}.{name}").__doc__ or "")
+    words = inspect.cleandoc(importlib.import_module(catalog.module(package, name)).__doc__ or "")
     return "\n\n".join(text_block(part) if part.startswith("    ") else part for part in words.split("\n\n"))
 
 
 def command_line() -> str:
     """The verbs with their help."""
-    verbs = [f"## assay {name}\n\n{text_block(verb_help(name))}" for name in catalog.names("cli")]
+    verbs = [f"## assay {name}\n\n{text_block(verb_help(name))}" for name in catalog.names("cli.verbs")]
     return page("Command line", "src/assay/cli", text_block(cli.help_text()), *verbs)
 
 
 def verb_help(name: str) -> str:
     """What `assay VERB --help` prints when nobody looks at it through a window."""
-    return str(cli.parser(catalog.load("cli", name)).format_help())
+    return str(cli.parser(catalog.load("cli.verbs", name)).format_help())
 
 
 def exit_codes() -> str:
@@ -137,7 +138,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "claim.md": claim,
     "command-line.md": command_line,
     "comparison.md": comparison_json.reference,
-    "conditions.md": lambda: conditions.reference(comparability.ALIASES),
+    "conditions.md": lambda: catalogue.reference(comparability.ALIASES),
     "environment.md": environment.reference,
     "exit-codes.md": exit_codes,
     "experiment.md": experiment,

@@ -12,7 +12,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from assay.cli.report import judged
+from assay.cli.verbs.report import judged
 from assay.reports.html import render
 
 IMAGES = Path(__file__).resolve().parents[1] / "docs" / "images"

@@ -14,8 +14,8 @@ TYPE_CHECKING = False  # read by type checkers as true; `typing` itself takes a 
 if TYPE_CHECKING:
     from typing import Any
 
-    from assay.cli.running import run as run
-    from assay.cli.timing import time as time
+    from assay.cli.support.call_timing import time as time
+    from assay.cli.support.experiment_run import run as run
     from assay.instruments import probe as probe
     from assay.record.reader import open_record as open_record
     from assay.spec.experiment import Experiment as Experiment
@@ -28,10 +28,10 @@ _HOMES = {
     "probe": ("assay.instruments.probe", None),
     "Experiment": ("assay.spec.experiment", "Experiment"),
     "load": ("assay.spec.load", "load"),
-    "run": ("assay.cli.running", "run"),
+    "run": ("assay.cli.support.experiment_run", "run"),
     "open_record": ("assay.record.reader", "open_record"),
     "judge": ("assay.verdict.judge", "judge"),
-    "time": ("assay.cli.timing", "time"),
+    "time": ("assay.cli.support.call_timing", "time"),
 }
 __all__ = ["Experiment", "__version__", "judge", "load", "open_record", "probe", "run", "time"]
 

@@ -29,16 +29,16 @@ PLUG_INS: dict[str, str] = {
     "verdict.audits": "AUDIT",
     "verdict.gates": "GATE",
     "reports": "REPORT",
-    "cli": "VERB",
+    "cli.verbs": "VERB",
 }
+# A folder of plug-ins that are sorted into subfolders; elsewhere a subfolder is a package of its own.
+SORTED = frozenset({"verdict.audits"})
 
 
 @cache
 def names(package: str) -> tuple[str, ...]:
     """The names of a package's own plug-ins: the files that define its constant. Nothing is imported."""
-    folder = os.path.join(os.path.dirname(__file__), *package.split("."))
-    files = (file for file in os.listdir(folder) if file.endswith(".py"))
-    return tuple(sorted(file.removesuffix(".py") for file in files if _defines(folder, file, PLUG_INS[package])))
+    return tuple(sorted(_modules(package)))
 
 
 @cache
@@ -47,14 +47,23 @@ def third_party(package: str) -> tuple[str, ...]:
     return tuple(sorted(point.name for point in _entry_points(package)))
 
 
+def module(package: str, name: str) -> str:
+    """The module that defines one of a package's own plug-ins.
+
+    Raises:
+        KeyError: there is no such plug-in in this distribution.
+    """
+    return _modules(package)[name]
+
+
 def load(package: str, name: str) -> Any:
     """One plug-in by name.
 
     Raises:
         EnvironmentLacks: no such plug-in; the message lists those that exist.
     """
-    if name in names(package):
-        return getattr(importlib.import_module(f"assay.{package}.{name}"), PLUG_INS[package])
+    if name in _modules(package):
+        return getattr(importlib.import_module(module(package, name)), PLUG_INS[package])
     for point in _entry_points(package):
         if point.name == name:
             return point.load()
@@ -69,8 +78,21 @@ def load_all(package: str) -> dict[str, Any]:
     return {name: load(package, name) for name in (*names(package), *third_party(package))}
 
 
-def _defines(folder: str, file: str, constant: str) -> bool:
-    with open(os.path.join(folder, file), "rb") as source:
+@cache
+def _modules(package: str) -> dict[str, str]:
+    """Name -> module of a package's own plug-ins."""
+    folder = os.path.join(os.path.dirname(__file__), *package.split("."))
+    parts = [entry.name for entry in os.scandir(folder) if entry.is_dir()] if package in SORTED else []
+    return {
+        file.removesuffix(".py"): ".".join(("assay", package, *part, file.removesuffix(".py")))
+        for part in ((), *((part,) for part in parts))
+        for file in os.listdir(os.path.join(folder, *part))
+        if file.endswith(".py") and _defines(os.path.join(folder, *part, file), PLUG_INS[package])
+    }
+
+
+def _defines(path: str, constant: str) -> bool:
+    with open(path, "rb") as source:
         text = b"\n" + source.read()
     return f"\n{constant} = ".encode() in text or f"\n{constant}: ".encode() in text
 

@@ -1,6 +1,6 @@
 """In which units does assay measure, and how many of the smaller make the larger?
 
-Units are strings in records, estimates and JSON.  Formatting for people is in `assay.metrics.format` alone.
+Units are strings in records, estimates and JSON.  Formatting for people is in `assay.estimates.format` alone.
 """
 
 from __future__ import annotations

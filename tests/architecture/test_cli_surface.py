@@ -65,14 +65,14 @@ SURFACE = {
 def surface(verb: str) -> list[str]:
     """The words that a verb understands, without --help and without the flags that plug-ins add by being there."""
     words: list[str] = []
-    for action in cli.parser(catalog.load("cli", verb))._actions:
+    for action in cli.parser(catalog.load("cli.verbs", verb))._actions:
         words += action.option_strings or [action.dest.upper()]
     own = {"-h", "--help", *(f"--{name}" for name in catalog.names("reports") if verb == "report")}
     return [word for word in words if word not in own]
 
 
 def test_the_verbs_are_these() -> None:
-    assert sorted(SURFACE) == list(catalog.names("cli"))
+    assert sorted(SURFACE) == list(catalog.names("cli.verbs"))
 
 
 @pytest.mark.parametrize("verb", SURFACE)

@@ -30,9 +30,9 @@ def test_the_contracts_hold(repository: Path, python: Run) -> None:
         ("spec/plan.py", "def late():\n    from assay.record import tables", "Imports point downwards"),
         ("metrics/base.py", "import time", "Judging looks at no clock"),
         ("metrics/base.py", "def late():\n    import time", "Judging looks at no clock"),
-        ("stats/intervals.py", "def late():\n    from subprocess import run", "Judging looks at no clock"),
+        ("stats/intervals/intervals.py", "def late():\n    from subprocess import run", "Judging looks at no clock"),
         ("verdict/types.py", "def late():\n    import assay.launchers", "Judging does not see measuring"),
-        ("launchers/base.py", "def late():\n    import assay.verdict.types", "Measuring does not see judging"),
+        ("launchers/support/base.py", "def late():\n    import assay.verdict.types", "Measuring does not see judging"),
         ("metrics/base.py", "def late():\n    import torch", "Only the instruments import torch"),
     ],
 )

@@ -31,7 +31,7 @@ def test_a_plug_in_is_named_after_its_file(package: str, name: str) -> None:
 
 @pytest.mark.parametrize(("package", "name"), PLUG_INS)
 def test_a_plug_in_opens_with_its_question(package: str, name: str, repository: Path) -> None:
-    source = repository.joinpath("src", "assay", *package.split("."), f"{name}.py").read_text()
+    source = repository.joinpath("src", *catalog.module(package, name).split(".")).with_suffix(".py").read_text()
     first = source.splitlines()[0]
     assert first.startswith('"""')
     assert "?" in source.split('"""')[1], "the docstring asks no question"
@@ -39,7 +39,8 @@ def test_a_plug_in_opens_with_its_question(package: str, name: str, repository: 
 
 @pytest.mark.parametrize(("package", "name"), PLUG_INS)
 def test_a_plug_in_has_a_test_file(package: str, name: str, repository: Path) -> None:
-    assert repository.joinpath("tests", *package.split("."), f"test_{name}.py").is_file()
+    folder = catalog.module(package, name).split(".")[1:-1]
+    assert repository.joinpath("tests", *folder, f"test_{name}.py").is_file()
 
 
 def plant(package_copy: Path, page: Path, package: str) -> None:

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from assay import __version__, catalog, cli
-from assay.cli.base import Parser
+from assay.cli.support.verb import Parser
 from assay.errors import RecordError, SpecError
 from assay.exit_codes import EXIT_CODES
 from tests.limits import PROCESS_S
 
-VERBS = catalog.names("cli")
+VERBS = catalog.names("cli.verbs")
 
 
 def assay(*words: str, **more: str) -> subprocess.CompletedProcess[str]:
@@ -41,7 +41,7 @@ def test_help_names_every_verb_once_and_every_exit_code() -> None:
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_the_summary_in_help_is_the_verbs_own(verb: str) -> None:
-    own = catalog.load("cli", verb)
+    own = catalog.load("cli.verbs", verb)
     assert own.name == verb
     assert own.group in cli.GROUPS
     assert f"{own.summary}\n" in cli.help_text()
@@ -49,7 +49,7 @@ def test_the_summary_in_help_is_the_verbs_own(verb: str) -> None:
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_every_verb_explains_itself_with_an_example(verb: str) -> None:
-    text = cli.parser(catalog.load("cli", verb)).format_help()
+    text = cli.parser(catalog.load("cli.verbs", verb)).format_help()
     assert text.startswith(f"usage: assay {verb}")
     assert re.search(rf"^  +assay {verb}\b", text, re.MULTILINE), "the description shows no example line"
 
@@ -58,7 +58,7 @@ def test_every_verb_explains_itself_with_an_example(verb: str) -> None:
 @pytest.mark.parametrize("columns", ["60", "100", "300"])
 def test_help_is_never_wider_than_100_columns(monkeypatch: pytest.MonkeyPatch, verb: str, columns: str) -> None:
     monkeypatch.setenv("COLUMNS", columns)
-    text = cli.parser(catalog.load("cli", verb)).format_help()
+    text = cli.parser(catalog.load("cli.verbs", verb)).format_help()
     assert [line for line in text.splitlines() if len(line) > 100] == []
 
 

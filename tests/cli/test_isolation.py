@@ -17,8 +17,8 @@ from pathlib import Path
 import pytest
 
 from assay import catalog
-from assay.instruments.reference_server import serving
-from assay.instruments.reference_settings import Settings
+from assay.instruments.reference_server.server import serving
+from assay.instruments.reference_server.settings import Settings
 from tests.limits import PROCESS_S
 from tests.records.make import HERE
 

@@ -13,12 +13,12 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from assay.metrics.measured import Measured, from_record
+from assay.frames.record_data import Measured, from_record
 from assay.record.reader import open_record
-from assay.runners.base import run
+from assay.runners.experiment.run import run
 from assay.spec.experiment import Quality
 from assay.spec.load import load
-from assay.verdict.diagnosis import diagnose
+from assay.verdict.evidence.training_faults import diagnose
 from assay.verdict.judge import judge
 from assay.verdict.layers import layers
 from assay.verdict.types import Finding
@@ -119,7 +119,7 @@ def record(launches: list[tuple[int, Launched]]) -> Measured:
 
 def of_correctness(measured: Measured) -> list[Finding]:
     """The findings about whether the training is right, other than notes."""
-    from assay.verdict.audits import (
+    from assay.verdict.audits.training import (
         batch_statistics,
         gradients,
         losses,

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from assay import catalog, cli
-from tests.cli.test_check import stored
+from tests.cli.verbs.test_check import stored
 from tests.limits import PROCESS_S
 from tests.verdict.checking import made
 
@@ -35,7 +35,7 @@ def test_every_assay_command_of_the_workflow_exists_with_its_flags(steps: list[d
     found = commands(steps)
     assert {words[0] for words in found} == {"run", "check"}
     for words in found:
-        cli.parser(catalog.load("cli", words[0])).parse_args(words[1:])
+        cli.parser(catalog.load("cli.verbs", words[0])).parse_args(words[1:])
 
 
 def test_the_check_and_the_keeping_run_on_records_of_many_builds(steps: list[dict[str, Any]], tmp_path: Path) -> None:

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from assay import catalog
-from assay.faults.base import Fault, Struck
-from assay.faults.under_load import Strike
-from assay.launchers.servers import Replicas
+from assay.faults.support.base import Fault, Struck
+from assay.faults.support.under_load import Strike
+from assay.launchers.support.servers import Replicas
 from assay.spec.experiment import Fault as Asked
-from tests.launchers.test_servers import Heard, replicas
+from tests.launchers.support.test_servers import Heard, replicas
 
 LATER_S = 3600.0  # undone by the end of the load alone
 

@@ -10,13 +10,13 @@ import pytest
 
 from assay.errors import SpecError
 from assay.faults import command
-from assay.faults.base import Struck
-from assay.launchers import guard
+from assay.faults.support.base import Struck
+from assay.launchers.support import supervisor
 from assay.spec.experiment import Fault as Asked
-from assay.spec.serving import Target
+from assay.spec.sections.serving import Target
 from tests.faults.loaded import at_once, kinds, one_replica, row, struck_at
 from tests.launchers.helpers import until
-from tests.launchers.test_servers import Heard
+from tests.launchers.support.test_servers import Heard
 
 STRUCK = Struck(replica=3, url="http://example.test:8001/v1", target=Target())
 
@@ -53,16 +53,18 @@ def test_a_line_that_does_not_end_is_killed_with_its_children() -> None:
     struck = Struck(replica=0, url="http://127.0.0.1:1", target=Target(), mark=mark)
     with pytest.raises(OSError, match=r"did not end within 0\.1 s"):
         command.run("sleep 600 & sleep 600", struck, longest_s=0.1)
-    until(lambda: not guard.marked(mark), "the end of what was killed")  # by nobody waited for: killed is not yet gone
+    until(
+        lambda: not supervisor.marked(mark), "the end of what was killed"
+    )  # by nobody waited for: killed is not yet gone
 
 
 def test_what_it_leaves_in_the_background_goes_on_until_the_fault_is_over() -> None:
     mark = f"test.{os.getpid()}.left."
     struck = Struck(replica=0, url="http://127.0.0.1:1", target=Target(), mark=mark)
     strike = at_once("command", struck, Heard(), command="sleep 600 & true")
-    until(lambda: guard.marked(mark), "the background process")
+    until(lambda: supervisor.marked(mark), "the background process")
     strike.close()
-    assert guard.marked(mark) == []
+    assert supervisor.marked(mark) == []
 
 
 def test_much_output_is_kept_in_part_and_secrets_are_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

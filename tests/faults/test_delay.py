@@ -9,7 +9,7 @@ from assay.faults import delay
 from assay.spec.experiment import Fault as Asked
 from tests.faults.loaded import at_once, one_replica, row, struck_at
 from tests.launchers.helpers import until
-from tests.launchers.test_servers import pid_at
+from tests.launchers.support.test_servers import pid_at
 
 DELAY_S = 0.3
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from assay.faults import kill
-from assay.faults.base import Victim
+from assay.faults.support.base import Victim
 from assay.spec.plan import PlannedFault
 from tests.faults.loaded import at_once, kinds, one_replica, row, struck_at
 from tests.launchers.helpers import until, wait_until_gone

@@ -11,12 +11,12 @@ import pytest
 
 from assay.errors import SpecError
 from assay.faults import reset
-from assay.faults.under_load import check
+from assay.faults.support.under_load import check
 from assay.spec.experiment import Fault as Asked
-from assay.spec.serving import Target
+from assay.spec.sections.serving import Target
 from tests.faults.loaded import at_once, kinds, one_replica, struck_at
 from tests.launchers.helpers import until
-from tests.launchers.test_servers import pid_at
+from tests.launchers.support.test_servers import pid_at
 from tests.limits import PROCESS_S
 
 

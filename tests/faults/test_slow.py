@@ -11,10 +11,10 @@ import pytest
 from assay.errors import EnvironmentLacks
 from assay.faults import slow
 from assay.spec.experiment import Fault as Asked
-from assay.spec.serving import Target
+from assay.spec.sections.serving import Target
 from tests.faults.loaded import at_once, one_replica, row, struck_at
 from tests.launchers.helpers import until
-from tests.launchers.test_servers import Heard, pid_at
+from tests.launchers.support.test_servers import Heard, pid_at
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.faults.loaded import at_once, one_replica, struck_at
 from tests.launchers.helpers import until
-from tests.launchers.test_servers import pid_at
+from tests.launchers.support.test_servers import pid_at
 
 
 def state_of(pid: int) -> str:

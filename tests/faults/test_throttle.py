@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from assay.faults import throttle
-from assay.faults.base import Victim
+from assay.faults.support.base import Victim
 from assay.spec.experiment import Fault as Asked
 from assay.spec.plan import PlannedFault
 from tests.limits import PROCESS_S

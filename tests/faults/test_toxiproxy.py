@@ -14,13 +14,13 @@ import pytest
 
 from assay.errors import EnvironmentLacks, SpecError
 from assay.faults import toxiproxy
-from assay.faults.base import Struck
-from assay.faults.under_load import check
+from assay.faults.support.base import Struck
+from assay.faults.support.under_load import check
 from assay.spec.experiment import Fault as Asked
-from assay.spec.serving import Target
+from assay.spec.sections.serving import Target
 from tests.faults.loaded import at_once, kinds
 from tests.launchers.helpers import until
-from tests.launchers.test_servers import Heard
+from tests.launchers.support.test_servers import Heard
 
 
 class Fake(ThreadingHTTPServer):

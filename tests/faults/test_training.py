@@ -12,11 +12,11 @@ import pytest
 
 from assay.errors import EnvironmentLacks, SpecError
 from assay.faults import slow
-from assay.metrics.measured import Measured, from_record
-from assay.metrics.partition import CATEGORIES, partition
-from assay.metrics.recovery import recoveries
+from assay.frames.record_data import Measured, from_record
+from assay.frames.training.rank_time import CATEGORIES, partition
+from assay.frames.training.recovery import recoveries
 from assay.record.reader import open_record
-from assay.runners.base import run
+from assay.runners.experiment.run import run
 from assay.runners.training import check
 from assay.spec.experiment import Fault as Asked
 from assay.spec.load import from_mapping

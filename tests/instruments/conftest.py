@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from assay.instruments import _recorder
+from assay.instruments.recorder import recorder
 
 
 @pytest.fixture(autouse=True)
@@ -13,4 +13,4 @@ def nobody_communicated_before(monkeypatch: pytest.MonkeyPatch) -> None:
 
     Tests of that list train in processes of their own.
     """
-    monkeypatch.setattr(_recorder, "read_at_end", lambda flights, torch: None)
+    monkeypatch.setattr(recorder, "read_at_end", lambda flights, torch: None)

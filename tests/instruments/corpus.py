@@ -17,10 +17,10 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from assay.instruments import _hooks
-from assay.instruments._attached import Attached
-from assay.instruments._recorder import Recorder
-from assay.instruments._sink import Identity, MemorySink
+from assay.instruments.hooks import torch_hooks
+from assay.instruments.hooks.steps import Attached
+from assay.instruments.recorder.recorder import Recorder
+from assay.instruments.recorder.sink import Identity, MemorySink
 
 SCRIPTS = Path(__file__).with_name("scripts")
 RUNS = ("bare", "attached", "again")
@@ -37,7 +37,7 @@ def attached(script: Path) -> tuple[dict[str, Any], MemorySink]:
     recorder.counts_work({"ASSAY_FLOPS": "1"})  # as a launch does: it must change no weight either
     undo: list[Any] = []
     steps = Attached(torch, recorder)
-    _hooks.install(torch, steps, undo)
+    torch_hooks.install(torch, steps, undo)
     try:
         left = bare(script)
         steps.close()

@@ -23,8 +23,8 @@ from queue import SimpleQueue
 from statistics import median
 from typing import Any
 
+from assay.estimates.estimate import Estimate
 from assay.metrics.communication import by_method
-from assay.metrics.estimate import Estimate
 from assay.record.tables import TABLES
 from tests.builders import frame
 from tests.handmade import Handmade
@@ -66,10 +66,14 @@ def main(clock: str, blocks: int, regimes: list[tuple[float, float]]) -> list[di
 
 
 def _regime(torch: Any, clock: str, blocks: int, compute_s: float, comm_s: float) -> dict[str, Any]:
-    from assay.instruments import _differencing
+    from assay.instruments.hooks import communication_differencing
 
-    _differencing.WARM, _differencing.MOST, _differencing.REPLAYS = WARM, blocks, 0  # type: ignore[misc]
-    turns = WARM + 2 * blocks * _differencing.LENGTH
+    communication_differencing.WARM, communication_differencing.MOST, communication_differencing.REPLAYS = (
+        WARM,
+        blocks,
+        0,
+    )  # type: ignore[misc]
+    turns = WARM + 2 * blocks * communication_differencing.LENGTH
     rows: list[Any] = []
     truths: list[list[Known]] = []
     for launch, steps in ((0, STEPS if blocks < 4 else 3 * STEPS), (1, turns)):
@@ -83,10 +87,10 @@ def _regime(torch: Any, clock: str, blocks: int, compute_s: float, comm_s: float
 def _training(
     torch: Any, clock: Made | Real, compute_s: float, steps: int, launch: int
 ) -> tuple[list[Any], list[Known]]:
-    from assay.instruments import _differencing, _groups, _hooks
-    from assay.instruments._attached import Attached
-    from assay.instruments._recorder import Recorder
-    from assay.instruments._sink import Identity, MemorySink
+    from assay.instruments.hooks import communication_differencing, process_groups, torch_hooks
+    from assay.instruments.hooks.steps import Attached
+    from assay.instruments.recorder.recorder import Recorder
+    from assay.instruments.recorder.sink import Identity, MemorySink
 
     sink = MemorySink()
     undo: list[Any] = []
@@ -95,10 +99,10 @@ def _training(
     )
     attached = Attached(torch, recorder, clock.now)
     attached._others, attached._meet = True, lambda: None  # type: ignore[method-assign]
-    _hooks.install(torch, attached, undo)
+    torch_hooks.install(torch, attached, undo)
     if launch:
-        _differencing.install(torch, attached, recorder, undo)
-    group = _groups.timed_group(torch, _slow_group(torch, clock), attached.calls)
+        communication_differencing.install(torch, attached, recorder, undo)
+    group = process_groups.timed_group(torch, _slow_group(torch, clock), attached.calls)
     model = torch.nn.parallel.DistributedDataParallel(
         _model(torch, clock, compute_s), process_group=group, bucket_cap_mb=0.01
     )

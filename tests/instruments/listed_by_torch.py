@@ -13,10 +13,10 @@ from typing import Any
 
 import torch
 
-from assay.instruments import _hooks
-from assay.instruments._attached import Attached
-from assay.instruments._recorder import Recorder
-from assay.instruments._sink import Identity, MemorySink
+from assay.instruments.hooks import torch_hooks
+from assay.instruments.hooks.steps import Attached
+from assay.instruments.recorder.recorder import Recorder
+from assay.instruments.recorder.sink import Identity, MemorySink
 
 STEPS = 4
 dist: Any = torch.distributed
@@ -46,7 +46,7 @@ def main(folder: Path, rank: int) -> None:
     undo: list[Any] = []
     recorder = Recorder(Identity(launch=0, rank=rank, workers=2, incarnation=0, seed=0, host="here"), sink)
     attached = Attached(torch, recorder)
-    _hooks.install(torch, attached, undo)
+    torch_hooks.install(torch, attached, undo)
     own = dist.new_group([0, 1])
     inner = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.BatchNorm1d(64), torch.nn.Linear(64, 1))
     model = torch.nn.parallel.DistributedDataParallel(inner, bucket_cap_mb=0.01)

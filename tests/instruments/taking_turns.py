@@ -15,12 +15,12 @@ from typing import Any
 
 import torch
 
-from assay.instruments import _differencing, _hooks
-from assay.instruments._attached import Attached
-from assay.instruments._recorder import Recorder
-from assay.instruments._sink import Identity, MemorySink
+from assay.instruments.hooks import communication_differencing, torch_hooks
+from assay.instruments.hooks.steps import Attached
+from assay.instruments.recorder.recorder import Recorder
+from assay.instruments.recorder.sink import Identity, MemorySink
 
-STEPS = _differencing.WARM + 3 * _differencing.LENGTH + 1
+STEPS = communication_differencing.WARM + 3 * communication_differencing.LENGTH + 1
 KEPT: list[Any] = []
 
 
@@ -60,8 +60,8 @@ def trained(kind: Any, rank: int) -> dict[str, Any]:
     sink = MemorySink()
     recorder = Recorder(Identity(launch=0, rank=rank, workers=2, incarnation=0, seed=0, host="here"), sink)
     attached = Attached(torch, recorder)
-    _hooks.install(torch, attached, undo)
-    _differencing.install(torch, attached, recorder, undo)
+    torch_hooks.install(torch, attached, undo)
+    communication_differencing.install(torch, attached, recorder, undo)
     inner = torch.nn.Sequential(torch.nn.Linear(64, 256), torch.nn.BatchNorm1d(256), torch.nn.Linear(256, 64))
     model = torch.nn.parallel.DistributedDataParallel(inner, bucket_cap_mb=0.05)
     forward = torch.nn.parallel.DistributedDataParallel.forward

@@ -15,8 +15,8 @@ import pytest
 
 from assay.clock import FakeClock
 from assay.instruments import attach
-from assay.instruments._recorder import Recorder
-from assay.instruments._sink import Identity, MemorySink
+from assay.instruments.recorder.recorder import Recorder
+from assay.instruments.recorder.sink import Identity, MemorySink
 from assay.record.tables import TABLES
 
 pytestmark = pytest.mark.torch
@@ -31,15 +31,15 @@ class Measured:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         import torch
 
-        from assay.instruments._attached import Attached
-        from assay.instruments.callbacks import _marks
+        from assay.instruments.callbacks import training_pauses
+        from assay.instruments.hooks.steps import Attached
 
         self.clock, self.sink = FakeClock(), MemorySink()
         identity = Identity(launch=0, rank=0, workers=1, incarnation=0, seed=0, host="here")
         self.recorder = Recorder(identity, self.sink, now=self.clock.now_ns)
         self.attached = Attached(torch, self.recorder, self.clock.now_ns)
         monkeypatch.setattr(attach, "_current", self.attached)
-        monkeypatch.setattr(_marks, "now", self.clock.now_ns)
+        monkeypatch.setattr(training_pauses, "now", self.clock.now_ns)
         self.attached.ask()
 
     def wait(self, ms: int) -> None:

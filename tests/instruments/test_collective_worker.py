@@ -9,11 +9,11 @@ from typing import Any
 import polars as pl
 import pytest
 
-from assay.instruments._sink import Identity, MemorySink
+from assay.frames.links.collective_calls import loops
 from assay.instruments.collectives import timing
 from assay.instruments.collectives.worker import Worker, lead_in
-from assay.metrics.collective_calls import loops
-from assay.spec.collectives import OPERATIONS, PLACEMENTS, Collectives, cells
+from assay.instruments.recorder.sink import Identity, MemorySink
+from assay.spec.sections.collectives import OPERATIONS, PLACEMENTS, Collectives, cells
 from tests.builders import frame
 from tests.instruments.fake_group import Spoil, Torch, World, run
 from tests.lazy import torch

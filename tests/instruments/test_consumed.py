@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from assay.instruments._recorder import Recorder
-from assay.instruments._sink import Identity, MemorySink
+from assay.instruments.recorder.recorder import Recorder
+from assay.instruments.recorder.sink import Identity, MemorySink
 from assay.record.tables import TABLES
 
 pytestmark = pytest.mark.torch
@@ -28,13 +28,13 @@ class Script:
     def __init__(self, copies: bool) -> None:
         import torch
 
-        from assay.instruments import _hooks
-        from assay.instruments._attached import Attached
+        from assay.instruments.hooks import torch_hooks
+        from assay.instruments.hooks.steps import Attached
 
         self.torch, self.copies, self.sink, self.undo = torch, copies, MemorySink(), list[Any]()
         self.recorder = Recorder(Identity(launch=0, rank=0, workers=1, incarnation=0, seed=0, host="here"), self.sink)
         self.attached = Attached(torch, self.recorder)
-        _hooks.install(torch, self.attached, self.undo)
+        torch_hooks.install(torch, self.attached, self.undo)
         torch.manual_seed(0)
         self.model = torch.nn.Linear(2, 1)
         self.optimizer = torch.optim.SGD(self.model.parameters(), lr=1e-6)

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from assay.instruments._recorder import Recorder
-from assay.instruments._sink import Identity, MemorySink
+from assay.instruments.recorder.recorder import Recorder
+from assay.instruments.recorder.sink import Identity, MemorySink
 from assay.record.tables import TABLES
 
 pytestmark = pytest.mark.torch
@@ -29,15 +29,15 @@ def sink(undo: list[Any]) -> Iterator[MemorySink]:
     import torch
     import torch.distributed as dist
 
-    from assay.instruments import _hooks
-    from assay.instruments._attached import Attached
+    from assay.instruments.hooks import torch_hooks
+    from assay.instruments.hooks.steps import Attached
 
     store: Any = dist.HashStore()  # type: ignore[attr-defined]
     dist.init_process_group("gloo", store=store, rank=0, world_size=1)
     rows = MemorySink()
     recorder = Recorder(Identity(launch=0, rank=0, workers=2, incarnation=0, seed=0, host="here"), rows)
     attached = Attached(torch, recorder)
-    _hooks.install(torch, attached, undo)
+    torch_hooks.install(torch, attached, undo)
     try:
         yield rows
         assert recorder.active, "a hook failed"

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from assay.instruments import _groups
-from assay.instruments._groups import Calls
+from assay.instruments.hooks import process_groups
+from assay.instruments.hooks.process_groups import Calls
 
 pytestmark = pytest.mark.torch
 
@@ -30,7 +30,7 @@ def outside() -> Iterator[Any]:
 def replaced(calls: Calls, name: str) -> Any:
     import torch
 
-    make = dict(_groups.functions(torch, calls))[name]
+    make = dict(process_groups.functions(torch, calls))[name]
     return make(getattr(torch.distributed, name))
 
 
@@ -88,7 +88,7 @@ def test_an_end_that_cannot_be_noted_is_no_error_of_the_script() -> None:
 
     calls = Calls()
     call, work = calls.made("0", 2, "all_reduce", [], Work, (), {})
-    _groups.noted(None, calls, call, work)
+    process_groups.noted(None, calls, call, work)
     assert not calls.wanted, "nothing more is noted"
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from assay.instruments._groups import Calls, functions
+from assay.instruments.hooks.process_groups import Calls, functions
 
 
 @pytest.mark.parametrize("returned", [3, None], ids=["the sender's rank", "nothing"])

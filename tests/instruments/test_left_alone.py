@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from assay.instruments._recorder import Recorder
-from assay.instruments._sink import Identity, MemorySink
+from assay.instruments.recorder.recorder import Recorder
+from assay.instruments.recorder.sink import Identity, MemorySink
 from assay.record.tables import TABLES
 from tests.limits import PROCESS_S
 
@@ -27,9 +27,9 @@ import os, sys
 from datetime import timedelta
 import torch, torch.distributed as dist
 from assay.instruments import _hooks
-from assay.instruments._attached import Attached
-from assay.instruments._recorder import Recorder
-from assay.instruments._sink import Identity, MemorySink
+from assay.instruments.hooks.steps import Attached
+from assay.instruments.recorder.recorder import Recorder
+from assay.instruments.recorder.sink import Identity, MemorySink
 if sys.argv[2] == "early":
     import torch.distributed._functional_collectives
 recorder = Recorder(Identity(launch=0, rank=0, workers=1, incarnation=0, seed=0, host="here"), MemorySink())
@@ -74,13 +74,13 @@ class Hooked:
     def __init__(self) -> None:
         import torch
 
-        from assay.instruments import _hooks
-        from assay.instruments._attached import Attached
+        from assay.instruments.hooks import torch_hooks
+        from assay.instruments.hooks.steps import Attached
 
         self.torch, self.sink, self.undo = torch, MemorySink(), list[Any]()
         self.recorder = Recorder(Identity(launch=0, rank=0, workers=1, incarnation=0, seed=0, host="here"), self.sink)
         self.attached, self.closed = Attached(torch, self.recorder), False
-        _hooks.install(torch, self.attached, self.undo)
+        torch_hooks.install(torch, self.attached, self.undo)
         torch.manual_seed(0)
 
     def of(self, table: str) -> list[dict[str, Any]]:
@@ -298,7 +298,7 @@ def test_batches_that_a_thread_of_the_script_fetches_are_not_waited_for(hooked: 
 
 def test_updates_by_hand_pile_nothing_up(hooked: Hooked) -> None:
     """No step takes the losses and the collectives: they are told, or added up, on the way."""
-    from assay.instruments._attached import MANY_LOSSES
+    from assay.instruments.hooks.steps import MANY_LOSSES
 
     torch, model, calls = hooked.torch, hooked.torch.nn.Linear(4, 1), hooked.attached.calls
     for _ in range(3 * MANY_LOSSES):
@@ -345,7 +345,8 @@ def test_steps_of_several_threads_are_not_told_rather_than_told_wrongly(capsys: 
 
 
 def test_a_forked_child_that_trains_is_not_taken_for_its_parent(monkeypatch: pytest.MonkeyPatch) -> None:
-    from assay.instruments import _process, attach
+    from assay.instruments import attach
+    from assay.instruments.recorder import singleton
 
     made = Hooked()
     try:
@@ -357,8 +358,8 @@ def test_a_forked_child_that_trains_is_not_taken_for_its_parent(monkeypatch: pyt
             step(optimizer, model(x[0]).square().mean())
         assert made.attached.ordinary.on
         monkeypatch.setattr(attach, "_current", made.attached)
-        monkeypatch.setattr(_process, "_current", made.recorder)
-        _process._silence()  # what a fork calls in the child
+        monkeypatch.setattr(singleton, "_current", made.recorder)
+        singleton._silence()  # what a fork calls in the child
         assert not made.attached.ordinary.on
         assert not made.recorder.active
         rows = len(made.of("steps"))

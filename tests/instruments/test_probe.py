@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from assay.clock import FakeClock
-from assay.instruments._recorder import Recorder
-from assay.instruments._sink import Identity, MemorySink, identity_from
 from assay.instruments.probe import Probe
+from assay.instruments.recorder.recorder import Recorder
+from assay.instruments.recorder.sink import Identity, MemorySink, identity_from
 from assay.record.tables import TABLES
 from assay.record.writer import to_batch
 
@@ -362,12 +362,12 @@ def test_every_row_that_the_probe_writes_fits_its_table(rig: Rig) -> None:
         "arrivals",
         "requests",
         "token_counts",
-        "gradients",  # of a model and its optimizer: tests/instruments/test_first_gradients.py
+        "gradients",  # of a model and its optimizer: tests/instruments/fingerprints/test_first_gradients.py
         "collectives",  # these are seen by hooks: tests/instruments/test_attach.py
         "communication",
         "waits",
-        "clocks",  # with several hosts only: tests/instruments/test_clock_pings.py
-        "inventory",  # torch's own list: tests/instruments/test_flight_recorder.py
+        "clocks",  # with several hosts only: tests/instruments/recorder/test_clock_pings.py
+        "inventory",  # torch's own list: tests/instruments/recorder/test_flight_recorder.py
     }
 
 

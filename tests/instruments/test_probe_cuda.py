@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from assay.clock import FakeClock
-from assay.instruments._recorder import Recorder
-from assay.instruments._sink import Identity, MemorySink
+from assay.instruments.recorder.recorder import Recorder
+from assay.instruments.recorder.sink import Identity, MemorySink
 
 
 class Gpu:

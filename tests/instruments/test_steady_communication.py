@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from assay.instruments._recorder import Recorder
-from assay.instruments._sink import Identity, LaunchSink, MemorySink
-from assay.instruments._step_communication import MANY, Pending, StepCommunication
+from assay.instruments.hooks.step_communication import MANY, Pending, StepCommunication
+from assay.instruments.recorder.recorder import Recorder
+from assay.instruments.recorder.sink import Identity, LaunchSink, MemorySink
 from assay.record.tables import TABLES
 
 pytestmark = pytest.mark.torch
@@ -25,8 +25,8 @@ class Rig:
     def __init__(self) -> None:
         import torch
 
-        from assay.instruments import _hooks
-        from assay.instruments._attached import Attached
+        from assay.instruments.hooks import torch_hooks
+        from assay.instruments.hooks.steps import Attached
 
         self.undo: list[Any] = []
         self.sink = MemorySink()
@@ -34,7 +34,7 @@ class Rig:
         self.recorder = Recorder(identity, self.sink)
         self.attached: Any = Attached(torch, self.recorder)
         self.attached._others, self.attached._meet = True, lambda: None
-        _hooks.install(torch, self.attached, self.undo)
+        torch_hooks.install(torch, self.attached, self.undo)
         self.steady: list[int] = []  # steps whose pass the reducer's first bucket told of
         watch = self.attached._by_reducer.watch
         self.attached._by_reducer.watch = lambda: (self.steady.append(self.recorder._step), watch())[-1]

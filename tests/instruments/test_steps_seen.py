@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from assay.instruments._recorder import Recorder
-from assay.instruments._sink import Identity, MemorySink
+from assay.instruments.recorder.recorder import Recorder
+from assay.instruments.recorder.sink import Identity, MemorySink
 from assay.record.tables import TABLES
 
 torch = pytest.importorskip("torch")
@@ -20,14 +20,14 @@ class Seen:
     """What is recorded of a script that runs in this process."""
 
     def __init__(self) -> None:
-        from assay.instruments import _hooks
-        from assay.instruments._attached import Attached
+        from assay.instruments.hooks import torch_hooks
+        from assay.instruments.hooks.steps import Attached
 
         self.sink, self.undo = MemorySink(), list[Callable[[], None]]()
         identity = Identity(launch=0, rank=0, workers=1, incarnation=0, seed=0, host="here")
         self.recorder = Recorder(identity, self.sink)
         self.attached = Attached(torch, self.recorder)
-        _hooks.install(torch, self.attached, self.undo)
+        torch_hooks.install(torch, self.attached, self.undo)
 
     def close(self) -> None:
         self.attached.close()

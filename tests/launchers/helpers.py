@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import ModuleType
 
-from assay.launchers import guard
-from assay.launchers.base import Ending, Handle, Request, worker_environment
+from assay.launchers.support import supervisor
+from assay.launchers.support.base import Ending, Handle, Request, worker_environment
 from assay.spec.experiment import Launcher as Settings
 from tests.limits import PROCESS_S
 
@@ -61,7 +61,7 @@ def ending_of(handle: Handle, mark: str) -> Ending:
         handle.close()
     ending = handle.poll()
     assert ending is not None
-    assert guard.marked(mark) == []
+    assert supervisor.marked(mark) == []
     return ending
 
 

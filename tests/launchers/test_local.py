@@ -14,7 +14,7 @@ import pytest
 from assay.errors import EnvironmentLacks, SpecError
 from assay.instruments import injected
 from assay.launchers import local
-from assay.launchers.base import loopback, worker_environment
+from assay.launchers.support.base import loopback, worker_environment
 from assay.spec.experiment import Experiment, Factor, Launcher, Workload
 from tests.launchers.helpers import request, run
 

@@ -13,10 +13,11 @@ import polars as pl
 import pytest
 
 from assay.errors import SpecError, WorkloadError
-from assay.launchers import guard, nodes
-from assay.launchers.base import Request
+from assay.launchers import nodes
+from assay.launchers.support import supervisor
+from assay.launchers.support.base import Request
 from assay.record.reader import open_record
-from assay.runners.base import run
+from assay.runners.experiment.run import run
 from assay.spec.experiment import Experiment, Factor, Fault, Host, Launcher, Launches, Limits, Workload
 from tests.launchers import helpers
 from tests.launchers.namespaces import two_hosts, why_not
@@ -174,7 +175,7 @@ def test_a_connection_that_breaks_leaves_nothing_running_on_its_node(
     request = asked(tmp_path, of, "import time\nopen('runs', 'w').close()\ntime.sleep(1000)", grace_s=0.2)
     handle = start(monkeypatch, request)
     helpers.until(lambda: (tmp_path / "runs").exists(), "the script")
-    pids = guard.marked(request.mark)
+    pids = supervisor.marked(request.mark)
     (wire,) = (pid for pid in pids if Path(f"/proc/{pid}/comm").read_text() == "cat\n")
     os.kill(wire, signal.SIGKILL)
     ending = helpers.ending_of(handle, request.mark)
@@ -192,7 +193,7 @@ def test_nothing_is_left_when_the_launch_is_ended(tmp_path: Path, monkeypatch: p
     request = asked(tmp_path, hosts(), source, grace_s=0.2)
     handle = start(monkeypatch, request)
     helpers.until(lambda: (tmp_path / "a").exists() and (tmp_path / "b").exists(), "the scripts")
-    pids = guard.marked(request.mark)
+    pids = supervisor.marked(request.mark)
     assert len(pids) >= 5  # guard, engine, two guards there, two scripts (a guard's own environment may be the same)
     getattr(handle, how)()
     helpers.ending_of(handle, request.mark)
@@ -215,7 +216,7 @@ def test_two_nodes_train_together_and_the_record_tells_them_apart(tmp_path: Path
             for name, host in zip("ab", joined, strict=True)
         )
         path = run(experiment(of), folder=tmp_path, root=tmp_path / "records")
-        assert guard.marked(f"{path.resolve().name}.") == []
+        assert supervisor.marked(f"{path.resolve().name}.") == []
     record = open_record(path)
     assert record.state == "complete"
     events, steps = record.table("events"), record.table("steps")

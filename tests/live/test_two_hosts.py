@@ -11,11 +11,12 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from assay.metrics import alpha, beta, pairs
+from assay.estimates.estimate import Estimate
+from assay.frames.links import pairs
+from assay.frames.record_data import Measured
+from assay.metrics import alpha, beta
 from assay.metrics.base import Metric
-from assay.metrics.estimate import Estimate
-from assay.metrics.measured import Measured
-from assay.spec.collectives import Collectives
+from assay.spec.sections.collectives import Collectives
 from tests.builders import measured
 from tests.launched import Launched, environment
 from tests.launchers.namespaces import PAYLOAD, two_hosts, why_not
@@ -51,9 +52,9 @@ import datetime, json, os, sys, time
 from pathlib import Path
 import torch, torch.distributed as dist
 from assay.instruments import pairs
-from assay.instruments._sink import Identity, LaunchSink
+from assay.instruments.recorder.sink import Identity, LaunchSink
 from assay.instruments.collectives.worker import Worker
-from assay.spec.collectives import Collectives
+from assay.spec.sections.collectives import Collectives
 
 rank, address, folder, rounds = int(sys.argv[1]), sys.argv[2], Path(sys.argv[3]), int(sys.argv[4])
 sent, reduced = [[Collectives.model_validate(one) for one in part] for part in json.loads(sys.argv[6])]

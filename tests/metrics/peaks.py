@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from assay.estimates.estimate import Absent, Estimate
 from assay.metrics.base import Metric
-from assay.metrics.estimate import Absent, Estimate
 from tests.handmade import Handmade
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from assay.estimates.estimate import Value
+from assay.frames.record_data import Measured
 from assay.metrics.base import ALL, Metric
-from assay.metrics.estimate import Value
-from assay.metrics.measured import Measured
 from assay.spec.experiment import Scaling
 from tests.handmade import Handmade
 

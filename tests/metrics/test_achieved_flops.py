@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from assay.estimates.estimate import Absent, Estimate
 from assay.metrics.achieved_flops import METRIC
-from assay.metrics.estimate import Absent, Estimate
 from tests.handmade import S
 from tests.metrics.flops_made import made, part
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from assay.estimates.estimate import Absent
 from assay.metrics import alpha, beta
-from assay.metrics.estimate import Absent
 from tests.collectives_made import Made, known, one
 
 ALPHA, BETA = 30e-6, 0.8e-9

@@ -6,9 +6,9 @@ import math
 
 import pytest
 
+from assay.estimates.estimate import Absent, Estimate
 from assay.metrics.amdahl_ceiling import METRIC
 from assay.metrics.base import ALL
-from assay.metrics.estimate import Absent, Estimate
 from tests.handmade import Handmade
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from assay.estimates.estimate import Absent, Estimate
 from assay.metrics import algbw as algbw_metric
 from assay.metrics import busbw as busbw_metric
 from assay.metrics.collective_time import METRIC as TIME
-from assay.metrics.estimate import Absent, Estimate
 from tests.collectives_made import Made, known, one
 
 RINGS = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "gather", "scatter")

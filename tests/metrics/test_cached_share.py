@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from assay.estimates.estimate import Absent, Estimate
 from assay.metrics.cached_share import METRIC
-from assay.metrics.estimate import Absent, Estimate
 from tests.serving_made import ServingMade
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from assay.estimates.estimate import Absent, Estimate
 from assay.metrics.base import ALL
 from assay.metrics.capacity import METRIC
-from assay.metrics.estimate import Absent, Estimate
-from assay.spec.serving import Objectives
+from assay.spec.sections.serving import Objectives
 from tests.serving_made import ServingMade
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from assay.estimates.estimate import Absent
 from assay.metrics.collective_errors import METRIC as ERRORS
 from assay.metrics.collective_time import METRIC as TIME
-from assay.metrics.estimate import Absent
-from assay.spec.collectives import Cell
+from assay.spec.sections.collectives import Cell
 from tests.collectives_made import CALLS, LOOPS, Made, known, one
 
 

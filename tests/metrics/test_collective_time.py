@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from assay.metrics.collective_calls import timed_loops
+from assay.estimates.estimate import Absent, Estimate
+from assay.frames.links.collective_calls import timed_loops
 from assay.metrics.collective_time import METRIC as TIME
-from assay.metrics.estimate import Absent, Estimate
 from tests.collectives_made import CALLS, LOOPS, Made, known, one
 
 ALPHA, BETA = 30e-6, 0.8e-9

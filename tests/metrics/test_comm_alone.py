@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from assay.estimates.estimate import Absent, Estimate
 from assay.metrics.comm_alone import METRIC
-from assay.metrics.estimate import Absent, Estimate
 from tests.handmade import Handmade
 from tests.metrics.communication_made import calls, told
 from tests.metrics.test_communication import RANKS, timed

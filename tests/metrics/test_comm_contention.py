@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from assay.estimates.estimate import Absent, Estimate, Value
 from assay.metrics.comm_contention import METRIC
-from assay.metrics.estimate import Absent, Estimate, Value
 from tests.handmade import Handmade
 from tests.metrics.communication_made import told
 from tests.metrics.test_communication import RANKS, in_turn, timed

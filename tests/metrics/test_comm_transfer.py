@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from assay.estimates.estimate import Absent
 from assay.metrics.comm_total import METRIC as TOTAL
 from assay.metrics.comm_transfer import METRIC
 from assay.metrics.comm_wait import METRIC as WAIT
-from assay.metrics.estimate import Absent
 from tests.handmade import Handmade
 from tests.metrics.communication_made import calls, ms
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from assay.estimates.estimate import Absent, Estimate, Value
+from assay.frames.training.links import demand
+from assay.frames.training.listed_collectives import inventory
 from assay.metrics.comm_exposed import METRIC as EXPOSED
 from assay.metrics.comm_total import METRIC as TOTAL
 from assay.metrics.comm_transfer import METRIC as TRANSFER
 from assay.metrics.comm_volume import METRIC
-from assay.metrics.estimate import Absent, Estimate, Value
-from assay.metrics.inventory import inventory
-from assay.metrics.links import demand
 from tests.handmade import Handmade
 from tests.metrics.communication_made import calls, ms
 

@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 import polars as pl
 import pytest
 
+from assay.estimates.estimate import Absent, Estimate
+from assay.frames.training.step_communication import METHODS
 from assay.metrics.comm_exposed import METRIC
 from assay.metrics.comm_total import METRIC as TOTAL
-from assay.metrics.communicated import METHODS
 from assay.metrics.communication import by_method
-from assay.metrics.estimate import Absent, Estimate
 from assay.metrics.overlap import METRIC as OVERLAP
 from tests.handmade import Handmade
 from tests.metrics.communication_made import calls, ms, told

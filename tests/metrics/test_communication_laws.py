@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assay.metrics.communicated import Communicated
-from assay.metrics.kineto import intervals, overlap
+from assay.frames.training.kernel_trace import intervals, overlap
+from assay.frames.training.step_communication import Communicated
+from tests.frames.training.test_kernel_trace import GEMM, NEW, OLD, host, kernel, trace
 from tests.handmade import Handmade
-from tests.metrics.test_kineto import GEMM, NEW, OLD, host, kernel, trace
 
 Span = tuple[int, int]
 TICK = 1000  # nanoseconds: a tick of a trace is a microsecond

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from assay.estimates.estimate import Absent, Estimate
 from assay.metrics.communication_wall import METRIC
-from assay.metrics.estimate import Absent, Estimate
-from assay.stats.slowest import slowest_of
+from assay.stats.groups.expected_maximum import slowest_of
 from tests.handmade import Handmade
 from tests.simulated_made import LEVELS, TRUTH, cluster, record
 

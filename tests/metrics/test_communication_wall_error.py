@@ -7,8 +7,8 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
+from assay.estimates.estimate import Absent, Estimate
 from assay.metrics.communication_wall_error import METRIC
-from assay.metrics.estimate import Absent, Estimate
 from tests.metrics.scaling_records import only
 from tests.simulated_made import record
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from assay.estimates.estimate import Absent, Estimate
 from assay.metrics.cost import METRIC
-from assay.metrics.estimate import Absent, Estimate
 from tests.handmade import Handmade
 
 

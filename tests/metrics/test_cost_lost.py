@@ -6,8 +6,8 @@ from datetime import date
 
 import pytest
 
+from assay.estimates.estimate import Absent, Estimate
 from assay.metrics.cost_lost import METRIC
-from assay.metrics.estimate import Absent, Estimate
 from assay.spec.experiment import Prices
 from tests.handmade import Handmade
 from tests.metrics.clocks_made import on_two_hosts

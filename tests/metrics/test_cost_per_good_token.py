@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from assay.estimates.estimate import Absent, Estimate
 from assay.metrics.cost_per_good_token import METRIC
-from assay.metrics.estimate import Absent, Estimate
-from assay.spec.serving import Objectives
+from assay.spec.sections.serving import Objectives
 from tests.serving_made import ServingMade
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from assay.estimates.estimate import Absent, Estimate
 from assay.metrics.cost_per_request import METRIC
-from assay.metrics.estimate import Absent, Estimate
 from tests.serving_made import ServingMade
 
 

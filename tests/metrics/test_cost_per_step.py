@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from assay.estimates.estimate import Absent, Estimate
 from assay.metrics import cost_per_step, step_time
-from assay.metrics.estimate import Absent, Estimate
 from tests.handmade import Handmade
 
 SECONDS = {1: 10.00, 2: 7.69, 4: 5.00, 8: 3.85}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from assay.estimates.estimate import Estimate
 from assay.metrics.base import ALL
 from assay.metrics.cost_total import METRIC
-from assay.metrics.estimate import Estimate
 from tests.handmade import Handmade
 
 

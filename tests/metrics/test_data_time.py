@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from assay.estimates.estimate import Absent, Estimate
 from assay.metrics.data_time import METRIC
-from assay.metrics.estimate import Absent, Estimate
 from tests.handmade import Handmade
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from assay.estimates.estimate import Absent, Estimate
 from assay.metrics.e2e_p50 import METRIC
-from assay.metrics.estimate import Absent, Estimate
 from tests.serving_made import ServingMade, serving_measured
 
 

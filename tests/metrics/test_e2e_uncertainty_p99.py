@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.metrics.test_uncertainty import dealt_out
+from tests.frames.serving.test_stamp_uncertainty import dealt_out
 
 
 def test_the_percentile_is_that_of_the_answered_requests() -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from assay.estimates.estimate import Absent, Estimate
 from assay.metrics import efficiency, speedup
-from assay.metrics.estimate import Absent, Estimate
 from assay.spec.experiment import Scaling
 from tests.handmade import Handmade
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from assay.estimates.estimate import Absent, Estimate
 from assay.metrics.energy_lost import METRIC
-from assay.metrics.estimate import Absent, Estimate
 from tests.handmade import Handmade
 from tests.metrics.clocks_made import on_two_hosts, run_from_there
 from tests.struck import struck

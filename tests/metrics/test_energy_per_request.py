@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from assay.estimates.estimate import Absent, Estimate
 from assay.metrics.energy_per_request import METRIC
-from assay.metrics.estimate import Absent, Estimate
 from tests.serving_made import ServingMade
 
 

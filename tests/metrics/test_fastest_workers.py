@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from assay.metrics.estimate import Absent, Estimate
+from assay.estimates.estimate import Absent, Estimate
 from assay.metrics.fastest_workers import METRIC
 from tests.metrics.scaling_records import only
 from tests.simulated_made import cluster, record

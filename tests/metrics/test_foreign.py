@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from assay.metrics.estimate import Absent, Estimate
+from assay.estimates.estimate import Absent, Estimate
+from assay.frames.record_data import Measured
 from assay.metrics.foreign import unknowable
-from assay.metrics.measured import Measured
 from assay.verdict.judge import judge
 from tests.serving_made import ServingMade
 

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from assay.estimates.estimate import Absent, Estimate
 from assay.metrics import request_throughput
-from assay.metrics.estimate import Absent, Estimate
 from assay.metrics.goodput import METRIC
-from assay.spec.serving import Objectives
+from assay.spec.sections.serving import Objectives
 from tests.serving_made import ServingMade
 
 

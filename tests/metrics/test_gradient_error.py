@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from assay.metrics.estimate import Absent, Estimate, Value
-from assay.metrics.first_gradients import firsts
+from assay.estimates.estimate import Absent, Estimate, Value
+from assay.frames.training.first_gradients import firsts
 from assay.metrics.gradient_error import METRIC
 from assay.spec.experiment import Scaling
 from tests.handmade import Handmade

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from assay.estimates.estimate import Absent, Estimate
 from assay.metrics import mfu
-from assay.metrics.estimate import Absent, Estimate
 from assay.metrics.hfu import METRIC
-from assay.spec.flops import Flops
+from assay.spec.sections.flops import Flops
 from tests.metrics.flops_made import made, part
 
 H200_BF16 = 989.4e12

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from assay.estimates.estimate import Absent, Estimate
+from assay.frames.record_data import Measured
 from assay.metrics import cost_per_item, items_per_dollar
-from assay.metrics.estimate import Absent, Estimate
-from assay.metrics.measured import Measured
 from tests.handmade import Handmade
 
 

@@ -7,9 +7,9 @@ import math
 import pytest
 
 from assay import catalog
+from assay.estimates.estimate import Absent, Estimate
 from assay.metrics import e2e_p50, itl_p50, tpot_p50, ttft_p50
 from assay.metrics.base import Metric
-from assay.metrics.estimate import Absent, Estimate
 from tests.serving_made import ServingMade, serving_measured, simulated
 
 METRICS = (ttft_p50.METRIC, tpot_p50.METRIC, itl_p50.METRIC, e2e_p50.METRIC)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from assay.estimates.estimate import Estimate
 from assay.metrics import memory_peak
-from assay.metrics.estimate import Estimate
 from assay.metrics.memory_reserved_peak import METRIC
 from tests.handmade import Handmade
 from tests.metrics.peaks import check_that_what_nobody_told_is_absent

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from assay.metrics.estimate import Absent, Estimate, Value
+from assay.estimates.estimate import Absent, Estimate, Value
 from assay.metrics.mfu import METRIC
-from assay.spec.flops import Flops
+from assay.spec.sections.flops import Flops
 from tests.handmade import Handmade
 from tests.metrics.flops_made import made, part
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import polars as pl
 
-from assay.metrics import communicated, partition
-from assay.metrics.communicated import waiting
-from assay.metrics.recovery import strikes
+from assay.frames.training import rank_time, step_communication
+from assay.frames.training.recovery import strikes
+from assay.frames.training.step_communication import waiting
+from tests.frames.training.test_rank_time import call, one
 from tests.handmade import Handmade
-from tests.metrics.test_partition import call, one
 
 
 def with_calls() -> Handmade:
@@ -24,15 +24,15 @@ def test_no_collectives_have_the_columns_of_some() -> None:
     assert some.table("collectives").height
     assert waiting(some.table("collectives")).schema == waiting(some.table("collectives").clear()).schema
     steps = some.table("steps")
-    made = communicated._of_steps(some.tables, steps, steps.select("launch", "step").unique())
+    made = step_communication._of_steps(some.tables, steps, steps.select("launch", "step").unique())
     assert made.height
-    assert made.schema == pl.Schema(communicated._CALLS)
+    assert made.schema == pl.Schema(step_communication._CALLS)
 
 
 def test_no_failures_have_the_columns_of_some() -> None:
     made = one(workers=2)
     made.event(0, "worker_gone", 3.0, rank=1, incarnation=0)
     some = made.measured()
-    found = partition._failures(some.table("events"), strikes(some))
+    found = rank_time._failures(some.table("events"), strikes(some))
     assert found.height == 1
-    assert found.schema == pl.Schema(partition._FAILURES)
+    assert found.schema == pl.Schema(rank_time._FAILURES)

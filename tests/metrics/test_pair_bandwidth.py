@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from assay.metrics.estimate import Absent, Estimate
+from assay.estimates.estimate import Absent, Estimate
 from assay.metrics.pair_bandwidth import compute
 from tests.builders import measured
 from tests.paired import BANDWIDTH, kinds, record

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from assay.metrics.estimate import Absent, Estimate
+from assay.estimates.estimate import Absent, Estimate
 from assay.metrics.predicted_scaled_speedup import METRIC
-from assay.stats.slowest import slowest_of
+from assay.stats.groups.expected_maximum import slowest_of
 from tests.handmade import Handmade
 from tests.metrics.scaling_records import only
 from tests.simulated_made import TRUTH, cluster, record

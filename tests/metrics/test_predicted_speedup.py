@@ -7,11 +7,11 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
+from assay.estimates.estimate import Absent, Estimate
+from assay.frames.record_data import Measured
 from assay.metrics import fastest_workers, predicted_scaled_speedup
-from assay.metrics.estimate import Absent, Estimate
-from assay.metrics.measured import Measured
 from assay.metrics.predicted_speedup import METRIC
-from assay.stats.slowest import slowest_of
+from assay.stats.groups.expected_maximum import slowest_of
 from tests.metrics.scaling_records import only, usl_record
 from tests.simulated_made import TRUTH, cluster, record
 

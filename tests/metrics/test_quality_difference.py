@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from assay.metrics.estimate import Absent, Estimate
+from assay.estimates.estimate import Absent, Estimate
 from assay.metrics.quality_difference import METRIC, Pairs, decide, paired
 from assay.spec.experiment import Quality
 from tests.handmade import Handmade

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from assay.estimates.estimate import Absent, Estimate
+from assay.frames.training.recovery import recoveries
 from assay.metrics import restarts, steps_lost
-from assay.metrics.estimate import Absent, Estimate
 from assay.metrics.lost_time import windows
-from assay.metrics.recovery import recoveries
 from assay.metrics.recovery_time import METRIC
 from tests.handmade import Handmade, S
 from tests.metrics.clocks_made import on_two_hosts

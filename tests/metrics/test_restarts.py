@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from assay.metrics.estimate import Absent, Estimate
+from assay.estimates.estimate import Absent, Estimate
 from assay.metrics.restarts import METRIC
 from tests.handmade import Handmade
 from tests.struck import struck

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from assay.metrics.estimate import Absent, Estimate
+from assay.estimates.estimate import Absent, Estimate
 from assay.metrics.sample_weight_error import METRIC
 from tests.handmade import Handmade
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from assay.metrics.estimate import Absent, Estimate
+from assay.estimates.estimate import Absent, Estimate
 from assay.metrics.samples_lost import METRIC
 from tests.handmade import Handmade
 

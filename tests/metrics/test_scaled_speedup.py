@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from assay.metrics.estimate import Absent, Estimate
+from assay.estimates.estimate import Absent, Estimate
 from assay.metrics.scaled_speedup import METRIC
 from assay.spec.experiment import Scaling
 from tests.handmade import Handmade

@@ -6,9 +6,9 @@ import math
 
 import pytest
 
+from assay.estimates.estimate import Absent, Estimate
 from assay.metrics import serial_fraction, speedup
 from assay.metrics.base import ALL
-from assay.metrics.estimate import Absent, Estimate
 from assay.spec.experiment import Scaling
 from tests.handmade import Handmade
 

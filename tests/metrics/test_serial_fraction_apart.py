@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from assay.estimates.estimate import Absent, Estimate
 from assay.metrics import serial_fraction, speedup
 from assay.metrics.base import ALL
-from assay.metrics.estimate import Absent, Estimate
 from assay.metrics.serial_fraction_apart import METRIC
 from tests.metrics.scaling_records import only
 from tests.simulated_made import TRUTH, record

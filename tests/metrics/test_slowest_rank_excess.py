@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from assay.metrics.estimate import Absent, Estimate
+from assay.estimates.estimate import Absent, Estimate
 from assay.metrics.slowest_rank_excess import METRIC
 from tests.handmade import Handmade
 from tests.metrics.straggling import Training, record

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from assay.metrics.estimate import Absent, Estimate
+from assay.estimates.estimate import Absent, Estimate
 from assay.metrics.speedup import METRIC
 from assay.spec.experiment import Scaling
 from tests.handmade import Handmade

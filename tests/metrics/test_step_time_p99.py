@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from assay.metrics.estimate import Estimate
+from assay.estimates.estimate import Estimate
 from assay.metrics.step_time_p99 import METRIC
 from tests.handmade import Handmade
 

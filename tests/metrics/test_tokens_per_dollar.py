@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from assay.metrics.estimate import Absent, Estimate
+from assay.estimates.estimate import Absent, Estimate
 from assay.metrics.tokens_per_dollar import METRIC
 from tests.serving_made import ServingMade
 

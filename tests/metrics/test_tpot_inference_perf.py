@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from assay.metrics.estimate import Absent, Estimate
+from assay.estimates.estimate import Absent, Estimate
 from assay.metrics.tpot_inference_perf import METRIC
 from tests.metrics.peer_answers import one_answer, without_text
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from assay.metrics.estimate import Absent
+from assay.estimates.estimate import Absent
 from assay.metrics.tpot_uncertainty_p99 import METRIC
-from tests.metrics.test_uncertainty import dealt_out
+from tests.frames.serving.test_stamp_uncertainty import dealt_out
 from tests.serving_made import ServingMade
 
 

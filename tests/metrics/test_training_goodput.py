@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from assay.metrics.estimate import Absent, Estimate
-from assay.metrics.partition import CATEGORIES
+from assay.estimates.estimate import Absent, Estimate
+from assay.frames.training.rank_time import CATEGORIES
 from assay.metrics.rank_seconds import partition
 from assay.metrics.training_goodput import METRIC
 from tests.handmade import Handmade

@@ -6,9 +6,9 @@ import math
 
 import pytest
 
-from assay.metrics.estimate import Absent, Estimate
+from assay.estimates.estimate import Absent, Estimate
+from assay.frames.trials import counted, outliers
 from assay.metrics.trial_time import METRIC
-from assay.metrics.trials import counted, outliers
 from tests.handmade import Handmade
 from tests.metrics.trials_made import timing
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from assay.metrics.estimate import Estimate
+from assay.estimates.estimate import Estimate
 from assay.metrics.unknown_time import METRIC
 from tests.handmade import Handmade
 

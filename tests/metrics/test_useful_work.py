@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from assay.metrics.estimate import Estimate
+from assay.estimates.estimate import Estimate
 from assay.metrics.useful_work import METRIC
 from tests.handmade import Handmade
 

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from assay.metrics.estimate import Absent, Estimate
+from assay.estimates.estimate import Absent, Estimate
 from assay.metrics.usl_peak import METRIC
 from tests.metrics.scaling_records import only, usl_record
 

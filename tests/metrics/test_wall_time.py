@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from assay.metrics.estimate import Absent, Estimate
+from assay.estimates.estimate import Absent, Estimate
 from assay.metrics.wall_time import METRIC
 from tests.handmade import Handmade
 

@@ -30,7 +30,7 @@ from assay.errors import RecordError
 from assay.record import coordinator
 from assay.record.folder import RecordFolder, reopen
 from assay.record.reader import open_record
-from assay.record.verify import verify
+from assay.record.sealing.verify import verify
 from tests.record.making import unfinished
 
 WATCHED = {"open", "os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.scandir", "os.listdir"}

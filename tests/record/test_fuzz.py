@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 
 from assay.errors import RecordError
 from assay.record.reader import open_record, record_folders
+from assay.record.sealing.verify import verify
 from assay.record.tables import TABLES
-from assay.record.verify import verify
 from tests.record.making import sealed, unfinished
 
 EXAMPLES: Final = int(os.environ.get("FUZZ_EXAMPLES", "40"))

@@ -20,11 +20,11 @@ import pytest
 
 from assay.cli import main
 from assay.errors import RecordError
-from assay.record import bounded, strict
 from assay.record.reader import open_record, resolve
-from assay.record.seal import encode, seal_line
+from assay.record.sealing.seal import encode, seal_line
+from assay.record.sealing.verify import verify
 from assay.record.tables import TABLES, arrow_schema
-from assay.record.verify import verify
+from assay.record.untrusted import memory_bound, strict_json
 from tests.limits import PROCESS_S
 from tests.record.making import sealed, unfinished
 from tests.records.make import HERE
@@ -165,8 +165,8 @@ def test_a_manifest_or_an_experiment_from_elsewhere_is_one_sentence_and_hides_no
 def test_the_time_for_wrong_keys_grows_with_their_number_alone() -> None:
     """A key of n parts costs the parser n squared: keys of more than 64 parts are refused before they are parsed."""
     with pytest.raises(ValueError, match="nested too deep"):
-        strict.toml_of(b"a" + b".a" * 70 + b" = 1")
-    assert strict.toml_of(b'x = "' + b"a." * 1000 + b'"\n# ' + b"." * 1000) == {"x": "a." * 1000}
+        strict_json.toml_of(b"a" + b".a" * 70 + b" = 1")
+    assert strict_json.toml_of(b'x = "' + b"a." * 1000 + b'"\n# ' + b"." * 1000) == {"x": "a." * 1000}
 
 
 def test_a_newer_record_that_cannot_be_opened_is_not_passed_over_in_silence(
@@ -540,7 +540,7 @@ def test_memory_is_counted_as_parquet_s_documentation_says(tmp_path: Path) -> No
     """By hand: 1000 rows of 9 numbers of 8 bytes; 8 texts of 16, and their dictionaries' and pages' bytes."""
     record = write_bomb(tmp_path, launches_of(1000))
     part = "tables/launches/launch=0000/part-0.parquet"
-    memory, largest, size = bounded._looked_at(record, part, "launches")
+    memory, largest, size = memory_bound._looked_at(record, part, "launches")
     texts = sum(one.type == "string" for one in TABLES["launches"].columns)
     values = 1000 * (16 * texts + 8 * (len(TABLES["launches"].columns) - texts))
     assert values < memory < values + 100 * texts

@@ -12,11 +12,12 @@ import pyarrow.parquet as pq
 import pytest
 import tomli_w
 
-from assay.record import migrations, seal
+from assay.record import migrations
 from assay.record.migrations import Migration, ReadTable, steps_from
 from assay.record.reader import open_record
+from assay.record.sealing import seal
+from assay.record.sealing.verify import verify
 from assay.record.tables import FORMAT_VERSION, HISTORY
-from assay.record.verify import verify
 from tests.record.making import sealed
 
 # The made-up format 0: `title` instead of `name`, seconds instead of nanoseconds in the steps, `trainer` in the experiment.

@@ -12,7 +12,7 @@ import pytest
 
 from assay.clock import FakeClock
 from assay.record.folder import create
-from assay.record.verify import verify
+from assay.record.sealing.verify import verify
 from assay.record.writer import StreamWriter
 from tests.docs.blocks import Block, blocks
 from tests.limits import PROCESS_S

@@ -13,9 +13,9 @@ import pytest
 from assay.clock import FakeClock
 from assay.errors import EnvironmentLacks, RecordError, SpecError
 from assay.record.folder import create
-from assay.record.seal import encode, seal_line
+from assay.record.sealing.seal import encode, seal_line
+from assay.record.sealing.verify import verify
 from assay.record.store import Store, default_cache, shown_url
-from assay.record.verify import verify
 from tests.record.making import experiment, launch_row, sealed, unfinished
 
 

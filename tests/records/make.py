@@ -18,9 +18,9 @@ from assay.clock import SystemClock
 from assay.record import folder as record_folder
 from assay.record.reader import open_record
 from assay.runners import replay
-from assay.runners.base import RunContext, plan_signature, run
+from assay.runners.experiment.run import RunContext, plan_signature, run
+from assay.runners.experiment.signals import StopRequest
 from assay.runners.replay import replayed
-from assay.runners.signals import StopRequest
 from assay.spec.experiment import Energy, Experiment, Factor, Launches, Limits, Prices, Quality, Workload
 from assay.spec.plan import plan
 

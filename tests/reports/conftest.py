@@ -7,7 +7,8 @@ from typing import Final
 
 import pytest
 
-from assay.reports import charts, html
+from assay.reports import html
+from assay.reports.charts import svg
 from assay.reports.view import View, build
 from assay.spec.experiment import Fault
 from assay.verdict.judge import judge
@@ -24,9 +25,9 @@ def view() -> View:
 
 
 @pytest.fixture(scope="session")
-def pictures(view: View) -> dict[str, charts.Picture]:
+def pictures(view: View) -> dict[str, svg.Picture]:
     """Its pictures by name."""
-    return {picture.name: picture for picture in charts.draw(view)}
+    return {picture.name: picture for picture in svg.draw(view)}
 
 
 @pytest.fixture(scope="session")

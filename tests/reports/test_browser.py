@@ -14,7 +14,7 @@ from assay.reports.comparisons import html as comparison_html
 from assay.reports.comparisons import view as comparison_view
 from assay.reports.html import render
 from assay.reports.view import View, build
-from assay.verdict.compare import compare
+from assay.verdict.comparison.compare import compare
 from assay.verdict.judge import judge
 from tests import builders
 from tests.verdict.comparing import complete, side, with_experiment

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from assay.reports import history as history_report
 from assay.reports.check import FIELDS, reference, to_json, to_junit, to_markdown, to_text
-from assay.verdict.check import check
-from assay.verdict.checked import STATES, Check
-from assay.verdict.compare import compare
-from assay.verdict.history import histories, in_order, worth_showing
+from assay.verdict.checking.check import check
+from assay.verdict.checking.history import histories, in_order, worth_showing
+from assay.verdict.checking.types import STATES, Check
+from assay.verdict.comparison.compare import compare
 from tests.verdict.checking import made, side
 
 NASTY = 'x]]>&<script>"\x00\x1b[31m|*`\ud800\u202e'

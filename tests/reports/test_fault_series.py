@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from assay.reports.series import FaultTimeline, build
+from assay.reports.series.training import FaultTimeline, build
 from assay.verdict.judge import judge
 from tests.handmade import Handmade
 from tests.metrics.clocks_made import on_two_hosts, run_from_there

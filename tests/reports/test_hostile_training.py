@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from assay.metrics import pairs
-from assay.reports import charts, html, markdown, terminal
-from assay.reports.pictures import topology
+from assay.frames.links import pairs
+from assay.reports import html, markdown, terminal
+from assay.reports.charts import svg
+from assay.reports.charts.links import topology
 from assay.reports.tree import LayerRow, View
 from tests.paired import kinds, matrix, record
 from tests.reports.conftest import EVIL
@@ -42,6 +43,6 @@ def test_no_name_of_a_profile_or_a_layer_is_markup(view: View) -> None:
 def test_no_host_name_is_markup_in_the_map_of_pairs() -> None:
     names = tuple(EVIL if rank < 2 else "b" for rank in range(4))
     found = matrix(record(kinds(2, 1, 2), hosts=names))
-    picture = charts.picture("topology", topology.draw(found, pairs.classes(found)))
+    picture = svg.picture("topology", topology.draw(found, pairs.classes(found)))
     assert "<script" not in picture.svg
     assert "0 =cmd()" in picture.svg

@@ -7,11 +7,11 @@ from dataclasses import replace
 from html.parser import HTMLParser
 from typing import get_args
 
-from assay.metrics.estimate import Absent
+from assay.estimates.estimate import Absent
 from assay.reports import load_tables
 from assay.reports.html import SIGNS, absent_everywhere, columns_of, render, spans
 from assay.reports.view import SEVERITIES, STATUS_WORDS, View, build
-from assay.verdict.methods import Answer
+from assay.verdict.hoefler_belli import Answer
 from tests import builders
 
 VOID = {"meta", "link", "br", "hr", "img", "input"}

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from assay import catalog
-from assay.metrics.measured import from_record
+from assay.frames.record_data import from_record
 from assay.record.reader import open_record
 from assay.reports.json import FIELDS
 from assay.reports.view import View, build

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from assay.metrics.estimate import Absent, Estimate
-from assay.metrics.format import scale_for, show
+from assay.estimates.estimate import Absent, Estimate
+from assay.estimates.format import scale_for, show
 from assay.reports.load_tables import LoadTable, capacity, cell, details, numbers
 from assay.reports.view import View
 from tests.reports.conftest import judged

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from assay.metrics.estimate import Estimate
+from assay.estimates.estimate import Estimate
 from assay.reports import html
 from assay.reports.markup import plain
 from assay.reports.methods import render

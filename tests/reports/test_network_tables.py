@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from assay.metrics.hosts import network
+from assay.frames.links.network_probe import network
 from assay.reports import network_tables
 from tests.looked import Seen, look
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from assay.metrics.pairs import of_record
+from assay.frames.links.pairs import of_record
 from assay.reports import pair_tables
 from assay.reports.json import value_object
 from tests.paired import kinds, record

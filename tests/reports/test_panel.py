@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from assay.reports.charts.chart import Drawing
+from assay.reports.charts.serving.panel import PRESET, conditions, draw
 from assay.reports.panel import REPORT, render
-from assay.reports.pictures.base import Drawing
-from assay.reports.pictures.load_panel import PRESET, conditions, draw
 from assay.reports.view import View
 from tests.reports.conftest import EVIL
 from tests.reports.schema import checked

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from assay.reports.pitfalls import Sheet, as_json, as_markdown, as_text, of_claim
-from assay.verdict.claims import audit_claim
+from assay.verdict.claims.claim import audit_claim
 from tests.verdict.claiming import NOTHING, claim
 
 EVIL = "8x \x1b[2J faster | <script>alert(1)</script> [bold]\n# heading"

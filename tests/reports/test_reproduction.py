@@ -7,7 +7,7 @@ import json
 import pytest
 
 from assay.reports.reproduction import SCHEMA, to_json, to_text
-from assay.verdict.compare import compare
+from assay.verdict.comparison.compare import compare
 from assay.verdict.reproduction import Reproduction, reproduction
 from tests.verdict.checking import made, side
 

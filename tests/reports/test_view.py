@@ -9,9 +9,10 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
+from assay.estimates.estimate import Absent
 from assay.metrics.base import ALL
-from assay.metrics.estimate import Absent
-from assay.reports import conditions, html, latex, markdown, results, series, terminal
+from assay.reports import conditions, html, latex, markdown, results, terminal
+from assay.reports.series import training
 from assay.reports.view import View, build
 from assay.spec.experiment import Fault
 from assay.verdict.judge import judge
@@ -127,7 +128,7 @@ def test_the_phases_of_a_fault_are_those_of_the_metrics_laid_end_to_end(view: Vi
 
 
 def test_after_what_never_came_nothing_is_drawn() -> None:
-    (fault,) = series.build(struck(recovers=False).measured(), {}).faults
+    (fault,) = training.build(struck(recovers=False).measured(), {}).faults
     assert [phase.name for phase in fault.phases] == ["detect"]
     assert fault.absent == ("restart was not measured",)
 
@@ -140,14 +141,14 @@ def test_every_fault_launch_has_its_own_phases_whatever_the_others_of_its_config
         made.steps(number, rank=rank, seconds=[1.0, 1.0, 4.0, 1.0, 1.0])
     made.event(number, "fault", 2.5, rank=1, incarnation=0, detail={"fault": "stop", "pid": 1})
     made.event(number, "fault_end", 5.5, rank=1)
-    kill, stop = series.build(made.measured(), {}).faults
+    kill, stop = training.build(made.measured(), {}).faults
     assert [phase.name for phase in kill.phases] == ["detect", "restart", "reload", "recompute"]
     assert [(phase.name, phase.begin_s, phase.end_s) for phase in stop.phases] == [("while it lasted", 2.5, 5.5)]
     assert stop.signal == "stop"
 
 
 def test_the_paid_time_is_shared_out_per_role() -> None:
-    timed, fault = series.build(builders.measured(), {}).spent[0], series.build(struck().measured(), {}).spent[0]
+    timed, fault = training.build(builders.measured(), {}).spent[0], training.build(struck().measured(), {}).spent[0]
     assert (timed.role, fault.role) == ("timed", "fault")
     assert sum(timed.shares.values()) == pytest.approx(1.0)
     assert (fault.rank_s, fault.shares["recompute"]) == (pytest.approx(40.0), pytest.approx(6.0 / 40.0))
@@ -162,7 +163,7 @@ def test_lost_steps_are_seen_as_a_drop_between_incarnations(view: View) -> None:
 
 def test_a_long_launch_is_drawn_with_at_most_300_points() -> None:
     steps = pl.DataFrame({"launch": [0] * 100_000, "step": range(100_000), "step_s": [1.0, 2.0, 3.0, 4.0] * 25_000})
-    bins = series.binned_steps(steps)
+    bins = training.binned_steps(steps)
     assert bins.height == 300
     assert (bins["low_s"].min(), bins["high_s"].max()) == (1.0, 4.0)
     assert (bins["first"][0], bins["last"][-1]) == (0, 99_999)
@@ -171,7 +172,7 @@ def test_a_long_launch_is_drawn_with_at_most_300_points() -> None:
 
 def test_a_short_launch_is_drawn_step_by_step() -> None:
     steps = pl.DataFrame({"launch": [3, 3], "step": [7, 8], "step_s": [0.5, 0.25]})
-    assert series.binned_steps(steps).rows() == [(3, 7, 7, 0.5, 0.5, 0.5), (3, 8, 8, 0.25, 0.25, 0.25)]
+    assert training.binned_steps(steps).rows() == [(3, 7, 7, 0.5, 0.5, 0.5), (3, 8, 8, 0.25, 0.25, 0.25)]
 
 
 def texts(node: object) -> Iterator[str]:
@@ -208,7 +209,7 @@ def test_an_empty_record_has_a_view() -> None:
     judged = builders.without(builders.judgement(), *builders.judgement().results)
     view = build(measured, judged)
     assert view.launches == ()
-    assert view.series == series.Series(timelines=(), order=(), faults=())
+    assert view.series == training.Series(timelines=(), order=(), faults=())
 
 
 def timed() -> View:

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from assay.clock import FakeClock
-from assay.launchers.base import Ending, Handle, Launcher, Request
+from assay.launchers.support.base import Ending, Handle, Launcher, Request
 from assay.record import folder as record_folder
 from assay.record.progress import ProgressWriter
-from assay.runners.base import Job, Made, RunContext, plan_signature
-from assay.runners.rows import launch_row
-from assay.runners.signals import StopRequest
+from assay.runners.experiment.rows import launch_row
+from assay.runners.experiment.run import Job, Made, RunContext, plan_signature
+from assay.runners.experiment.signals import StopRequest
 from assay.spec.experiment import Experiment
 from assay.spec.load import from_mapping
 from assay.spec.plan import PlannedFault, PlannedLaunch, plan

@@ -10,14 +10,14 @@ import polars as pl
 import pytest
 
 from assay.errors import EnvironmentLacks, SpecError
-from assay.launchers import guard
+from assay.launchers.support import supervisor
 from assay.record.reader import open_record
 from assay.runners import collectives
-from assay.runners.base import planned_seconds, run
-from assay.spec.collectives import Collectives
+from assay.runners.experiment.run import planned_seconds, run
 from assay.spec.experiment import Experiment, Factor, Launches, Measure, Workload
 from assay.spec.load import load
 from assay.spec.plan import plan
+from assay.spec.sections.collectives import Collectives
 
 
 def experiment(*, levels: tuple[int, ...] = (2,), launches: int = 1, **asked: object) -> Experiment:
@@ -43,7 +43,7 @@ def test_two_ranks_give_a_sealed_record_of_checked_calls(tmp_path: Path, reposit
     )  # fmt: skip
     record = open_record(path)
     assert (record.state, record.sealed) == ("complete", True)
-    assert guard.marked(f"{path.name}.") == []
+    assert supervisor.marked(f"{path.name}.") == []
     rows = record.table("collectives").filter((pl.col("phase") == "timed") & (pl.col("op") != "barrier"))
     assert set(rows.select("op", "bytes", "in_place", "rank").iter_rows()) == {
         (op, nbytes, place, rank) for op, places in (("all_reduce", (1,)), ("all_gather", (0, 1)))

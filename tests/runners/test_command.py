@@ -10,9 +10,9 @@ import polars as pl
 import pytest
 
 from assay.errors import SpecError, WorkloadError
-from assay.metrics.measured import from_record
+from assay.frames.record_data import from_record
 from assay.record.reader import Record, open_record, record_folders
-from assay.runners.base import run
+from assay.runners.experiment.run import run
 from assay.spec.experiment import Experiment
 from assay.spec.load import from_mapping
 from assay.verdict.judge import judge

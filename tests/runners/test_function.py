@@ -10,7 +10,7 @@ import pytest
 
 from assay.errors import SpecError, WorkloadError
 from assay.record.reader import Record, open_record
-from assay.runners.base import run
+from assay.runners.experiment.run import run
 from assay.spec.load import from_mapping
 
 

@@ -9,10 +9,10 @@ import polars as pl
 import pytest
 
 from assay.errors import SpecError, WorkloadError
-from assay.instruments import network
-from assay.instruments.network import Answer
+from assay.instruments import network_probe
+from assay.instruments.network_probe import Answer
 from assay.record.reader import open_record
-from assay.runners.base import run
+from assay.runners.experiment.run import run
 from assay.runners.network import asked, check
 from assay.spec.experiment import Experiment, Factor, Gates, Launches, Noise, Workload
 
@@ -41,14 +41,14 @@ def tools(monkeypatch: pytest.MonkeyPatch) -> None:
         )
         return Answer(code=0, out=(SAID / name).read_text(), err="")
 
-    monkeypatch.setattr(network.shutil, "which", lambda tool: f"/usr/bin/{tool}")
-    for function in (network.ping, network.unbroken, network.stream):
+    monkeypatch.setattr(network_probe.shutil, "which", lambda tool: f"/usr/bin/{tool}")
+    for function in (network_probe.ping, network_probe.unbroken, network_probe.stream):
         monkeypatch.setitem(function.__kwdefaults__, "tool", answer)
 
     def nobody(*_: object, **__: object) -> None:
         raise OSError(113, "No route to host")
 
-    monkeypatch.setattr(network.socket, "create_connection", nobody)
+    monkeypatch.setattr(network_probe.socket, "create_connection", nobody)
 
 
 @pytest.mark.usefixtures("tools")

@@ -12,9 +12,9 @@ from assay.clock import FakeClock
 from assay.errors import RecordError, SpecError, WorkloadError
 from assay.record import folder as record_folder
 from assay.record.reader import open_record
+from assay.record.sealing.verify import verify
 from assay.record.tables import TABLES
-from assay.record.verify import verify
-from assay.runners.base import plan_signature, resume, run
+from assay.runners.experiment.run import plan_signature, resume, run
 from assay.runners.replay import replayed
 from assay.spec.experiment import Experiment
 from tests.runners.making import experiment

@@ -15,13 +15,13 @@ import psutil
 import pytest
 
 from assay.errors import EnvironmentLacks, Interrupted, SpecError, WorkloadError
-from assay.instruments.reference_server import serving as reference_server
-from assay.instruments.reference_settings import Settings
-from assay.metrics.measured import from_record
+from assay.frames.record_data import from_record
+from assay.instruments.reference_server.server import serving as reference_server
+from assay.instruments.reference_server.settings import Settings
 from assay.record.reader import Record, open_record, record_folders
-from assay.record.verify import verify
-from assay.runners.base import RunProgress, resume, run
-from assay.runners.signals import StopRequest
+from assay.record.sealing.verify import verify
+from assay.runners.experiment.run import RunProgress, resume, run
+from assay.runners.experiment.signals import StopRequest
 from assay.spec.experiment import Experiment
 from assay.spec.load import from_mapping
 from assay.verdict.judge import judge
@@ -142,7 +142,7 @@ def test_a_client_that_is_killed_loses_nothing_silently(tmp_path: Path) -> None:
                     words = process.cmdline()
                 except psutil.Error:
                     continue
-                if "assay.traffic.client" in words and str(progress.record.resolve()) in " ".join(words):
+                if "assay.traffic.client.process" in words and str(progress.record.resolve()) in " ".join(words):
                     killed.append(process.pid)
                     os.kill(process.pid, signal.SIGKILL)
 
@@ -254,7 +254,7 @@ def test_a_key_reaches_the_server_and_nothing_else(tmp_path: Path, monkeypatch: 
 
 def test_files_that_decide_what_is_sent_are_named_by_their_content(tmp_path: Path) -> None:
     from assay.runners.serving import digests
-    from assay.spec.serving import Prompts, Serving
+    from assay.spec.sections.serving import Prompts, Serving
 
     (tmp_path / "model").mkdir()
     (tmp_path / "model" / "tokenizer.json").write_text("{}")

@@ -9,10 +9,10 @@ import polars as pl
 import pytest
 
 from assay.errors import SpecError
-from assay.metrics.measured import from_record
+from assay.frames.record_data import from_record
 from assay.record.reader import open_record
-from assay.record.verify import verify
-from assay.runners.base import run
+from assay.record.sealing.verify import verify
+from assay.runners.experiment.run import run
 from assay.runners.replay import replayed
 from assay.spec.experiment import Fault, Workload
 from assay.verdict.judge import judge

@@ -7,9 +7,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from assay.cli.running import run
-from assay.launchers import guard
-from assay.metrics.measured import from_record
+from assay.cli.support.experiment_run import run
+from assay.frames.record_data import from_record
+from assay.launchers.support import supervisor
 from assay.record.reader import Record, open_record
 from assay.verdict.judge import judge
 from tests.runners.making import experiment
@@ -59,7 +59,7 @@ def measured(folder: Path, source: str) -> Record:
         launcher={"kind": "local"},
     )  # fmt: skip
     path = run(asked, folder=folder, root=folder / "records")
-    assert guard.marked(f"{path.name}.") == []
+    assert supervisor.marked(f"{path.name}.") == []
     return open_record(path)
 
 

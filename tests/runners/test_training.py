@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from assay.errors import Interrupted, SpecError, WorkloadError
-from assay.launchers import guard
+from assay.launchers.support import supervisor
 from assay.record.reader import Record, open_record
-from assay.runners.base import RunProgress, run
+from assay.runners.experiment.run import RunProgress, run
 from tests.runners.making import experiment
 
 
@@ -24,7 +24,7 @@ def attempt(folder: Path, source: str, **changes: Any) -> tuple[Record, str]:
     except (WorkloadError, Interrupted) as error:
         said = str(error)
     [path] = (folder / "records").iterdir()
-    assert guard.marked(f"{path.name}.") == []
+    assert supervisor.marked(f"{path.name}.") == []
     return open_record(path), said
 
 

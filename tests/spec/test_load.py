@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from assay.errors import Problem, SpecError
 from assay.spec.experiment import Experiment, Factor, Gates, Workload
 from assay.spec.load import from_mapping, load, read, to_toml
-from assay.spec.rules import FEWEST_LAUNCHES, notes
-from assay.verdict.gates import base
+from assay.spec.rules.experiment import FEWEST_LAUNCHES, notes
+from assay.verdict.gates.support import gate
 from tests.spec.making import SMALLEST, experiments, smallest, written
 
 
@@ -271,7 +271,7 @@ def test_fewer_launches_than_the_gates_judge_are_noted_before_they_are_made() ->
         experiment = from_mapping(smallest(launches={"per_configuration": launches}))
         text = " ".join(notes(experiment, date(2026, 1, 1)))
         assert ("Write at least 3" in text) is noted
-    assert FEWEST_LAUNCHES == base.FEWEST_LAUNCHES  # what the gates ask for
+    assert FEWEST_LAUNCHES == gate.FEWEST_LAUNCHES  # what the gates ask for
 
 
 def test_with_a_precision_the_launches_before_the_first_look_are_at_most_all_of_them() -> None:

@@ -7,7 +7,7 @@ from datetime import date
 import pytest
 
 from assay.spec.experiment import Experiment, Factor, Host, Launcher, Workload
-from assay.spec.rules import notes
+from assay.spec.rules.experiment import notes
 
 DAY = date(2026, 1, 1)
 

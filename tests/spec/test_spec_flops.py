@@ -6,7 +6,7 @@ import pytest
 
 from assay.errors import SpecError
 from assay.spec.experiment import Experiment
-from assay.spec.flops import NEEDS
+from assay.spec.sections.flops import NEEDS
 
 VALUES = {
     "parameters": 7e9, "embedding_parameters": 1e8, "layers": 32, "hidden": 4096, "heads": 32, "head_dim": 128,

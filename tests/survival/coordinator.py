@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from assay.errors import AssayError
-from assay.runners.base import resume, run
+from assay.runners.experiment.run import resume, run
 from assay.spec.load import from_mapping
 
 

@@ -18,9 +18,9 @@ from typing import Any, Protocol
 
 import polars as pl
 
-from assay.launchers import guard
+from assay.launchers.support import supervisor
 from assay.record.reader import open_record
-from assay.record.verify import verify
+from assay.record.sealing.verify import verify
 from assay.spec.experiment import Experiment
 from assay.spec.load import from_mapping
 from assay.spec.plan import plan
@@ -123,7 +123,7 @@ def unharmed(setting: Setting) -> float:
 def processes(record: Path, kind: str) -> list[int]:
     """The living processes of the record that are workers, the engine or the guard."""
     found = []
-    for pid in guard.marked(f"{record.name}."):
+    for pid in supervisor.marked(f"{record.name}."):
         try:
             command = Path(f"/proc/{pid}/cmdline").read_bytes()
         except OSError:
@@ -176,7 +176,7 @@ def once(setting: Setting, victim: str, after_s: float, numbers: random.Random) 
 def no_process_left(record: Path, seen: Seen) -> None:
     """Wait for the end of all that was started; what stays is a problem."""
     try:
-        wait_for(lambda: not guard.marked(f"{record.name}."), "the end of all processes")
+        wait_for(lambda: not supervisor.marked(f"{record.name}."), "the end of all processes")
     except AssertionError as error:
         seen.problems.append(str(error))
 

@@ -18,11 +18,11 @@ from typing import Any
 
 import polars as pl
 
-from assay.instruments.reference_server import Served, serving
-from assay.instruments.reference_settings import Settings
-from assay.launchers import guard
+from assay.instruments.reference_server.server import Served, serving
+from assay.instruments.reference_server.settings import Settings
+from assay.launchers.support import supervisor
 from assay.record.reader import Record, open_record
-from assay.record.verify import verify
+from assay.record.sealing.verify import verify
 from assay.spec.load import from_mapping
 from assay.spec.plan import plan
 from tests.survival import harness
@@ -34,7 +34,11 @@ FIRST_S, NEXT_S = 0.01, 0.001
 LASTS_S = 1.5
 SETTLES_NS = 250_000_000  # a loop that is this late is a busy machine, not a silent loss
 LOST_AT_MOST_NS = 1_250_000_000  # two flushes of half and a quarter of a second, one request, and a busy machine
-WORDS = {"client": b"assay.traffic.client", "server": b"assay.instruments.reference_server", "guard": b"guard.py"}
+WORDS = {
+    "client": b"assay.traffic.client.process",
+    "server": b"assay.instruments.reference_server.server",
+    "guard": b"guard.py",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,10 +121,10 @@ def _kill(victim: str, process: Any, record: Path, numbers: random.Random) -> bo
     if victim in ("ctrl-c", "coordinator"):
         return harness.kill(victim, process, record, numbers)
     if victim == "everything":  # as when the machine loses its power: nobody is left who could tell
-        pids = guard.marked(f"{record.name}.")
+        pids = supervisor.marked(f"{record.name}.")
         return sum(harness.send(pid, signal.SIGKILL, None) for pid in (process.pid, *pids)) > 0
     while process.poll() is None:
-        pids = [pid for pid in guard.marked(f"{record.name}.") if _is(pid, victim)]
+        pids = [pid for pid in supervisor.marked(f"{record.name}.") if _is(pid, victim)]
         if pids:
             return harness.send(numbers.choice(pids), signal.SIGKILL, None)
     return False

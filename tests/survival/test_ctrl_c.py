@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from assay.launchers import guard
+from assay.launchers.support import supervisor
 from assay.record.reader import open_record
 from tests.survival.harness import DEADLINE_S, wait_for
 
@@ -47,7 +47,7 @@ def test_ctrl_c_ends_a_script_that_does_not_want_to_end(tmp_path: Path, grace_s:
 
     [record] = (tmp_path / "records").iterdir()
     assert process.returncode == 130
-    assert guard.marked(f"{record.name}.") == []
+    assert supervisor.marked(f"{record.name}.") == []
     assert "[1/5] workers=1 block 0 aborted after " in out
     told = "".join(line for line in err.splitlines(keepends=True) if not line.startswith("note: "))
     assert (

@@ -14,13 +14,13 @@ import polars as pl
 import pytest
 
 from assay.errors import RecordError
-from assay.instruments.reference_server import serving
-from assay.instruments.reference_settings import Settings
-from assay.launchers import guard
+from assay.instruments.reference_server.server import serving
+from assay.instruments.reference_server.settings import Settings
+from assay.launchers.support import supervisor
 from assay.record.reader import open_record
 from assay.record.salvage import read_stream
-from assay.record.verify import verify
-from assay.runners.base import resume
+from assay.record.sealing.verify import verify
+from assay.runners.experiment.run import resume
 from tests.survival.harness import DEADLINE_S, wait_for
 
 COORDINATOR = Path(__file__).with_name("coordinator.py")
@@ -80,7 +80,7 @@ def test_what_was_written_before_the_disk_was_full_stays_readable_and_the_plan_i
     assert "the disk is full" in done.stderr
     assert "assay resume" in done.stderr
     [path] = (file for file in small_disk.iterdir() if file.is_dir())
-    assert guard.marked(f"{path.name}.") == []
+    assert supervisor.marked(f"{path.name}.") == []
 
     record = open_record(path)
     assert record.state == "interrupted"
@@ -126,7 +126,7 @@ def test_a_load_ends_when_its_requests_cannot_be_written_any_more_and_is_made_ag
         assert "the disk is full" in told
         assert "assay resume" in told
         [path] = (file for file in small_disk.iterdir() if file.is_dir())
-        assert guard.marked(f"{path.name}.") == []
+        assert supervisor.marked(f"{path.name}.") == []
 
         record = open_record(path)
         assert record.state == "interrupted"

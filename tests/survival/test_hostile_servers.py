@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from assay.errors import WorkloadError
-from assay.launchers import guard
+from assay.launchers.support import supervisor
 from assay.record.reader import Record, open_record
 from tests.survival.harness import DEADLINE_S, wait_for
 from tests.traffic.engine import Behave, Heard, engine
@@ -57,7 +57,7 @@ def load(folder: Path, url: str, *more: str) -> list[str]:
 
 def record_of(folder: Path) -> Record:
     [path] = (folder / "records").iterdir()
-    assert guard.marked(f"{path.name}.") == []
+    assert supervisor.marked(f"{path.name}.") == []
     return open_record(path)
 
 

@@ -22,10 +22,10 @@ import uvloop
 
 from assay.record.salvage import read_stream
 from assay.spec.plan import Configuration
-from assay.spec.serving import Serving, Target
-from assay.traffic import arrivals
-from assay.traffic.client import Client, Job
-from assay.traffic.schedule import Schedule
+from assay.spec.sections.serving import Serving, Target
+from assay.traffic.arrivals import make
+from assay.traffic.arrivals.schedule import Schedule
+from assay.traffic.client.process import Client, Job
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
 
@@ -173,8 +173,8 @@ def write_job(
     (launch / "load").mkdir(parents=True, exist_ok=True)
     asked = Serving.model_validate({"model": "m", "scenarios": ["D(8,2)"], **serving})
     configuration = Configuration(name="it", workers=len(urls), target="server", scenario=asked.scenarios[0], load=load)
-    made = schedule or arrivals.build(asked, configuration, seed, len(urls) or 1, folder)
-    arrivals.write(made, launch / "load" / "schedule.arrow")
+    made = schedule or make.build(asked, configuration, seed, len(urls) or 1, folder)
+    make.write(made, launch / "load" / "schedule.arrow")
     job = {
         "launch": 0, "clients": clients, "folder": str(launch), "load": str(launch / "load"),
         "serving": asked.model_dump(mode="json"), "configuration": asdict(configuration), "seed": seed, "base": str(folder),

@@ -21,8 +21,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from assay import catalog
-from assay.spec.serving import Target
-from assay.traffic.base import Answer, Ask, Reply, Wire
+from assay.spec.sections.serving import Target
+from assay.traffic.parts import Answer, Ask, Reply, Wire
 from tests.limits import PROCESS_S
 from tests.traffic.transcripts import reply_of
 

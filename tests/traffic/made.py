@@ -12,10 +12,10 @@ import tokenizers
 from tokenizers import decoders, models, pre_tokenizers, processors, trainers
 
 from assay.spec.plan import Configuration
-from assay.spec.serving import Serving
-from assay.traffic.prompts import Prompts, prompts_of
-from assay.traffic.schedule import KINDS, PAUSES, Schedule
-from assay.traffic.tokens import COMMON, ChatTemplate, ModelTokenizer
+from assay.spec.sections.serving import Serving
+from assay.traffic.arrivals.schedule import KINDS, PAUSES, Schedule
+from assay.traffic.prompts.make import Prompts, prompts_of
+from assay.traffic.prompts.tokens import COMMON, ChatTemplate, ModelTokenizer
 
 MARKS = ["<pad>", "<s>", "</s>", "<|user|>", "<|assistant|>", "<|system|>", "<|tool|>"]
 TEMPLATE = (

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from assay.spec.plan import Configuration
-from assay.spec.serving import Serving
-from assay.traffic import arrivals
-from assay.traffic.arrivals_rows import TYPES
-from assay.traffic.schedule import Schedule
+from assay.spec.sections.serving import Serving
+from assay.traffic.arrivals import make
+from assay.traffic.arrivals.rows import TYPES
+from assay.traffic.arrivals.schedule import Schedule
 
 S = 1_000_000_000
 
@@ -28,7 +28,7 @@ def planned(
         "arrivals": {"process": process, "warm_up_s": 0.0, "cold": 0, **keys},
     })  # fmt: skip
     configuration = Configuration(name="it", workers=replicas, scenario=scenario, load=load)
-    return arrivals.build(serving, configuration, seed, replicas, base)
+    return make.build(serving, configuration, seed, replicas, base)
 
 
 def equal(one: Schedule, other: Schedule) -> bool:

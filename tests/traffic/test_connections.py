@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 import uvloop
 
-from assay.traffic.base import Wire
-from assay.traffic.core import Core, CorePool, built
-from assay.traffic.http import Exchange, Payloads, Pool, address_of
-from assay.traffic.transports import tls_context
+from assay.traffic.parts import Wire
+from assay.traffic.wire.compiled import Core, CorePool, built
+from assay.traffic.wire.http1 import Exchange, Payloads, Pool, address_of
+from assay.traffic.wire.transports import tls_context
 from tests.traffic.engine import Heard, engine, well
 
 WIRE = Wire(path="/v1/chat/completions", body=b"{}")

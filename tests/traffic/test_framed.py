@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.traffic import runs
-from assay.traffic.base import Answer, Ask, Kind, Reply
 from assay.traffic.chunks import LAST, Framed
-from assay.traffic.sse import read_openai
+from assay.traffic.parts import Answer, Ask, Kind, Reply
+from assay.traffic.replies import chunk_templates
+from assay.traffic.replies.events import read_openai
 from tests.traffic.test_transcripts import STREAMED
 
 ASK = Ask(task="chat", model="m")
@@ -98,7 +98,7 @@ def test_the_common_form_is_taken_in_its_framing() -> None:
         answer, reply = read_both(framed(stream(number, said)), {300, 900, 5000})
         assert answer.chunk_kind.count(Kind.CONTENT) == 89
     assert reply.framed is not None
-    assert runs.TEMPLATES
+    assert chunk_templates.TEMPLATES
 
 
 def test_what_goes_on_behind_its_end_is_malformed() -> None:

@@ -21,10 +21,10 @@ from hypothesis import strategies as st
 
 from assay import catalog
 from assay.record.writer import to_batch
-from assay.traffic import http
-from assay.traffic.base import Answer, Ask, Reply
-from assay.traffic.http import Connection, Exchange, parse_head
-from assay.traffic.told import MOST_ERROR
+from assay.traffic.parts import Answer, Ask, Reply
+from assay.traffic.replies.openai_json import MOST_ERROR
+from assay.traffic.wire import http1
+from assay.traffic.wire.http1 import Connection, Exchange, parse_head
 from tests.traffic.transcripts import FOLDER, Transcript, load
 
 EXAMPLES: Final = int(os.environ.get("FUZZ_EXAMPLES", "60"))
@@ -69,7 +69,7 @@ def reads(draw: st.DrawFn, body: bytes) -> list[bytes]:
 
 def expect_writable(answer: Answer) -> None:
     """A row of the table `requests`, with what else stands in it left out."""
-    assert answer.error is None or len(answer.error) <= MOST_ERROR  # 500 are kept: tests/record/test_clean_batches.py
+    assert answer.error is None or len(answer.error) <= MOST_ERROR  # 500 are kept: tests/record/secrets/test_batches.py
     row = (
         0, 0, 0, "main", "normal", None, None, None, None, "lean", 0, 1, None, None, None, None, None, 5, answer.status, 200, answer.error,
         answer.finish_reason, answer.tokens_in, answer.tokens_out, answer.tokens_reasoning, answer.tokens_cached, list(answer.chunk_ns),
@@ -123,7 +123,7 @@ def test_what_fuzzing_found_stays_mended(path: Path) -> None:
 class _Pool:
     """Takes connections back."""
 
-    address = http.address_of("http://127.0.0.1:1")
+    address = http1.address_of("http://127.0.0.1:1")
     looks = None
 
     def under_way(self) -> None:

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from assay.launchers import guard
+from assay.launchers.support import supervisor
 from assay.traffic.proxy import Proxies
 from tests.launchers.helpers import until
 from tests.limits import PROCESS_S
@@ -219,6 +219,6 @@ def test_it_ends_when_its_coordinator_is_killed() -> None:
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline()
-        assert len(guard.marked(mark)) == 1
+        assert len(supervisor.marked(mark)) == 1
         process.kill()
-    until(lambda: not guard.marked(mark), "the proxy's end")
+    until(lambda: not supervisor.marked(mark), "the proxy's end")

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import numpy as np
 
-from assay.instruments.reference_server import serving
-from assay.instruments.reference_settings import Settings
-from assay.runners.client_drill import drill
-from assay.traffic import arrivals
+from assay.instruments.reference_server.server import serving
+from assay.instruments.reference_server.settings import Settings
+from assay.runners.calibration.client_drill import drill
+from assay.traffic.arrivals import make
 
 RATE, STALL_S, CAP = 100.0, 2.0, 8
 
@@ -27,7 +27,7 @@ def test_a_stall_is_in_the_tail_and_every_arrival_accounted_for(tmp_path: Path) 
     with serving(settings) as server:
         found = drill(asked, server, tmp_path / "it", load=RATE, scenario="D(10,4)")
     rows = found.rows
-    due = len(arrivals.read(tmp_path / "it" / "load" / "schedule.arrow"))
+    due = len(make.read(tmp_path / "it" / "load" / "schedule.arrow"))
     assert due == 350
     assert rows["request"].to_pylist() == list(range(due))
     assert set(rows["status"].to_pylist()) == {"ok"}

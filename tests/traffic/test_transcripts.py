@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay import catalog
-from assay.traffic.base import Answer, Ended, Reply
+from assay.traffic.parts import Answer, Ended, Reply
 from tests.traffic.transcripts import Transcript, load_all, reply_with
 
 TRANSCRIPTS = load_all()

@@ -16,11 +16,11 @@ from typing import Any
 import pytest
 import uvloop
 
-from assay.traffic.base import Answer, Ask, Reply, Wire
-from assay.traffic.http import Exchange, Payloads, Pool, address_of
-from assay.traffic.sockets import DELAYED_NS, judged, polling, stamping
-from assay.traffic.sse import read_openai
-from assay.traffic.transports import tls_context
+from assay.traffic.parts import Answer, Ask, Reply, Wire
+from assay.traffic.replies.events import read_openai
+from assay.traffic.wire.http1 import Exchange, Payloads, Pool, address_of
+from assay.traffic.wire.sockets import DELAYED_NS, judged, polling, stamping
+from assay.traffic.wire.transports import tls_context
 from tests.limits import PROCESS_S
 from tests.traffic.engine import HEAD, chunked, delta, event, usage
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from assay.spec.experiment import Quality
-from assay.verdict.compared import Side
+from assay.verdict.comparison.types import Side
 from tests.handmade import Handmade
 from tests.verdict.judging import judge_once
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from assay.spec.claim import Claim, claim_from
-from assay.verdict.claims import Audited, audit_claim
+from assay.verdict.claims.claim import Audited, audit_claim
 from assay.verdict.types import Finding
 
 BASELINE = {"workers": 1, "kind": "best_serial", "value": 100.0, "unit": "items/s", "global_batch": 256}

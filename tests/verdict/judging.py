@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from hashlib import sha256
 
-from assay.metrics.measured import Measured
+from assay.frames.record_data import Measured
 from assay.verdict.judge import Judgement, judge
 from tests.handmade import Handmade
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from assay.metrics.estimate import Estimate
+from assay.estimates.estimate import Estimate
 from assay.spec.experiment import Quality
 from assay.spec.plan import configuration_name
 from assay.verdict.judge import Judgement

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any, Literal
 
-from assay.metrics.measured import Measured
+from assay.frames.record_data import Measured
 from assay.record.tables import TABLES
 from tests.handmade import Handmade
 from tests.limits import TRAININGS_S

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from assay.instruments._recorder import Recorder
-from assay.instruments._sink import Identity, MemorySink
-from assay.metrics.measured import Measured
+from assay.frames.record_data import Measured
+from assay.instruments.recorder.recorder import Recorder
+from assay.instruments.recorder.sink import Identity, MemorySink
 from tests.handmade import Handmade
 
 WIDTH, SAMPLES = 6, 48

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from assay import catalog
-from assay.metrics.measured import Measured
+from assay.frames.record_data import Measured
 from assay.verdict.types import Finding
 from tests.serving_made import ServingMade, simulated
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from assay.spec.serving import Objectives
-from assay.verdict.compare import compare
-from assay.verdict.compared import Side
+from assay.spec.sections.serving import Objectives
+from assay.verdict.claims.pitfalls import of_record
+from assay.verdict.comparison.compare import compare
+from assay.verdict.comparison.types import Side
+from assay.verdict.hoefler_belli import artifact, checklist
 from assay.verdict.judge import judge
-from assay.verdict.methods import artifact, checklist
-from assay.verdict.pitfalls import of_record
 from assay.verdict.types import DIMENSIONS
 from tests.serving_made import ServingMade
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from assay import catalog
 from assay.reports.view import build
 from assay.spec.experiment import Energy, Gates, Quality, Scaling
+from assay.verdict.claims.pitfalls import of_record
 from assay.verdict.judge import judge
-from assay.verdict.pitfalls import of_record
 from assay.verdict.types import DIMENSIONS
 from tests.handmade import Handmade
 from tests.verdict.making import MARGIN

@@ -12,10 +12,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from assay.metrics.measured import Measured, from_record
+from assay.frames.record_data import Measured, from_record
 from assay.record.reader import open_record
-from assay.record.verify import verify
-from assay.runners.base import run
+from assay.record.sealing.verify import verify
+from assay.runners.experiment.run import run
 from assay.runners.replay import replayed
 from assay.verdict.judge import Judgement, judge
 from tests.records.make import HERE, REPOSITORY, TRAINERS, experiment

@@ -10,8 +10,8 @@ import pytest
 from assay.reports import html, markdown, terminal
 from assay.reports import json as json_report
 from assay.reports.view import build
-from assay.verdict.compare import compare
-from assay.verdict.compared import Side
+from assay.verdict.comparison.compare import compare
+from assay.verdict.comparison.types import Side
 from assay.verdict.judge import judge
 from tests.builders import frame
 from tests.collectives_made import Made

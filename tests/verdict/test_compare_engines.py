@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from assay.errors import SpecError
-from assay.verdict.compare import compare, compare_engines
-from assay.verdict.compared import Comparison, Side
-from assay.verdict.comparison_rules import AUTO
+from assay.verdict.comparison.compare import compare, compare_engines
+from assay.verdict.comparison.rules import AUTO
+from assay.verdict.comparison.sessions import Days
+from assay.verdict.comparison.types import Comparison, Side
 from assay.verdict.judge import Judgement, about, compute, judge
-from assay.verdict.sessions import Days
 from assay.verdict.types import Verdict
 from tests.serving_made import ServingMade, simulated
 

@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from assay import catalog
+from assay.estimates.estimate import Estimate
+from assay.frames.record_data import Measured
 from assay.metrics.base import ALL, Metric
-from assay.metrics.estimate import Estimate
-from assay.metrics.measured import Measured
 from assay.spec.experiment import Gates, Quality, Scaling
 from assay.verdict.judge import Judgement, compute, in_order, judge
 from tests.handmade import Handmade

@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from assay.metrics.later_gradients import compared_later
-from assay.metrics.measured import Measured
-from assay.verdict import diagnosis
-from assay.verdict.diagnosis import diagnose
+from assay.frames.record_data import Measured
+from assay.frames.training.later_gradients import compared_later
+from assay.verdict.evidence import training_faults
+from assay.verdict.evidence.training_faults import diagnose
 from assay.verdict.layers import layers
 from assay.verdict.types import Finding
 from tests.verdict.ranks_simulated import (
@@ -159,7 +159,7 @@ def recorded(trainer: Trainer, workers: int, *, base: Trainer | None = None) -> 
 
 def found(measured: Measured) -> list[Finding]:
     """Everything that is found about whether a training is right."""
-    from assay.verdict.audits import (
+    from assay.verdict.audits.training import (
         batch_statistics,
         gradients,
         losses,
@@ -302,5 +302,5 @@ def test_rounding_that_has_grown_is_no_factor(
     measured = recorded(RIGHT, 4)
     later = next(one for one in compared_later(measured) if one.later.workers == 4 and one.later.step > 4)
     made = replace(later, scale=scale, unclipped=unclipped, spread=spread, turn=turn)
-    monkeypatch.setattr(diagnosis, "compared_later", lambda _: (made,))
+    monkeypatch.setattr(training_faults, "compared_later", lambda _: (made,))
     assert [one.rule for one in found(measured)] == ([name] if name else [])

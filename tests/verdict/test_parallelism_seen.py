@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from assay.metrics.estimate import Absent, Estimate
-from assay.metrics.parallelism import parallelism
+from assay.estimates.estimate import Absent, Estimate
+from assay.frames.training.parallelism import parallelism
 from assay.verdict.judge import Judgement, judge
 from tests.instruments.test_attach import same_weights
 from tests.once import once

@@ -9,7 +9,7 @@ import pytest
 from assay.errors import Problem, SpecError
 from assay.spec.timings import Asked, parse_timings, with_tolerance
 from assay.verdict.rubric import rubric
-from assay.verdict.rubric_types import Limits, Rubric
+from assay.verdict.rubric.types import Limits, Rubric
 
 # github.com/mvsjober/ml-benchmarks, results.md: several series in one table
 MAHTI = """\

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from assay.verdict.compare import compare
-from assay.verdict.compared import Side
+from assay.verdict.comparison.compare import compare
+from assay.verdict.comparison.types import Side
 from assay.verdict.reproduction import Reproduction, reproduction
 from tests.verdict.checking import made, side
 from tests.verdict.comparing import with_manifest

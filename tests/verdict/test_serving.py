@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from assay.metrics.estimate import Estimate
+from assay.estimates.estimate import Estimate
 from assay.spec.experiment import Gates
-from assay.spec.serving import Objectives
+from assay.spec.sections.serving import Objectives
 from assay.verdict.judge import Judgement, judge
 from assay.verdict.types import DIMENSIONS, Recommendation
 from tests.serving_made import ServingMade, simulated

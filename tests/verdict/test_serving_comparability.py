@@ -11,13 +11,13 @@ import polars as pl
 import pytest
 
 from assay.spec.experiment import Experiment
-from assay.spec.serving import Objectives
-from assay.verdict.comparability import differences, refusing, unknown_on_all
-from assay.verdict.compare import compare
-from assay.verdict.compared import Side
-from assay.verdict.conditions import CONDITIONS
+from assay.spec.sections.serving import Objectives
+from assay.verdict.comparison.comparability import differences, refusing, unknown_on_all
+from assay.verdict.comparison.compare import compare
+from assay.verdict.comparison.types import Side
+from assay.verdict.conditions.catalogue import CONDITIONS
+from assay.verdict.conditions.sources.imported import OURS
 from assay.verdict.judge import judge
-from assay.verdict.readings.foreign import OURS
 from tests.serving_made import simulated
 from tests.verdict.comparing import BEFORE, relabelled, with_manifest, with_tables
 

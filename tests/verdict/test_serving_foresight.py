@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from assay.spec.serving import Objectives
-from assay.verdict.foresight import Expectation, foresee
+from assay.spec.sections.serving import Objectives
 from assay.verdict.judge import about, compute
+from assay.verdict.power import Expectation, foresee
 from tests.serving_made import ServingMade, simulated
 
 

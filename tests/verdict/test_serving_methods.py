@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from assay.metrics.measured import Measured
+from assay.frames.record_data import Measured
+from assay.verdict.hoefler_belli import Rule, artifact, checklist
 from assay.verdict.judge import judge
-from assay.verdict.methods import Rule, artifact, checklist
 from tests.serving_made import ServingMade, simulated
 
 

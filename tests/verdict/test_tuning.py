@@ -14,14 +14,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assay.cli.tune import exit_code
-from assay.metrics.measured import Measured
-from assay.metrics.per_launch import from_frame
+from assay.cli.verbs.tune import exit_code
+from assay.frames.per_launch import from_frame
+from assay.frames.record_data import Measured
 from assay.spec.experiment import Quality
 from assay.spec.load import from_mapping
-from assay.spec.tune import Choice, Tune, choices
+from assay.spec.sections.tune import Choice, Tune, choices
 from assay.units import PER_SECOND
-from assay.verdict.compared import Change, Comparison, Side
+from assay.verdict.comparison.types import Change, Comparison, Side
 from assay.verdict.judge import Judgement, judge
 from assay.verdict.tuning import (
     Made,
@@ -259,7 +259,7 @@ def test_a_time_that_falls_is_a_gain_that_rises() -> None:
     ],
 )  # fmt: skip
 def test_nothing_is_adopted_without_quality(outcome: str, quality: str, adopts: bool, words: str, code: int) -> None:
-    from assay.verdict.compared import Side
+    from assay.verdict.comparison.types import Side
     from assay.verdict.judge import judge
     from tests.handmade import Handmade
 

@@ -18,8 +18,8 @@ TYPE_CHECKING = False  # read by type checkers as true; see assay/__init__.py
 if TYPE_CHECKING:
     from typing import Any
 
-    from assay.cli.base import Parser, Verb
-    from assay.cli.stopping import Stop
+    from assay.cli.support.stopping import Stop
+    from assay.cli.support.verb import Parser, Verb
 
 GROUPS = ("measure", "judge", "records", "instrument")
 HEAD = """\
@@ -35,7 +35,7 @@ def main(arguments: list[str] | None = None) -> int:
     if arguments is None:  # this process is the command line's own
         isolated.leave_current_folder()
         _collect_rarely()
-    from assay.cli.stopping import heard
+    from assay.cli.support.stopping import heard
 
     words = sys.argv[1:] if arguments is None else arguments
     with heard() as stop:
@@ -74,15 +74,15 @@ def _dispatch(words: list[str]) -> int:
 
         print(f"assay {__version__}")
         return 0
-    if words[0] in catalog.names("cli") or words[0] in catalog.third_party("cli"):
-        verb: Verb = catalog.load("cli", words[0])
+    if words[0] in catalog.names("cli.verbs") or words[0] in catalog.third_party("cli.verbs"):
+        verb: Verb = catalog.load("cli.verbs", words[0])
         return verb.run(parser(verb).parse_args(words[1:]))
     return _unknown(words[0])
 
 
 def parser(verb: Verb) -> Parser:
     """The parser of one verb."""
-    from assay.cli.base import Parser
+    from assay.cli.support.verb import Parser
 
     made = Parser(prog=f"assay {verb.name}", description=verb.description)
     verb.add_arguments(made)
@@ -91,7 +91,7 @@ def parser(verb: Verb) -> Parser:
 
 def help_text() -> str:
     """What `assay --help` prints."""
-    cards = {name: _card(name) for name in catalog.names("cli")}
+    cards = {name: _card(name) for name in catalog.names("cli.verbs")}
     width = max(map(len, cards), default=0)
     lines = [HEAD]
     for group in GROUPS:
@@ -102,7 +102,7 @@ def help_text() -> str:
 
 def _card(name: str) -> dict[str, str]:
     """The literal words in `VERB = Verb(...)` of a verb's file, read without importing it."""
-    path = os.path.join(os.path.dirname(__file__), f"{name}.py")
+    path = os.path.join(os.path.dirname(__file__), "verbs", f"{name}.py")
     with open(path, encoding="utf-8") as file:
         _, start, rest = file.read().partition("\nVERB = ")
     tree: Any = compile(start + rest, path, "exec", flags=0x400)  # ast.PyCF_ONLY_AST, without importing ast
@@ -112,7 +112,7 @@ def _card(name: str) -> dict[str, str]:
 def _unknown(word: str) -> int:
     import difflib
 
-    verbs = (*catalog.names("cli"), *catalog.third_party("cli"))
+    verbs = (*catalog.names("cli.verbs"), *catalog.third_party("cli.verbs"))
     close = difflib.get_close_matches(word, verbs, n=1, cutoff=0.5)
     what = "option" if word.startswith("-") else "verb"
     mend = f"Did you mean `assay {close[0]}`?" if close else f"There are: {', '.join(verbs)}."
@@ -122,7 +122,7 @@ def _unknown(word: str) -> int:
 def _explain(error: Exception) -> int:
     from assay.errors import AssayError
     from assay.printable import printable
-    from assay.record.redact import redact, secret_values
+    from assay.record.secrets.redact import redact, secret_values
 
     secrets = secret_values(os.environ)
     if isinstance(error, AssayError):
@@ -136,7 +136,7 @@ def _explain(error: Exception) -> int:
 def _explain_stop(stop: Stop, words: list[str]) -> int:
     from assay.printable import printable
 
-    measures = bool(words) and words[0] in catalog.names("cli") and _card(words[0])["group"] == "measure"
+    measures = bool(words) and words[0] in catalog.names("cli.verbs") and _card(words[0])["group"] == "measure"
     return _say(printable(stop.sentence(measures=measures)), 130)
 
 

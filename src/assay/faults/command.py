@@ -17,12 +17,12 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from assay.errors import Problem, SpecError
-from assay.faults.base import Fault, Struck, Undo, Victim
-from assay.launchers import guard
-from assay.record.redact import redact, secret_values
+from assay.faults.support.base import Fault, Struck, Undo, Victim
+from assay.launchers.support import supervisor
+from assay.record.secrets.redact import redact, secret_values
 from assay.spec.experiment import Fault as Asked
 from assay.spec.plan import PlannedFault
-from assay.spec.serving import Target
+from assay.spec.sections.serving import Target
 
 LONGEST_S = 60.0
 POLL_S = 0.005
@@ -104,7 +104,7 @@ def run(line: str, struck: Struck | Victim, *, longest_s: float = LONGEST_S) -> 
     """
     process = subprocess.Popen(
         line, shell=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        start_new_session=True, env={**os.environ, guard.MARK: f"{struck.mark}act."} if struck.mark else None,
+        start_new_session=True, env={**os.environ, supervisor.MARK: f"{struck.mark}act."} if struck.mark else None,
     )  # fmt: skip
     assert process.stdout is not None
     with process.stdout:
@@ -144,7 +144,7 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
 def _log(path: Path | None, text: str) -> None:
     if path is not None:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with guard.appending(path) as file:
+        with supervisor.appending(path) as file:
             file.write(text.encode("utf-8", "replace"))
 
 

@@ -5,8 +5,8 @@ Through a proxy of assay's own (`assay.traffic.proxy`): bytes stay in order, and
 
 from __future__ import annotations
 
-from assay.faults import proxied
-from assay.faults.base import Fault, Struck, Undo
+from assay.faults.support import own_proxy
+from assay.faults.support.base import Fault, Struck, Undo
 from assay.spec.experiment import Fault as Asked
 
 
@@ -21,5 +21,5 @@ def on_load(struck: Struck, asked: Asked) -> Undo:
 
 
 FAULT = Fault(
-    name="delay", on_load=on_load, needs="proxy", parameters=("share", "delay_s"), check=proxied.check, front=proxied.front,
+    name="delay", on_load=on_load, needs="proxy", parameters=("share", "delay_s"), check=own_proxy.check, front=own_proxy.front,
 )  # fmt: skip

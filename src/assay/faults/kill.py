@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import signal
 
-from assay.faults.base import Fault, Struck, Undo, Victim
+from assay.faults.support.base import Fault, Struck, Undo, Victim
 from assay.spec.experiment import Fault as Asked
 from assay.spec.plan import PlannedFault
 

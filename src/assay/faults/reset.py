@@ -5,8 +5,8 @@ What exactly is reset says `assay.traffic.proxy`.
 
 from __future__ import annotations
 
-from assay.faults import proxied
-from assay.faults.base import Fault, Struck, Undo
+from assay.faults.support import own_proxy
+from assay.faults.support.base import Fault, Struck, Undo
 from assay.spec.experiment import Fault as Asked
 
 
@@ -21,5 +21,5 @@ def on_load(struck: Struck, asked: Asked) -> Undo:
 
 
 FAULT = Fault(
-    name="reset", on_load=on_load, needs="proxy", parameters=("share",), check=proxied.check, front=proxied.front
+    name="reset", on_load=on_load, needs="proxy", parameters=("share",), check=own_proxy.check, front=own_proxy.front
 )

@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from assay.errors import EnvironmentLacks
-from assay.faults.base import Fault, Struck, Undo, Victim
+from assay.faults.support.base import Fault, Struck, Undo, Victim
 from assay.spec.experiment import Fault as Asked
 from assay.spec.plan import PlannedFault
-from assay.spec.serving import Target
+from assay.spec.sections.serving import Target
 
 ROOT = Path("/")  # of /proc and /sys: another one in tests
 LEAST_QUOTA_US, SHORTEST_US, LONGEST_US = 1000, 10_000, 1_000_000  # kernel/sched/core.c: quota >= 1 ms, period <= 1 s

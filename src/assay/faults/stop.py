@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import signal
 
-from assay.faults.base import Fault, Struck, Undo, Victim
-from assay.launchers import guard
+from assay.faults.support.base import Fault, Struck, Undo, Victim
+from assay.launchers.support import supervisor
 from assay.spec.experiment import Fault as Asked
 from assay.spec.plan import PlannedFault
 
@@ -20,8 +20,8 @@ def strike(victim: Victim, fault: PlannedFault) -> Undo:
     Raises:
         ProcessLookupError: it is gone already.
     """
-    guard.send(victim.family(), signal.SIGSTOP)
-    return lambda: guard.send(victim.family(), signal.SIGCONT)
+    supervisor.send(victim.family(), signal.SIGSTOP)
+    return lambda: supervisor.send(victim.family(), signal.SIGCONT)
 
 
 def on_load(struck: Struck, asked: Asked) -> Undo:
@@ -32,7 +32,7 @@ def on_load(struck: Struck, asked: Asked) -> Undo:
     """
     replicas = struck.own
     replicas.kill(struck.replica, signal.SIGSTOP)
-    return lambda: guard.send(replicas.pids(struck.replica), signal.SIGCONT)
+    return lambda: supervisor.send(replicas.pids(struck.replica), signal.SIGCONT)
 
 
 FAULT = Fault(name="stop", strike=strike, on_load=on_load, needs="pids")

@@ -13,7 +13,7 @@ import subprocess
 from pathlib import Path
 
 from assay.errors import EnvironmentLacks, Problem, SpecError
-from assay.faults.base import Fault, Undo, Victim
+from assay.faults.support.base import Fault, Undo, Victim
 from assay.spec.experiment import Fault as Asked
 from assay.spec.plan import PlannedFault
 

@@ -17,10 +17,10 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 
 from assay.errors import EnvironmentLacks, Problem, SpecError
-from assay.faults.base import Fault, Struck, Undo
-from assay.instruments.deadline import within
+from assay.faults.support.base import Fault, Struck, Undo
+from assay.instruments.engines.deadline import within
 from assay.spec.experiment import Fault as Asked
-from assay.spec.serving import Target
+from assay.spec.sections.serving import Target
 
 DEFAULT_API = "http://127.0.0.1:8474"
 TIMEOUT_S = 5.0

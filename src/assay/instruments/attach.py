@@ -14,11 +14,11 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeGuard
 
-from assay.instruments._when_there import Waits, when_there
+from assay.instruments.hooks.import_hook import Waits, when_there
 
 if TYPE_CHECKING:
-    from assay.instruments._attached import Attached
-    from assay.instruments._recorder import Recorder
+    from assay.instruments.hooks.steps import Attached
+    from assay.instruments.recorder.recorder import Recorder
 
 _undo: list[Callable[[], None]] = []
 _current: Attached | None = None
@@ -74,11 +74,11 @@ def mark(recorder: Recorder) -> None:
 
 def _see_communication(torch: Any, recorder: Recorder, before: Attached | None) -> None:
     try:
-        from assay.instruments import _hooks
-        from assay.instruments._marked import Marked
+        from assay.instruments.hooks import torch_hooks
+        from assay.instruments.hooks.marked_steps import Marked
 
         marked = Marked(torch, recorder, before)
-        _hooks.install_communication(torch, marked, _undo)
+        torch_hooks.install_communication(torch, marked, _undo)
         recorder.sees(marked)
     except Exception as error:
         detach()
@@ -104,17 +104,18 @@ def detach() -> None:
 def _attach(torch: Any) -> None:
     global _current, _trouble
     try:
-        from assay.instruments import _differencing, _hooks, _process
-        from assay.instruments._attached import Attached
+        from assay.instruments.hooks import communication_differencing, torch_hooks
+        from assay.instruments.hooks.steps import Attached
+        from assay.instruments.recorder import singleton
 
-        recorder = _process.recorder()
+        recorder = singleton.recorder()
         if recorder is None:
             return
         attached = Attached(torch, recorder)
-        _hooks.install(torch, attached, _undo)
+        torch_hooks.install(torch, attached, _undo)
         _current = attached
-        if os.environ.get(_differencing.VARIABLE) == "1":
-            _differencing.install(torch, attached, recorder, _undo)
+        if os.environ.get(communication_differencing.VARIABLE) == "1":
+            communication_differencing.install(torch, attached, recorder, _undo)
     except Exception as error:
         detach()
         _trouble = f"the hooks could not be put into torch {torch.__version__}: {type(error).__name__}: {error}"

@@ -14,7 +14,7 @@ import socket
 import sys
 from typing import Any, Final
 
-from assay.instruments._when_there import when_there
+from assay.instruments.hooks.import_hook import when_there
 
 VARIABLE: Final = "ASSAY_LOOPBACK"
 LOCAL: Final = ("127.0.0.1", "localhost")

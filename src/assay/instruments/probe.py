@@ -25,11 +25,11 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, cast
 
-from assay.instruments._inactive import Probe as Probe
-from assay.instruments._process import started
+from assay.instruments.recorder.inactive import Probe as Probe
+from assay.instruments.recorder.singleton import started
 
 if TYPE_CHECKING:
-    from assay.instruments._recorder import Recorder
+    from assay.instruments.recorder.recorder import Recorder
 
 
 def start() -> Probe:

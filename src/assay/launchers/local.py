@@ -21,9 +21,9 @@ from pathlib import Path
 
 from assay import isolated
 from assay.errors import EnvironmentLacks, Problem, SpecError
-from assay.launchers import guarded, processors
-from assay.launchers.base import Handle, Launcher, Request
-from assay.launchers.ports import HOST
+from assay.launchers.support import processors, supervisor_client
+from assay.launchers.support.base import Handle, Launcher, Request
+from assay.launchers.support.ports import HOST
 from assay.spec.experiment import Experiment
 
 
@@ -88,10 +88,10 @@ def _rendezvous(request: Request, meeting: str) -> list[str]:
 def start(request: Request) -> Handle:
     """Start torchrun, or the script itself where there is no torch."""
     if not torch_is_installed() or request.settings.nodes > 1:
-        return guarded.start(request, command(request, with_torch=torch_is_installed()))
+        return supervisor_client.start(request, command(request, with_torch=torch_is_installed()))
     folder = tempfile.mkdtemp(prefix="assay-")  # on a local disk: locks do not work on every network file system
     words = command(request, with_torch=True, meeting=str(Path(folder) / "rendezvous"))
-    return guarded.start(request, words, after=partial(shutil.rmtree, folder, ignore_errors=True))
+    return supervisor_client.start(request, words, after=partial(shutil.rmtree, folder, ignore_errors=True))
 
 
 def describe(request: Request) -> dict[str, object]:

@@ -28,9 +28,9 @@ from pathlib import Path
 
 from assay import isolated
 from assay.errors import EnvironmentLacks, Problem, SpecError
-from assay.launchers import guard, guarded, nodes_engine, processors
-from assay.launchers.base import Handle, Launcher, Request
 from assay.launchers.local import torch_is_installed
+from assay.launchers.support import node_group, processors, supervisor, supervisor_client
+from assay.launchers.support.base import Handle, Launcher, Request
 from assay.spec.experiment import Experiment, Host
 
 HOST = "ASSAY_HOST"  # what the workers of a node call their host
@@ -117,11 +117,11 @@ def told(request: Request, endpoint: str) -> dict[str, object]:
         )
         job = {
             "command": engine(request, host, endpoint, request.mark), "cwd": str(request.cwd), "log": str(log_of(request, host)),
-            "log_bytes": request.log_bytes, "environment": {**host.environment, HOST: host.name, guard.MARK: mark},
+            "log_bytes": request.log_bytes, "environment": {**host.environment, HOST: host.name, supervisor.MARK: mark},
             "secrets": list(request.secrets), "grace_s": request.grace_s, "mark": mark,
         }  # fmt: skip
         found.append({
-            "name": host.name, "start": over(host.prefix, [sys.executable, "-I", "-S", guard.__file__]), "job": job,
+            "name": host.name, "start": over(host.prefix, [sys.executable, "-I", "-S", supervisor.__file__]), "job": job,
         })  # fmt: skip
     return {"grace_s": request.grace_s, "nodes": found}
 
@@ -134,8 +134,8 @@ def log_of(request: Request, host: Host) -> Path:
 def start(request: Request) -> Handle:
     """Start an engine on every node."""
     plan = json.dumps(told(request, endpoint_of(request)))
-    asked = replace(request, environment={**request.environment, nodes_engine.NODES: plan})
-    return guarded.start(asked, [sys.executable, "-I", "-S", nodes_engine.__file__])
+    asked = replace(request, environment={**request.environment, node_group.NODES: plan})
+    return supervisor_client.start(asked, [sys.executable, "-I", "-S", node_group.__file__])
 
 
 def endpoint_of(request: Request) -> str:

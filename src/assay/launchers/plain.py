@@ -10,8 +10,8 @@ import platform
 import sys
 
 from assay.errors import Problem, SpecError
-from assay.launchers import engine, guarded, processors
-from assay.launchers.base import Handle, Launcher, Request
+from assay.launchers.support import process_group, processors, supervisor_client
+from assay.launchers.support.base import Handle, Launcher, Request
 from assay.spec.experiment import Experiment
 
 
@@ -36,7 +36,7 @@ def start(request: Request) -> Handle:
     entry = processors.entry(request)
     binding = [sys.executable, "-I", "-S", *entry] if entry else []
     command = [*binding, sys.executable, "-u", str(request.script), *request.arguments]
-    return guarded.start(request, [sys.executable, "-I", "-S", engine.__file__, *words, *command])
+    return supervisor_client.start(request, [sys.executable, "-I", "-S", process_group.__file__, *words, *command])
 
 
 def describe(request: Request) -> dict[str, object]:

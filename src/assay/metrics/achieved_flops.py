@@ -11,11 +11,11 @@ from collections.abc import Mapping
 
 import polars as pl
 
+from assay.estimates.estimate import Value
+from assay.frames.per_launch import from_frame
+from assay.frames.record_data import Measured
+from assay.frames.training.flops import Amount, absent, of_steps
 from assay.metrics.base import Metric, Results
-from assay.metrics.estimate import Value
-from assay.metrics.measured import Measured
-from assay.metrics.per_launch import from_frame
-from assay.metrics.work import Amount, absent, of_steps
 from assay.units import FLOP_PER_S
 
 SCHEMA = {"launch": pl.Int32, "value": pl.Float64}

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 
 import polars as pl
 
+from assay.estimates.estimate import Value
+from assay.frames.record_data import Measured
 from assay.metrics.base import Metric, Results
-from assay.metrics.estimate import Value
-from assay.metrics.measured import Measured
 from assay.metrics.rates import per_second, within
 from assay.units import PER_SECOND
 

@@ -1,6 +1,6 @@
 """How many bytes a second does the operation handle?
 
-algbw = S / t, S as nccl-tests counts it (`assay.metrics.bandwidth`), t the collective_time; bytes per second, shown as decimal GB/s.
+algbw = S / t, S as nccl-tests counts it (`assay.frames.links.bandwidth`), t the collective_time; bytes per second, shown as decimal GB/s.
 One value for each cell; the interval is between launches.  Source: nccl-tests doc/PERFORMANCE.md.
 Cannot tell: what the links carry (busbw says more of them), nor how two worker counts compare.
 """
@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from assay.metrics import bandwidth
+from assay.estimates.estimate import Value
+from assay.frames.links import bandwidth
+from assay.frames.links.collective_calls import a_group_of_one, asked_cells, over_cells
+from assay.frames.record_data import Measured
 from assay.metrics.base import Metric, Results
-from assay.metrics.collective_calls import a_group_of_one, asked_cells, over_cells
-from assay.metrics.estimate import Value
-from assay.metrics.measured import Measured
 from assay.units import BYTES_PER_SECOND
 
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from assay.estimates.estimate import Absent, Value
+from assay.estimates.over_launches import transform
+from assay.frames.record_data import Measured
 from assay.metrics.base import ALL, Metric, Results
-from assay.metrics.estimate import Absent, Value
-from assay.metrics.measured import Measured
-from assay.metrics.per_launch import transform
-from assay.stats.scaling import ceiling
+from assay.stats.models.scaling import ceiling
 from assay.units import RATIO
 
 

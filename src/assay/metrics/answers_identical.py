@@ -13,10 +13,10 @@ from dataclasses import replace
 
 import polars as pl
 
-from assay.metrics.answers import repeated
+from assay.estimates.estimate import Estimate, Value
+from assay.frames.record_data import Measured
+from assay.frames.serving.answers import repeated
 from assay.metrics.base import Metric, Results
-from assay.metrics.estimate import Estimate, Value
-from assay.metrics.measured import Measured
 from assay.metrics.rates import shares, tally
 from assay.units import FRACTION
 

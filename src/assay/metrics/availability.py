@@ -11,11 +11,11 @@ from collections.abc import Mapping
 
 import polars as pl
 
+from assay.estimates.estimate import Value
+from assay.frames.record_data import Measured
 from assay.metrics.base import Metric, Results
-from assay.metrics.estimate import Value
 from assay.metrics.failures import by_class
 from assay.metrics.latencies import counted
-from assay.metrics.measured import Measured
 from assay.metrics.rates import shares, tally
 from assay.units import FRACTION
 

@@ -10,10 +10,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from assay.metrics.estimate import Value
-from assay.metrics.measured import Measured, Subject
+from assay.estimates.estimate import Value
+from assay.frames.record_data import Measured, Subject
 from assay.spec.experiment import Dimension as Dimension
-from assay.stats.means import Kind
+from assay.stats.intervals.means import Kind
 
 Better = Literal["higher", "lower", "neither"]
 Results = Mapping[str, Mapping[str, Value]]  # metric name -> configuration (or ALL) -> value
@@ -32,7 +32,7 @@ class Metric:
     name: str
     title: str  # as shown to people: "Parallel efficiency"
     unit: str
-    kind: Kind  # which mean over configurations has a meaning: assay.stats.means
+    kind: Kind  # which mean over configurations has a meaning: assay.stats.intervals.means
     better: Better
     dimension: Dimension
     formula: str  # one line, in the terms of METRICS.md

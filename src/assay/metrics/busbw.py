@@ -1,6 +1,6 @@
 """How many bytes a second does each link carry, if the ranks stand in a flat ring?
 
-busbw = algbw x factor(operation, n), n the size of the group (`assay.metrics.bandwidth`); bytes per second, shown as decimal GB/s.
+busbw = algbw x factor(operation, n), n the size of the group (`assay.frames.links.bandwidth`); bytes per second, shown as decimal GB/s.
 One value for each cell; the interval is between launches.  Source: nccl-tests doc/PERFORMANCE.md.
 Cannot tell: the use of a link's rate: where the network adds up on its way (SHARP, NVLS) it may be above it.
 """
@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from assay.metrics import bandwidth
+from assay.estimates.estimate import Value
+from assay.frames.links import bandwidth
+from assay.frames.links.collective_calls import a_group_of_one, asked_cells, over_cells
+from assay.frames.record_data import Measured
 from assay.metrics.base import Metric, Results
-from assay.metrics.collective_calls import a_group_of_one, asked_cells, over_cells
-from assay.metrics.estimate import Value
-from assay.metrics.measured import Measured
 from assay.units import BYTES_PER_SECOND
 
 

@@ -11,10 +11,10 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from assay.metrics.answers import answered
+from assay.estimates.estimate import Value
+from assay.frames.record_data import Measured
+from assay.frames.serving.answers import answered
 from assay.metrics.base import Metric, Results
-from assay.metrics.estimate import Value
-from assay.metrics.measured import Measured
 from assay.metrics.rates import shares, tally
 from assay.units import FRACTION
 

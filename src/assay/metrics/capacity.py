@@ -1,7 +1,7 @@
 """What is the highest load at which enough requests meet their objectives?
 
 capacity = load at which slo_attainment crosses serving.objectives.attainment, between measured loads:
-`assay.stats.capacity` says how the line and its interval are made.  In requests per second where rates were asked for, in
+`assay.stats.models.capacity` says how the line and its interval are made.  In requests per second where rates were asked for, in
 streams where concurrency was.  One value for the whole experiment, or with several engines or scenarios one for each, under
 all of its configurations. It is refused where the loads do not bracket it, and cannot tell anything beyond the measured
 ones.
@@ -14,15 +14,15 @@ from dataclasses import replace
 
 import polars as pl
 
+from assay.estimates.estimate import Absent, Value
+from assay.estimates.over_launches import of_interval
+from assay.frames.record_data import Measured
+from assay.frames.serving.objectives import no_objectives
 from assay.metrics.base import ALL, Metric, Results
-from assay.metrics.estimate import Absent, Value
 from assay.metrics.latencies import counted
-from assay.metrics.measured import Measured
-from assay.metrics.objectives import no_objectives
-from assay.metrics.per_launch import of_interval
 from assay.spec.plan import Configuration
-from assay.stats.capacity import Point, capacity
-from assay.stats.intervals import Interval
+from assay.stats.intervals.intervals import Interval
+from assay.stats.models.capacity import Point, capacity
 from assay.units import PER_SECOND
 
 

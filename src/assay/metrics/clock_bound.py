@@ -12,11 +12,12 @@ from collections.abc import Mapping
 
 import polars as pl
 
+from assay.estimates.estimate import Absent, Value
+from assay.estimates.over_launches import no_launch
+from assay.frames.clock_offsets import HostClock, clock_offsets
+from assay.frames.per_launch import from_frame
+from assay.frames.record_data import Measured
 from assay.metrics.base import Metric, Results
-from assay.metrics.clock_offsets import HostClock, clock_offsets
-from assay.metrics.estimate import Absent, Value
-from assay.metrics.measured import Measured
-from assay.metrics.per_launch import from_frame, no_launch
 from assay.units import NS_PER_S, SECONDS
 
 ONE_HOST = Absent(reason="not_applicable", detail="all workers ran on one host, which has one clock")

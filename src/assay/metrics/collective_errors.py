@@ -11,11 +11,11 @@ from collections.abc import Mapping
 
 import polars as pl
 
+from assay.estimates.estimate import Absent, Value
+from assay.estimates.over_launches import exact
+from assay.frames.links.collective_calls import CELL, asked_cells, missing, timed_loops
+from assay.frames.record_data import Measured
 from assay.metrics.base import Metric, Results
-from assay.metrics.collective_calls import CELL, asked_cells, missing, timed_loops
-from assay.metrics.estimate import Absent, Value
-from assay.metrics.measured import Measured
-from assay.metrics.per_launch import exact
 from assay.units import COUNT
 
 

@@ -14,11 +14,11 @@ from collections.abc import Mapping
 
 import polars as pl
 
+from assay.estimates.estimate import Value
+from assay.frames.record_data import Measured
+from assay.frames.training.step_communication import METHODS
 from assay.metrics.base import Metric, Results
-from assay.metrics.communicated import METHODS
 from assay.metrics.communication import calibrated
-from assay.metrics.estimate import Value
-from assay.metrics.measured import Measured
 from assay.units import SECONDS
 
 

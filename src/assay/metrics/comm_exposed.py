@@ -1,6 +1,6 @@
 """By how much does communication lengthen a step?
 
-comm_exposed, by the best of the ways of `assay.metrics.communicated` that the record has; which one stands in its method and signature, and
+comm_exposed, by the best of the ways of `assay.frames.training.step_communication` that the record has; which one stands in its method and signature, and
 the other ways' values beside it, with what steps in turn could not tell.  Mean over ranks, median over steps after warm-up.
 Source: METRICS.md, house research 2.2 and 5.4.  It is a part of the phases in which it happens (of the backward pass under DDP), no phase of
 its own.  By unsynchronised steps contention is in it; by the hooks only the time in which the rank's thread stood still.
@@ -12,10 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from assay.estimates.estimate import Value
+from assay.frames.record_data import Measured
 from assay.metrics.base import Metric, Results
 from assay.metrics.communication import exposed
-from assay.metrics.estimate import Value
-from assay.metrics.measured import Measured
 from assay.units import SECONDS
 
 

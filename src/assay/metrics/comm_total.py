@@ -1,7 +1,7 @@
 """In how much of a step is some collective under way?
 
 comm_total = |union of the collectives' intervals| per rank and step, mean over ranks; a launch's value is the median over its steps after
-warm-up.  Source: METRICS.md, "Time inside a training step", with the union for its sum (`assay.metrics.communicated` says why).  Where
+warm-up.  Source: METRICS.md, "Time inside a training step", with the union for its sum (`assay.frames.training.step_communication` says why).  Where
 a GPU computes, the ends of calls are not seen, and the kernels of profiled steps are taken.
 It cannot tell transferring from waiting for slower ranks, nor what of it computing hides.
 """
@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from assay.estimates.estimate import Value
+from assay.frames.record_data import Measured
 from assay.metrics.base import Metric, Results
 from assay.metrics.communication import by_kernels, step_numbers
-from assay.metrics.estimate import Value
-from assay.metrics.measured import Measured
 from assay.units import SECONDS
 
 

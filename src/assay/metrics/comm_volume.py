@@ -12,13 +12,13 @@ from collections.abc import Mapping
 
 import polars as pl
 
+from assay.estimates.estimate import Absent, Value
+from assay.estimates.over_launches import average, no_launch
+from assay.frames.record_data import Measured
+from assay.frames.training.listed_collectives import Inventory, inventory, why_none
+from assay.frames.training.watched_steps import named
 from assay.metrics.base import Metric, Results
 from assay.metrics.communication import NOT_SEEN, ONE
-from assay.metrics.estimate import Absent, Value
-from assay.metrics.inventory import Inventory, inventory, why_none
-from assay.metrics.measured import Measured
-from assay.metrics.per_launch import average, no_launch
-from assay.metrics.watched import named
 from assay.units import BYTES
 
 UNSIZED = (

@@ -1,4 +1,4 @@
-"""How do communication's folds become values?  Shared by the communication metrics; the folds are in `assay.metrics.communicated`.
+"""How do communication's folds become values?  Shared by the communication metrics; the folds are in `assay.frames.training.step_communication`.
 
 One worker communicates with nobody, what was not seen is absent with its reason, and every value says by which way it was told.
 """
@@ -12,12 +12,12 @@ from typing import Final
 
 import polars as pl
 
-from assay.metrics.communicated import IN_TRAINING, METHODS, replayed
-from assay.metrics.estimate import Absent, Estimate, Value
-from assay.metrics.inventory import inventory
-from assay.metrics.measured import Measured
-from assay.metrics.per_launch import average, no_launch
-from assay.metrics.watched import named
+from assay.estimates.estimate import Absent, Estimate, Value
+from assay.estimates.over_launches import average, no_launch
+from assay.frames.record_data import Measured
+from assay.frames.training.listed_collectives import inventory
+from assay.frames.training.step_communication import IN_TRAINING, METHODS, replayed
+from assay.frames.training.watched_steps import named
 from assay.units import FRACTION, NS_PER_S, SECONDS
 
 NOT_SEEN: Final = "no collective of its steps was seen (with workload.attach = false none can be)"

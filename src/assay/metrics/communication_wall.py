@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from assay.estimates.estimate import Absent, Value
+from assay.frames.record_data import Measured
+from assay.frames.training.communication_model import model, of_model
 from assay.metrics.base import Metric, Results
-from assay.metrics.estimate import Absent, Value
-from assay.metrics.measured import Measured
-from assay.metrics.wall import model, of_model
-from assay.stats.communication_wall import predict
+from assay.stats.models.communication_wall import predict
 from assay.units import SECONDS
 
 

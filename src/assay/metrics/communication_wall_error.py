@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from assay.estimates.estimate import Absent, Value
+from assay.frames.record_data import Measured
+from assay.frames.training.communication_model import held_out, of_model
 from assay.metrics.base import ALL, Metric, Results
-from assay.metrics.estimate import Absent, Value
-from assay.metrics.measured import Measured
-from assay.metrics.wall import held_out, of_model
-from assay.stats.intervals import mean_t
+from assay.stats.intervals.intervals import mean_t
 from assay.units import FRACTION
 
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from assay.estimates.estimate import Value
+from assay.frames.per_launch import from_frame
+from assay.frames.prices import NO_PRICES, launch_usd, usd_per_worker_second
+from assay.frames.record_data import Measured
 from assay.metrics.base import EVERYTHING, Metric, Results
-from assay.metrics.dollars import NO_PRICES, launch_usd, usd_per_worker_second
-from assay.metrics.estimate import Value
-from assay.metrics.measured import Measured
-from assay.metrics.per_launch import from_frame
 from assay.units import USD
 
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from assay.estimates.estimate import Value
+from assay.frames.prices import NO_PRICES, usd_per_worker_second
+from assay.frames.record_data import Measured
 from assay.metrics.base import Metric, Results
-from assay.metrics.dollars import NO_PRICES, usd_per_worker_second
-from assay.metrics.estimate import Value
 from assay.metrics.lost_time import lost_seconds, per_configuration
-from assay.metrics.measured import Measured
 from assay.units import USD
 
 HOW = "lost rank-seconds x price of a worker"

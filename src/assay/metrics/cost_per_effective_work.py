@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+from assay.estimates.estimate import Absent, Estimate, Value
+from assay.frames.record_data import Measured
 from assay.metrics.base import Metric, Results
-from assay.metrics.estimate import Absent, Estimate, Value
-from assay.metrics.measured import Measured
 from assay.units import USD_PER_STEP
 
 

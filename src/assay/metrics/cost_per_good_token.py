@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from assay.estimates.estimate import Value
+from assay.frames.record_data import Measured
+from assay.frames.serving.objectives import no_objectives
 from assay.metrics.base import Metric, Results
-from assay.metrics.estimate import Value
 from assay.metrics.load_cost import dollars_per, good_tokens
-from assay.metrics.measured import Measured
-from assay.metrics.objectives import no_objectives
 from assay.metrics.rates import all_of
 from assay.units import USD_PER_TOKEN
 

@@ -10,11 +10,11 @@ from collections.abc import Mapping
 
 import polars as pl
 
+from assay.estimates.estimate import Absent, Value
+from assay.frames.per_launch import from_frame
+from assay.frames.prices import NO_PRICES, launch_usd, usd_per_worker_second
+from assay.frames.record_data import Measured
 from assay.metrics.base import Metric, Results
-from assay.metrics.dollars import NO_PRICES, launch_usd, usd_per_worker_second
-from assay.metrics.estimate import Absent, Value
-from assay.metrics.measured import Measured
-from assay.metrics.per_launch import from_frame
 from assay.metrics.useful_work import work_per_launch
 from assay.units import USD_PER_ITEM
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from assay.estimates.estimate import Value
+from assay.estimates.over_launches import exact
+from assay.frames.prices import NO_PRICES, launch_usd, usd_per_worker_second
+from assay.frames.record_data import Measured
 from assay.metrics.base import ALL, EVERYTHING, Metric, Results
-from assay.metrics.dollars import NO_PRICES, launch_usd, usd_per_worker_second
-from assay.metrics.estimate import Value
-from assay.metrics.measured import Measured
-from assay.metrics.per_launch import exact
 from assay.units import USD
 
 

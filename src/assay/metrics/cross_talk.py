@@ -11,11 +11,11 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from assay.metrics.answers import strangers
+from assay.estimates.estimate import Absent, Value
+from assay.estimates.over_launches import exact, no_launch
+from assay.frames.record_data import Measured
+from assay.frames.serving.answers import strangers
 from assay.metrics.base import Metric, Results
-from assay.metrics.estimate import Absent, Value
-from assay.metrics.measured import Measured
-from assay.metrics.per_launch import exact, no_launch
 from assay.units import COUNT
 
 

@@ -1,7 +1,7 @@
 """How unsure is the time of a whole answer, one request in a hundred aside?
 
 e2e_uncertainty_p99 = 0.99-quantile of the uncertainty of the last chunk with text, of an answer without text of its end
-(`assay.metrics.uncertainty`), over the answered requests that were due in the measured window; judged by the audit
+(`assay.frames.serving.stamp_uncertainty`), over the answered requests that were due in the measured window; judged by the audit
 stamp_uncertainty. It cannot tell by how much a time is off, only by how much at most.
 """
 
@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from assay.estimates.estimate import Value
+from assay.frames.record_data import Measured
+from assay.frames.serving.stamp_uncertainty import UNKNOWN
 from assay.metrics.base import Metric, Results
-from assay.metrics.estimate import Value
 from assay.metrics.latencies import percentile
-from assay.metrics.measured import Measured
-from assay.metrics.uncertainty import UNKNOWN
 from assay.units import SECONDS
 
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from assay.estimates.estimate import Absent, Value
+from assay.estimates.over_launches import exact
+from assay.frames.links.network_probe import BY, hosts, readings, why_not
+from assay.frames.record_data import Measured
 from assay.metrics.base import Metric, Results
-from assay.metrics.estimate import Absent, Value
-from assay.metrics.hosts import BY, hosts, readings, why_not
-from assay.metrics.measured import Measured
-from assay.metrics.per_launch import exact
 from assay.units import FRACTION
 
 

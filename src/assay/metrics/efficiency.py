@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from functools import partial
 from operator import mul
 
+from assay.estimates.estimate import Absent, Value
+from assay.estimates.over_launches import transform
+from assay.frames.record_data import Measured
 from assay.metrics.base import Metric, Results
-from assay.metrics.estimate import Absent, Value
-from assay.metrics.measured import Measured
-from assay.metrics.per_launch import transform
 from assay.units import FRACTION
 
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from assay.estimates.estimate import Value
+from assay.frames.joules import energy_method, launch_joules, no_energy
+from assay.frames.per_launch import from_frame
+from assay.frames.record_data import Measured
 from assay.metrics.base import EVERYTHING, Metric, Results
-from assay.metrics.estimate import Value
-from assay.metrics.joules import energy_method, launch_joules, no_energy
-from assay.metrics.measured import Measured
-from assay.metrics.per_launch import from_frame
 from assay.units import JOULES
 
 

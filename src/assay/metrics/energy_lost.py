@@ -14,12 +14,12 @@ from collections.abc import Mapping
 import numpy as np
 import polars as pl
 
+from assay.estimates.estimate import Absent, Value
+from assay.frames.clock_offsets import on_one_clock
+from assay.frames.joules import energy_method, no_energy
+from assay.frames.record_data import Measured
 from assay.metrics.base import Metric, Results
-from assay.metrics.clock_offsets import on_one_clock
-from assay.metrics.estimate import Absent, Value
-from assay.metrics.joules import energy_method, no_energy
 from assay.metrics.lost_time import lost_seconds, per_configuration, windows
-from assay.metrics.measured import Measured
 from assay.units import JOULES, NS_PER_S
 
 LEAST_PERIODS = 3

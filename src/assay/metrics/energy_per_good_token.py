@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from assay.estimates.estimate import Value
+from assay.frames.joules import energy_method, no_energy
+from assay.frames.record_data import Measured
+from assay.frames.serving.objectives import no_objectives
 from assay.metrics.base import Metric, Results
-from assay.metrics.estimate import Value
-from assay.metrics.joules import energy_method, no_energy
 from assay.metrics.load_cost import good_tokens, joules_per
-from assay.metrics.measured import Measured
-from assay.metrics.objectives import no_objectives
 from assay.metrics.rates import all_of
 from assay.units import JOULES_PER_TOKEN
 

@@ -9,11 +9,11 @@ from collections.abc import Mapping
 
 import polars as pl
 
+from assay.estimates.estimate import Value
+from assay.frames.joules import energy_method, launch_joules, no_energy
+from assay.frames.per_launch import from_frame
+from assay.frames.record_data import Measured
 from assay.metrics.base import Metric, Results
-from assay.metrics.estimate import Value
-from assay.metrics.joules import energy_method, launch_joules, no_energy
-from assay.metrics.measured import Measured
-from assay.metrics.per_launch import from_frame
 from assay.metrics.useful_work import work_per_launch
 from assay.units import JOULES_PER_ITEM
 

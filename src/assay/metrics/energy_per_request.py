@@ -12,11 +12,11 @@ from collections.abc import Mapping
 
 import polars as pl
 
+from assay.estimates.estimate import Value
+from assay.frames.joules import energy_method, no_energy
+from assay.frames.record_data import Measured
 from assay.metrics.base import Metric, Results
-from assay.metrics.estimate import Value
-from assay.metrics.joules import energy_method, no_energy
 from assay.metrics.load_cost import joules_per
-from assay.metrics.measured import Measured
 from assay.metrics.rates import all_of, within
 from assay.units import JOULES_PER_REQUEST
 

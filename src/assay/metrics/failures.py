@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import polars as pl
 
-from assay.metrics.estimate import Estimate, Value
+from assay.estimates.estimate import Estimate, Value
 
 
 def by_class(values: Mapping[str, Value], rows: pl.DataFrame) -> dict[str, Value]:

@@ -11,11 +11,12 @@ from collections.abc import Mapping
 
 import polars as pl
 
+from assay.estimates.estimate import Absent, Value
+from assay.estimates.over_launches import average, no_launch
+from assay.frames.record_data import Measured
+from assay.frames.training.loss_curves import loss_curves
+from assay.frames.training.parallelism import absent
 from assay.metrics.base import Metric, Results
-from assay.metrics.estimate import Absent, Value
-from assay.metrics.measured import Measured, effective_steps
-from assay.metrics.parallelism import absent
-from assay.metrics.per_launch import average, no_launch
 
 LAST = 10  # steps
 UNIT = "loss"
@@ -27,13 +28,6 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     base = curves.filter(pl.col("configuration") == measured.base)
     reference = base.select("block", "step", pl.col("loss").alias("reference"))
     return {name: _one(measured, curves, reference, name) for name in measured.configurations}
-
-
-def loss_curves(measured: Measured) -> pl.DataFrame:
-    """(launch, configuration, block, step, loss) of the timed launches; the mean over ranks, no number where one of them has none."""
-    losses = measured.table("fingerprints").filter((pl.col("what") == "loss") & pl.col("value").is_not_null())
-    means = effective_steps(losses).group_by("launch", "step").agg(pl.col("value").sort().mean().alias("loss"))
-    return means.join(measured.timed.select("launch", "configuration", "block"), on="launch").sort("launch", "step")
 
 
 def _one(measured: Measured, curves: pl.DataFrame, reference: pl.DataFrame, name: str) -> Value:

@@ -2,7 +2,7 @@
 
 flops_per_step = sum over ranks of the products of the first step (convention counter), or operations per token by a declared formula
 x tokens of a step.  Recomputed activations are not the model's; element-wise work is not counted.  Source: METRICS.md, `mfu`;
-`assay.instruments._flops` and `assay.stats.flops` say what is counted.  The convention is part of the number: two are never compared.
+`assay.instruments.flops.flops` and `assay.stats.models.flops` say what is counted.  The convention is part of the number: two are never compared.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from collections.abc import Mapping
 
 import polars as pl
 
+from assay.estimates.estimate import Value
+from assay.frames.per_launch import from_frame
+from assay.frames.record_data import Measured
+from assay.frames.training.flops import absent, of_steps
 from assay.metrics.base import Metric, Results
-from assay.metrics.estimate import Value
-from assay.metrics.measured import Measured
-from assay.metrics.per_launch import from_frame
-from assay.metrics.work import absent, of_steps
 from assay.units import FLOP
 
 SCHEMA = {"launch": pl.Int32, "value": pl.Float64}

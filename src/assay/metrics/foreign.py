@@ -12,12 +12,12 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Final
 
-from assay.metrics.estimate import Absent, Estimate, Value
+from assay.estimates.estimate import Absent, Estimate, Value
+from assay.estimates.over_launches import no_launch
+from assay.frames.record_data import Measured
+from assay.frames.serving.other_tools import NAMES
+from assay.frames.serving.requests import WINDOW
 from assay.metrics.inside import BEHIND_A_SERVER
-from assay.metrics.measured import Measured
-from assay.metrics.peer_numbers import NAMES
-from assay.metrics.per_launch import no_launch
-from assay.metrics.requests import WINDOW
 
 PEERS: Final = tuple(name for name in NAMES if not name.startswith("gaps_"))
 WINDOWED: Final = (

@@ -1,6 +1,6 @@
 """How is a percentile of the pauses between tokens formed?  Shared by itl_p50 and itl_p99.
 
-The gaps of all counted requests of a configuration are pooled (`assay.metrics.requests`), like other percentiles of requests.
+The gaps of all counted requests of a configuration are pooled (`assay.frames.serving.requests`), like other percentiles of requests.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from dataclasses import replace
 
 import polars as pl
 
-from assay.metrics.estimate import Estimate, Value
-from assay.metrics.format import count
+from assay.estimates.estimate import Estimate, Value
+from assay.estimates.format import count
+from assay.estimates.percentiles import tail_value
+from assay.frames.record_data import Measured
 from assay.metrics.latencies import NO_COUNT, NOT_STREAMED, counted, nothing, with_failures
-from assay.metrics.measured import Measured
 from assay.metrics.rates import all_of, streamed
-from assay.metrics.tails import tail_value
 
 
 def percentile(measured: Measured, p: float, name: str) -> Mapping[str, Value]:

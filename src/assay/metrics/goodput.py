@@ -12,12 +12,12 @@ from collections.abc import Mapping
 
 import polars as pl
 
+from assay.estimates.estimate import Value
+from assay.frames.record_data import Measured
+from assay.frames.serving.objectives import no_objectives
+from assay.frames.serving.requests import ENDED
 from assay.metrics.base import Metric, Results
-from assay.metrics.estimate import Value
-from assay.metrics.measured import Measured
-from assay.metrics.objectives import no_objectives
 from assay.metrics.rates import all_of, per_second, within
-from assay.metrics.requests import ENDED
 from assay.units import PER_SECOND
 
 

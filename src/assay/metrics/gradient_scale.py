@@ -11,12 +11,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+from assay.estimates.estimate import Absent, Value
+from assay.estimates.over_launches import exact
+from assay.frames.record_data import Measured
+from assay.frames.training.first_gradients import Compared, worst
 from assay.metrics.base import Metric, Results
-from assay.metrics.estimate import Absent, Value
-from assay.metrics.first_gradients import Compared, worst
 from assay.metrics.gradient_error import REFERENCE
-from assay.metrics.measured import Measured
-from assay.metrics.per_launch import exact
 from assay.units import RATIO
 
 NOTHING = Absent(reason="undefined", detail="one worker's gradient is zero or not finite")

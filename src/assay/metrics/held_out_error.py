@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from assay.estimates.estimate import Absent, Estimate, Value
+from assay.estimates.format import count
+from assay.frames.record_data import Measured
+from assay.frames.training.scaling_points import bounded, laws_of, refusal, throughputs
+from assay.frames.training.work_time import time_basis
 from assay.metrics.base import ALL, Metric, Results
-from assay.metrics.estimate import Absent, Estimate, Value
-from assay.metrics.format import count
-from assay.metrics.measured import Measured
-from assay.metrics.scaling import bounded, laws_of, refusal, throughputs
-from assay.metrics.speedup import time_basis
-from assay.stats.scaling_fits import Refused, held_out
+from assay.stats.models.scaling_laws import Refused, held_out
 from assay.units import FRACTION
 
 

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from assay.estimates.estimate import Absent, Value
+from assay.frames.record_data import Measured
+from assay.frames.training.flops import of_steps
 from assay.metrics.base import Metric, Results
-from assay.metrics.estimate import Absent, Value
-from assay.metrics.measured import Measured
 from assay.metrics.mfu import share_of_peak
-from assay.metrics.work import of_steps
 from assay.units import FRACTION
 
 BY_FORMULA = Absent(

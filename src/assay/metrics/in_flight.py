@@ -6,10 +6,10 @@ from typing import Final
 
 import polars as pl
 
+from assay.frames.record_data import Measured
 from assay.metrics.latencies import timed
-from assay.metrics.measured import Measured
 from assay.metrics.rates import windows
-from assay.stats.queueing import little
+from assay.stats.models.queueing import little
 from assay.units import NS_PER_S
 
 SIDES: Final = {"launch": pl.Int32, "area_s": pl.Float64, "latency_s": pl.Float64, "seconds": pl.Float64}

@@ -8,9 +8,9 @@ from typing import Final
 
 import polars as pl
 
-from assay.metrics.estimate import Absent, Value
+from assay.estimates.estimate import Absent, Value
+from assay.frames.record_data import Measured
 from assay.metrics.latencies import percentile
-from assay.metrics.measured import Measured
 
 BEHIND_A_SERVER: Final = (
     "the answers came from a server, which does not tell it; a model in this process does (backend process)"

@@ -12,10 +12,10 @@ from collections.abc import Mapping
 
 import polars as pl
 
+from assay.estimates.estimate import Value
+from assay.frames.per_launch import from_frame
+from assay.frames.record_data import Measured
 from assay.metrics.base import Metric, Results
-from assay.metrics.estimate import Value
-from assay.metrics.measured import Measured
-from assay.metrics.per_launch import from_frame
 from assay.units import FRACTION, NS_PER_S
 
 

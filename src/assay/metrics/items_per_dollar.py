@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+from assay.estimates.estimate import Absent, Value
+from assay.estimates.over_launches import transform
+from assay.frames.record_data import Measured
 from assay.metrics.base import Metric, Results
-from assay.metrics.estimate import Absent, Value
-from assay.metrics.measured import Measured
-from assay.metrics.per_launch import transform
 from assay.units import ITEMS_PER_USD
 
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 
+from assay.estimates.estimate import Absent, Value
+from assay.estimates.over_launches import transform
+from assay.frames.record_data import Measured
 from assay.metrics.base import Metric, Results
-from assay.metrics.estimate import Absent, Value
-from assay.metrics.measured import Measured
-from assay.metrics.per_launch import transform
-from assay.stats.scaling import karp_flatt
+from assay.stats.models.scaling import karp_flatt
 from assay.units import FRACTION
 
 

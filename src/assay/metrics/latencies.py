@@ -1,7 +1,7 @@
 """How is a percentile of requests formed?  Shared by every percentile of a latency.
 
 The answered requests that were due in the measured window of all timed launches are pooled; the interval comes from the
-spread between launches (`assay.metrics.tails`).  Percentiles of launches are never averaged.  A failed request has no
+spread between launches (`assay.estimates.percentiles`).  Percentiles of launches are never averaged.  A failed request has no
 latency: the method says how many there were, and slo_attainment and goodput count them as misses.
 """
 
@@ -13,12 +13,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from assay.metrics.estimate import Absent, Estimate, Value
-from assay.metrics.format import count
-from assay.metrics.measured import Measured
-from assay.metrics.per_launch import no_launch
-from assay.metrics.requests import WINDOW
-from assay.metrics.tails import tail_value
+from assay.estimates.estimate import Absent, Estimate, Value
+from assay.estimates.format import count
+from assay.estimates.over_launches import no_launch
+from assay.estimates.percentiles import tail_value
+from assay.frames.record_data import Measured
+from assay.frames.serving.requests import WINDOW
 
 NOT_STREAMED = Absent(
     reason="not_applicable", detail="answers were not streamed (serving.stream = false), so no chunk has a time of its own"

@@ -1,7 +1,7 @@
 """What do the times of an operation at several sizes say about a link?  The fit that `alpha`, `beta` and `crossover_size` share.
 
-T(S) = a + b S by relative errors (`assay.stats.affine_fit`), in every launch of its own; the launches' values carry the interval.
-alpha and beta are those of one link of a ring (`assay.metrics.bandwidth.alpha_beta`).
+T(S) = a + b S by relative errors (`assay.stats.models.affine_fit`), in every launch of its own; the launches' values carry the interval.
+alpha and beta are those of one link of a ring (`assay.frames.links.bandwidth.alpha_beta`).
 Cannot tell: whether an engine uses a ring, nor where it changes its protocol: the residuals say how well the line fits.
 """
 
@@ -13,14 +13,14 @@ from typing import Final, Literal
 
 import polars as pl
 
-from assay.metrics import bandwidth
-from assay.metrics.collective_calls import HOW, asked_cells, groups_of, missing, per_launch, ranks_of
-from assay.metrics.estimate import Absent, Value
-from assay.metrics.format import count
-from assay.metrics.measured import Measured
-from assay.metrics.per_launch import positive
-from assay.spec.collectives import Cell
-from assay.stats.affine_fit import LEAST_SIZES, Affine, affine_fit
+from assay.estimates.estimate import Absent, Value
+from assay.estimates.format import count
+from assay.estimates.over_launches import positive
+from assay.frames.links import bandwidth
+from assay.frames.links.collective_calls import HOW, asked_cells, groups_of, missing, per_launch, ranks_of
+from assay.frames.record_data import Measured
+from assay.spec.sections.collectives import Cell
+from assay.stats.models.affine_fit import LEAST_SIZES, Affine, affine_fit
 
 Part = Literal["fixed", "growing"]
 ENOUGH_SIZES: Final = max(4, LEAST_SIZES)  # three points leave one residual for two parameters

@@ -1,7 +1,7 @@
 """Does Little's law hold for the requests that were written down?
 
 little_ratio = rate at which requests became due x mean time from being due to their end, of those due in the measured
-window / mean number under way in it: L = lambda W (Operations Research 9, 1961; `assay.stats.queueing`).  1 in a stable
+window / mean number under way in it: L = lambda W (Operations Research 9, 1961; `assay.stats.models.queueing`).  1 in a stable
 system with a long window; below 1 more flowed in before the window than was left at its end, above 1 a queue was growing.
 It cannot tell which of a record's rows are missing.
 """
@@ -12,10 +12,10 @@ from collections.abc import Mapping
 
 import polars as pl
 
+from assay.estimates.estimate import Value
+from assay.frames.record_data import Measured
 from assay.metrics.base import Metric, Results
-from assay.metrics.estimate import Value
 from assay.metrics.in_flight import both_sides
-from assay.metrics.measured import Measured
 from assay.metrics.rates import quotients
 from assay.units import RATIO
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from assay.metrics.dollars import NO_PRICES, usd_per_worker_second
-from assay.metrics.estimate import Absent, Value
-from assay.metrics.joules import energy_method
-from assay.metrics.measured import Measured
+from assay.estimates.estimate import Absent, Value
+from assay.frames.joules import energy_method
+from assay.frames.prices import NO_PRICES, usd_per_worker_second
+from assay.frames.record_data import Measured
+from assay.frames.serving.requests import ENDED
 from assay.metrics.rates import quotients, windows, within
-from assay.metrics.requests import ENDED
 
 FREE = Absent(reason="undefined", detail="the price is 0 dollars per worker-hour")
 

@@ -1,6 +1,6 @@
 """How much of a fault launch did the fault cost?  Shared by the metrics of what is lost.
 
-Lost rank-seconds = detect + restart + reload + recompute of all ranks (`assay.metrics.partition`), what a fault that lasted added to
+Lost rank-seconds = detect + restart + reload + recompute of all ranks (`assay.frames.training.rank_time`), what a fault that lasted added to
 their steps, and what the first steps of restarted workers took beyond a usual one.  The time in which they were lost lies between the
 fault and the step that was lost being reached again, or the fault's end.
 """
@@ -11,14 +11,14 @@ from collections.abc import Callable, Mapping
 
 import polars as pl
 
-from assay.metrics.clock_offsets import on_one_clock
-from assay.metrics.estimate import Absent, Value
-from assay.metrics.measured import Measured
-from assay.metrics.partition import HELD_UP, partition
-from assay.metrics.per_launch import average, exact, positive
-from assay.metrics.progress_known import unknown_progress
-from assay.metrics.recovery import NO_FAULT, NOT_RECOVERED, recoveries, strikes, struck_launches
-from assay.metrics.step_time import MARK_STEPS
+from assay.estimates.estimate import Absent, Value
+from assay.estimates.over_launches import average, exact, positive
+from assay.frames.clock_offsets import on_one_clock
+from assay.frames.record_data import Measured
+from assay.frames.training.rank_time import HELD_UP, partition
+from assay.frames.training.recovery import NO_FAULT, NOT_RECOVERED, recoveries, strikes, struck_launches
+from assay.frames.training.steady_series import MARK_STEPS
+from assay.frames.training.unknown_progress import unknown_progress
 from assay.units import NS_PER_S
 
 NO_STEPS = Absent(reason="not_measured", detail=MARK_STEPS)

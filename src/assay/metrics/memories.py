@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from assay.metrics.estimate import Value
-from assay.metrics.measured import Measured
-from assay.metrics.per_launch import from_frame
+from assay.estimates.estimate import Value
+from assay.frames.per_launch import from_frame
+from assay.frames.record_data import Measured
 from assay.units import BYTES
 
 

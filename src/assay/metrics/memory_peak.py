@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from assay.estimates.estimate import Value
+from assay.frames.record_data import Measured
 from assay.metrics.base import Metric, Results
-from assay.metrics.estimate import Value
-from assay.metrics.measured import Measured
 from assay.metrics.memories import largest
 from assay.units import BYTES
 

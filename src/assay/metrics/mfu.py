@@ -13,12 +13,12 @@ from dataclasses import replace
 
 import polars as pl
 
+from assay.estimates.estimate import Absent, Value
+from assay.frames.per_launch import from_frame
+from assay.frames.record_data import Measured
+from assay.frames.training.flops import Amount, absent, of_steps, peaks, precisions, source
 from assay.metrics.achieved_flops import SCHEMA, speeds_of
 from assay.metrics.base import Metric, Results
-from assay.metrics.estimate import Absent, Value
-from assay.metrics.measured import Measured
-from assay.metrics.per_launch import from_frame
-from assay.metrics.work import Amount, absent, of_steps, peaks, precisions, source
 from assay.units import FRACTION
 
 

@@ -1,6 +1,6 @@
 """Which tail latency would MLPerf's LoadGen report of these scenarios?
 
-mlperf_tail = early-stopping estimate (`assay.stats.early_stopping`, confidence 0.99) of the p90 of end-to-end latency in
+mlperf_tail = early-stopping estimate (`assay.stats.models.early_stopping`, confidence 0.99) of the p90 of end-to-end latency in
 single_stream, of the p99 in multi_stream (a query ends with its last sample) and in server, in each launch; then over
 launches.  offline has no tail. For comparison with LoadGen only: it takes queries as independent, which served queries are
 not, and says nothing of launches; e2e_p99 with its interval between launches is our own.  The method says whether LoadGen's
@@ -14,13 +14,13 @@ from dataclasses import replace
 
 import polars as pl
 
+from assay.estimates.estimate import Absent, Estimate, Value
+from assay.frames.per_launch import from_frame
+from assay.frames.record_data import Measured
 from assay.metrics.base import Metric, Results
-from assay.metrics.estimate import Absent, Estimate, Value
 from assay.metrics.latencies import timed
-from assay.metrics.measured import Measured
-from assay.metrics.per_launch import from_frame
 from assay.metrics.rates import all_of
-from assay.stats.early_stopping import early_stopping_estimate, floor
+from assay.stats.models.early_stopping import early_stopping_estimate, floor
 from assay.units import SECONDS
 
 

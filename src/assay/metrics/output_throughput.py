@@ -2,7 +2,7 @@
 
 output_throughput = tokens whose time lies in the measured window / its length (METRICS.md, "Serving"): the tokens of every
 answered request that arrived then, whenever it was due; the window excludes ramp and drain.  A token's time is its chunk's;
-where a chunk holds several, see `assay.metrics.requests`.  Tokens by the server's usage, else by the tokenizer. It cannot
+where a chunk holds several, see `assay.frames.serving.requests`.  Tokens by the server's usage, else by the tokenizer. It cannot
 tell useful tokens from others: see goodput.
 """
 
@@ -12,12 +12,12 @@ from collections.abc import Mapping
 
 import polars as pl
 
+from assay.estimates.estimate import Absent, Value
+from assay.estimates.format import count
+from assay.frames.record_data import Measured
 from assay.metrics.base import Metric, Results
-from assay.metrics.estimate import Absent, Value
-from assay.metrics.format import count
 from assay.metrics.gaps import spread
 from assay.metrics.latencies import timed
-from assay.metrics.measured import Measured
 from assay.metrics.rates import all_of, per_second, windows
 from assay.units import PER_SECOND
 

@@ -10,10 +10,10 @@ from collections.abc import Mapping
 
 import polars as pl
 
+from assay.estimates.estimate import Value
+from assay.frames.record_data import Measured
 from assay.metrics.base import Metric, Results
 from assay.metrics.communication import ratios
-from assay.metrics.estimate import Value
-from assay.metrics.measured import Measured
 from assay.units import FRACTION
 
 

@@ -1,7 +1,7 @@
 """How many bytes per second pass between the two ranks whose link is slowest?
 
 pair_bandwidth = the smallest (S2 - S1) / (T2 - T1) of an ordered pair; over launches Student t on logarithms.  Unit: bytes per second.
-Source: the exchanges of `assay.instruments.pairs`.  The matrix holds every pair.
+Source: the exchanges of `assay.instruments.collectives.pairs`.  The matrix holds every pair.
 Cannot tell: which pair it is (not always the same); what several pairs at once would have.
 """
 
@@ -11,10 +11,10 @@ from collections.abc import Mapping
 
 import polars as pl
 
+from assay.estimates.estimate import Value
+from assay.frames.links.pairs import BYTES_PER_SECOND, farthest
+from assay.frames.record_data import Measured
 from assay.metrics.base import Metric, Results
-from assay.metrics.estimate import Value
-from assay.metrics.measured import Measured
-from assay.metrics.pairs import BYTES_PER_SECOND, farthest
 
 
 def compute(measured: Measured, _: Results) -> Mapping[str, Value]:

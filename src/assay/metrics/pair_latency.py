@@ -1,7 +1,7 @@
 """How long does a small message take between the two ranks that are farthest apart?
 
 pair_latency = the largest latency of an ordered pair (half of the median round trip of eight bytes); over launches Student t on
-logarithms.  Unit: seconds.  Source: the exchanges of `assay.instruments.pairs`.  The matrix holds every pair.
+logarithms.  Unit: seconds.  Source: the exchanges of `assay.instruments.collectives.pairs`.  The matrix holds every pair.
 Cannot tell: which pair it is (not always the same); the latency of one direction alone.
 """
 
@@ -11,10 +11,10 @@ from collections.abc import Mapping
 
 import polars as pl
 
+from assay.estimates.estimate import Value
+from assay.frames.links.pairs import farthest
+from assay.frames.record_data import Measured
 from assay.metrics.base import Metric, Results
-from assay.metrics.estimate import Value
-from assay.metrics.measured import Measured
-from assay.metrics.pairs import farthest
 from assay.units import SECONDS
 
 

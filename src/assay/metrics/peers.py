@@ -26,9 +26,9 @@ from typing import Final
 
 import polars as pl
 
-from assay.metrics.estimate import Value
+from assay.estimates.estimate import Value
+from assay.frames.record_data import Measured
 from assay.metrics.latencies import NOT_STREAMED
-from assay.metrics.measured import Measured
 from assay.metrics.rates import all_of, quotients, streamed, tally
 from assay.units import SECONDS
 

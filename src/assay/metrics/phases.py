@@ -10,9 +10,9 @@ from typing import Any, Final
 
 import polars as pl
 
-from assay.metrics.estimate import Absent, Value
-from assay.metrics.measured import Measured
-from assay.metrics.per_launch import average, no_launch
+from assay.estimates.estimate import Absent, Value
+from assay.estimates.over_launches import average, no_launch
+from assay.frames.record_data import Measured
 from assay.units import SECONDS
 
 PHASES: Final = ("data", "forward", "backward", "optimizer", "unknown")

@@ -11,16 +11,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from assay.estimates.estimate import Absent, Value
+from assay.estimates.format import given
+from assay.frames.record_data import Measured
+from assay.frames.training.communication_model import NEXT, POINTS, model, of_model
+from assay.frames.training.communication_model import refusal as of_miss
+from assay.frames.training.scaling_points import chosen, estimate, refusal, throughputs
 from assay.metrics.base import ALL, Metric, Results
-from assay.metrics.estimate import Absent, Value
-from assay.metrics.format import given
-from assay.metrics.measured import Measured
-from assay.metrics.scaling import chosen, estimate, refusal, throughputs
-from assay.metrics.wall import NEXT, POINTS, model, of_model
-from assay.metrics.wall import refusal as of_miss
-from assay.stats.communication_wall import Curve, predict
-from assay.stats.scaling_fits import Refused, relative_curve
-from assay.stats.scaling_fits import predict as by_law
+from assay.stats.models.communication_wall import Curve, predict
+from assay.stats.models.scaling_laws import Refused, relative_curve
+from assay.stats.models.scaling_laws import predict as by_law
 from assay.units import RATIO
 
 

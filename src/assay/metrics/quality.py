@@ -15,16 +15,16 @@ from collections.abc import Mapping
 import numpy as np
 import polars as pl
 
+from assay.estimates.estimate import Absent, Value
+from assay.estimates.over_launches import no_launch, of_interval
+from assay.frames.ended_launches import ended_words
+from assay.frames.record_data import Measured
+from assay.frames.score_clusters import clusters_of, labels_words
 from assay.metrics.base import WORKLOADS, Metric, Results
-from assay.metrics.ended_launches import ended_words
-from assay.metrics.estimate import Absent, Value
-from assay.metrics.measured import Measured
-from assay.metrics.per_launch import no_launch, of_interval
-from assay.metrics.score_clusters import clusters_of, labels_words
-from assay.spec.rules_quality import SCORED
-from assay.stats.bounded_mean import lower, upper
-from assay.stats.intervals import Interval, t_quantile
-from assay.stats.noninferiority import Labels, launches_of, units_of
+from assay.spec.rules.quality import SCORED
+from assay.stats.comparing.noninferiority import Labels, launches_of, units_of
+from assay.stats.intervals.bounded_mean import lower, upper
+from assay.stats.intervals.intervals import Interval, t_quantile
 from assay.units import SCORE
 
 NOT_ASKED = Absent(

@@ -2,7 +2,7 @@
 
 Paired differences d[launch, example] = score(p) - score(base) of the same block and the same example; positive is
 better whatever the direction of the score.  The interval is a pair of one-sided bounds that count launch-to-launch and
-example-to-example variation, clusters of examples being lost or kept together (`assay.stats.noninferiority.crossed`).
+example-to-example variation, clusters of examples being lost or kept together (`assay.stats.comparing.noninferiority.crossed`).
 Quality is held if the lower bound is above -margin; absence of a significant difference is not evidence of that.
 Cannot tell: whether examples without a cluster are independent; the gate says so.
 """
@@ -15,15 +15,15 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from assay.estimates.estimate import Absent, Estimate, Value
+from assay.estimates.format import count
+from assay.estimates.over_launches import no_launch
+from assay.frames.record_data import Measured
+from assay.frames.score_clusters import clusters_of, undeclared
 from assay.metrics.base import WORKLOADS, Metric, Results
-from assay.metrics.estimate import Absent, Estimate, Value
-from assay.metrics.format import count
-from assay.metrics.measured import Measured
-from assay.metrics.per_launch import no_launch
 from assay.metrics.quality import NOT_ASKED, missing_scores, scores, scores_of
-from assay.metrics.score_clusters import clusters_of, undeclared
 from assay.spec.experiment import Quality
-from assay.stats.noninferiority import Decision, Labels, crossed, largest_change
+from assay.stats.comparing.noninferiority import Decision, Labels, crossed, largest_change
 from assay.units import SCORE
 
 

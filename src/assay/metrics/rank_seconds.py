@@ -6,23 +6,23 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from assay.metrics.clock_offsets import on_one_clock
-from assay.metrics.estimate import Absent, Value
-from assay.metrics.measured import Measured
-from assay.metrics.partition import CATEGORIES
-from assay.metrics.partition import partition as of_ranks
-from assay.metrics.per_launch import no_launch, of_interval
-from assay.metrics.progress_known import unknown_progress
-from assay.metrics.recovery import NO_FAULT, struck_launches
-from assay.metrics.step_time import MARK_STEPS
-from assay.stats.means import quotient
+from assay.estimates.estimate import Absent, Value
+from assay.estimates.over_launches import no_launch, of_interval
+from assay.frames.clock_offsets import on_one_clock
+from assay.frames.record_data import Measured
+from assay.frames.training.rank_time import CATEGORIES
+from assay.frames.training.rank_time import partition as of_ranks
+from assay.frames.training.recovery import NO_FAULT, struck_launches
+from assay.frames.training.steady_series import MARK_STEPS
+from assay.frames.training.unknown_progress import unknown_progress
+from assay.stats.intervals.means import quotient
 from assay.units import FRACTION, NS_PER_S
 
 
 def partition(measured: Measured, role: str) -> pl.DataFrame:
     """(launch, configuration, workers, block, wall_s, one column of rank-seconds per category) of a role's launches.
 
-    `timed`: the successful ones; `fault`: those in which a fault struck. See `assay.metrics.partition`.  Made once.
+    `timed`: the successful ones; `fault`: those in which a fault struck. See `assay.frames.training.rank_time`.  Made once.
     """
     return measured.once(f"partition {role}", lambda one: _partition(one, role))
 

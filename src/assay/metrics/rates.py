@@ -1,8 +1,8 @@
 """How are amounts per second, means per request and shares of requests formed?  Shared by the serving metrics.
 
 Every launch gives a numerator and a denominator (tokens and seconds, hits and requests); the value is the sum of the
-numerators over the sum of the denominators, and the interval is Student's t over launches (`assay.stats.means.quotient`),
-for shares never narrower than independent requests would have it (`assay.stats.shares`).
+numerators over the sum of the denominators, and the interval is Student's t over launches (`assay.stats.intervals.means.quotient`),
+for shares never narrower than independent requests would have it (`assay.stats.intervals.proportions`).
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from dataclasses import replace
 
 import polars as pl
 
-from assay.metrics.estimate import Value
+from assay.estimates.estimate import Value
+from assay.estimates.over_launches import of_interval
+from assay.frames.record_data import Measured
+from assay.frames.serving.requests import WINDOW
 from assay.metrics.latencies import nothing, timed
-from assay.metrics.measured import Measured
-from assay.metrics.per_launch import of_interval
-from assay.metrics.requests import WINDOW
-from assay.stats.intervals import Interval
-from assay.stats.means import quotient
-from assay.stats.shares import share
+from assay.stats.intervals.intervals import Interval
+from assay.stats.intervals.means import quotient
+from assay.stats.intervals.proportions import share
 from assay.units import FRACTION
 
 

@@ -10,12 +10,12 @@ from collections.abc import Mapping
 
 import polars as pl
 
+from assay.estimates.estimate import Absent, Value
+from assay.estimates.over_launches import exact
+from assay.frames.record_data import Measured
+from assay.frames.training.hashed_state import hashes
+from assay.frames.training.parallelism import absent
 from assay.metrics.base import Metric, Results
-from assay.metrics.estimate import Absent, Value
-from assay.metrics.hashed import hashes
-from assay.metrics.measured import Measured
-from assay.metrics.parallelism import absent
-from assay.metrics.per_launch import exact
 from assay.units import FRACTION
 
 NO_HASHES = Absent(reason="not_measured", detail="no parameter hashes were taken; call probe.watch(model)")

@@ -12,12 +12,12 @@ from dataclasses import replace
 
 import polars as pl
 
+from assay.estimates.estimate import Value
+from assay.estimates.over_launches import average, exact
+from assay.frames.record_data import Measured
+from assay.frames.serving.outages import NO_FAULT, Outage, outages
 from assay.metrics.base import Metric, Results
-from assay.metrics.estimate import Value
 from assay.metrics.failures import classes
-from assay.metrics.measured import Measured
-from assay.metrics.outages import NO_FAULT, Outage, outages
-from assay.metrics.per_launch import average, exact
 from assay.units import REQUESTS
 
 

@@ -10,11 +10,11 @@ from collections.abc import Mapping
 
 import polars as pl
 
+from assay.estimates.estimate import Value
+from assay.estimates.over_launches import exact
+from assay.frames.record_data import Measured
+from assay.frames.training.recovery import NO_FAULT, struck_launches
 from assay.metrics.base import Metric, Results
-from assay.metrics.estimate import Value
-from assay.metrics.measured import Measured
-from assay.metrics.per_launch import exact
-from assay.metrics.recovery import NO_FAULT, struck_launches
 from assay.units import COUNT
 
 HOW = "highest incarnation of any rank; most of any fault launch"

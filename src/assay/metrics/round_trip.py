@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from assay.estimates.estimate import Value
+from assay.frames.links.network_probe import by, hosts, medians, why_not
+from assay.frames.record_data import Measured
 from assay.metrics.base import Metric, Results
-from assay.metrics.estimate import Value
-from assay.metrics.hosts import by, hosts, medians, why_not
-from assay.metrics.measured import Measured
 from assay.units import SECONDS
 
 

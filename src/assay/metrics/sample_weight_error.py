@@ -13,11 +13,11 @@ from collections.abc import Mapping
 
 import polars as pl
 
+from assay.estimates.estimate import Absent, Value
+from assay.estimates.over_launches import exact
+from assay.frames.record_data import Measured, effective_steps
+from assay.frames.training.parallelism import absent
 from assay.metrics.base import Metric, Results
-from assay.metrics.estimate import Absent, Value
-from assay.metrics.measured import Measured, effective_steps
-from assay.metrics.parallelism import absent
-from assay.metrics.per_launch import exact
 from assay.units import FRACTION
 
 NO_DENOMINATORS = Absent(

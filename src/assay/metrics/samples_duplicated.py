@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from assay.estimates.estimate import Value
+from assay.estimates.over_launches import exact
+from assay.frames.record_data import Measured
+from assay.frames.training.parallelism import absent
+from assay.frames.training.sample_ledger import epochs, no_ledger
 from assay.metrics.base import Metric, Results
-from assay.metrics.estimate import Value
-from assay.metrics.ledger import epochs, no_ledger
-from assay.metrics.measured import Measured
-from assay.metrics.parallelism import absent
-from assay.metrics.per_launch import exact
 from assay.units import COUNT
 
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from assay.estimates.estimate import Absent, Value
+from assay.estimates.over_launches import exact
+from assay.frames.ended_launches import not_to_its_end
+from assay.frames.record_data import Measured
+from assay.frames.training.parallelism import absent
+from assay.frames.training.sample_ledger import NO_WHOLE_EPOCH, Epoch, epochs, no_ledger
 from assay.metrics.base import Metric, Results
-from assay.metrics.ended_launches import not_to_its_end
-from assay.metrics.estimate import Absent, Value
-from assay.metrics.ledger import NO_WHOLE_EPOCH, Epoch, epochs, no_ledger
-from assay.metrics.measured import Measured
-from assay.metrics.parallelism import absent
-from assay.metrics.per_launch import exact
 from assay.units import COUNT
 
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from assay.estimates.estimate import Absent, Value
+from assay.frames.record_data import Measured
+from assay.frames.training.scaling_points import estimate, throughputs
 from assay.metrics.base import ALL, Metric, Results
-from assay.metrics.estimate import Absent, Value
-from assay.metrics.measured import Measured
-from assay.metrics.scaling import estimate, throughputs
-from assay.stats.scaling import gustafson
-from assay.stats.scaling_fits import fit
+from assay.stats.models.scaling import gustafson
+from assay.stats.models.scaling_laws import fit
 from assay.units import RATIO
 
 

@@ -11,13 +11,13 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from assay.estimates.estimate import Absent, Estimate, Value
+from assay.estimates.over_launches import of_interval
+from assay.frames.per_launch import in_blocks
+from assay.frames.record_data import Measured
+from assay.frames.training.work_time import seconds_per_work, time_basis, wall_seconds
 from assay.metrics.base import ALL, Metric, Results
-from assay.metrics.estimate import Absent, Estimate, Value
-from assay.metrics.measured import Measured
-from assay.metrics.per_launch import in_blocks, of_interval
-from assay.metrics.speedup import seconds_per_work, time_basis
-from assay.metrics.wall_time import wall_seconds
-from assay.stats.scaling import amdahl_fit, amdahl_fit_interval
+from assay.stats.models.scaling import amdahl_fit, amdahl_fit_interval
 from assay.units import FRACTION
 
 

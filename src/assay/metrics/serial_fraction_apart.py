@@ -12,12 +12,12 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 
+from assay.estimates.estimate import Absent, Value
+from assay.frames.record_data import Measured
+from assay.frames.training.communication_model import model, of_model
 from assay.metrics.base import ALL, Metric, Results
-from assay.metrics.estimate import Absent, Value
-from assay.metrics.measured import Measured
-from assay.metrics.wall import model, of_model
-from assay.stats.communication_wall import parameter
-from assay.stats.intervals import Interval
+from assay.stats.intervals.intervals import Interval
+from assay.stats.models.communication_wall import parameter
 from assay.units import FRACTION
 
 

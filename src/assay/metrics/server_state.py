@@ -6,8 +6,8 @@ from typing import Literal
 
 import polars as pl
 
-from assay.metrics.estimate import Value
-from assay.metrics.measured import Measured
+from assay.estimates.estimate import Value
+from assay.frames.record_data import Measured
 from assay.metrics.rates import quotients, windows
 
 NOT_SCRAPED = (

@@ -14,12 +14,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from assay.estimates.estimate import Estimate, Value
+from assay.estimates.percentiles import tail_value
+from assay.frames.record_data import Measured
+from assay.frames.serving.requests import WINDOW
 from assay.metrics.base import Metric, Results
-from assay.metrics.estimate import Estimate, Value
 from assay.metrics.latencies import in_series, nothing, timed
-from assay.metrics.measured import Measured
-from assay.metrics.requests import WINDOW
-from assay.metrics.tails import tail_value
 from assay.units import NS_PER_S, SECONDS
 
 

@@ -2,7 +2,7 @@
 
 slo_after = requests that met every objective / requests that were due after the struck replica had returned, in the fault
 launches; without objectives: that were answered.  Return: the replica answered probes again, else the fault was undone,
-else the end of the load (`assay.metrics.outages`).  One fault launch has no interval: ask for more to have one.
+else the end of the load (`assay.frames.serving.outages`).  One fault launch has no interval: ask for more to have one.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from collections.abc import Mapping
 
 import polars as pl
 
+from assay.estimates.estimate import Value
+from assay.frames.record_data import Measured
+from assay.frames.serving.outages import Outage, attainment
 from assay.metrics.base import Metric, Results
-from assay.metrics.estimate import Value
-from assay.metrics.measured import Measured
-from assay.metrics.outages import Outage, attainment
 from assay.units import FRACTION
 
 

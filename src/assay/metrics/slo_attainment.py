@@ -11,11 +11,11 @@ from collections.abc import Mapping
 
 import polars as pl
 
+from assay.estimates.estimate import Value
+from assay.frames.record_data import Measured
+from assay.frames.serving.objectives import no_objectives
 from assay.metrics.base import Metric, Results
-from assay.metrics.estimate import Value
 from assay.metrics.latencies import counted
-from assay.metrics.measured import Measured
-from assay.metrics.objectives import no_objectives
 from assay.metrics.rates import all_of, shares, tally
 from assay.units import FRACTION
 

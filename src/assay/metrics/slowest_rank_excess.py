@@ -13,13 +13,13 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from assay.estimates.estimate import Absent, Value
+from assay.estimates.over_launches import average, no_launch
+from assay.frames.record_data import Measured
+from assay.frames.training.rank_phases import ONE_RANK, Own, own_times
 from assay.metrics.base import Metric, Results
-from assay.metrics.estimate import Absent, Value
-from assay.metrics.measured import Measured
-from assay.metrics.per_launch import average, no_launch
-from assay.metrics.straggler import ONE_RANK, Own, own_times
 from assay.metrics.straggler_wait import UNSEEN
-from assay.stats.stragglers import beyond_others
+from assay.stats.groups.stragglers import beyond_others
 from assay.units import FRACTION
 
 

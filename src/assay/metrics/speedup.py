@@ -14,13 +14,14 @@ from collections.abc import Mapping
 
 import polars as pl
 
+from assay.estimates.estimate import Absent, Value
+from assay.estimates.over_launches import exact, no_launch, of_interval
+from assay.frames.per_launch import in_blocks
+from assay.frames.record_data import Measured
+from assay.frames.training.parallelism import absent
+from assay.frames.training.work_time import seconds_per_work, time_basis, wall_per_work
 from assay.metrics.base import Metric, Results
-from assay.metrics.estimate import Absent, Value
-from assay.metrics.measured import Measured
-from assay.metrics.parallelism import absent
-from assay.metrics.per_launch import exact, in_blocks, no_launch, of_interval
-from assay.metrics.wall_time import wall_seconds
-from assay.stats.intervals import paired_log_ratio
+from assay.stats.intervals.intervals import paired_log_ratio
 from assay.units import RATIO
 
 
@@ -29,39 +30,6 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     basis = time_basis(measured)
     values = seconds_per_work(measured) if basis == "step" else wall_per_work(measured)
     return {name: paired_speedup(measured, values, name, basis, "speedup") for name in measured.configurations}
-
-
-def time_basis(measured: Measured) -> str:
-    """Which time is compared: step where every configuration with launches has steps, unless the spec says wall."""
-    asked = measured.experiment.scaling.time
-    if asked != "auto":
-        return asked
-    launches = measured.timed["launch"]
-    with_steps = set(measured.global_steps["launch"].unique().to_list())
-    return "step" if len(launches) > 0 and set(launches.to_list()) <= with_steps else "wall"
-
-
-def seconds_per_work(measured: Measured) -> pl.DataFrame:
-    """(launch, value): median steady step time / items per step; where not every launch counts items, / `declared_work`."""
-    return measured.once("seconds per work", _seconds_per_work)
-
-
-def _seconds_per_work(measured: Measured) -> pl.DataFrame:
-    steps = measured.steady_steps.join(measured.timed.select("launch", "workers"), on="launch")
-    per_item = steps["items"].null_count() == 0 if steps.height else False
-    work = pl.col("items").median() if per_item else declared_work(measured).first()
-    return steps.group_by("launch").agg((pl.col("step_s").median() / work).alias("value"))
-
-
-def wall_per_work(measured: Measured) -> pl.DataFrame:
-    """(launch, value): wall time of the launch / `declared_work`."""
-    work = measured.timed.select("launch", declared_work(measured).alias("work"))
-    return wall_seconds(measured).join(work, on="launch").select("launch", pl.col("value") / pl.col("work"))
-
-
-def declared_work(measured: Measured) -> pl.Expr:
-    """The work that the declared mode implies: the same everywhere (strong), in proportion to the workers (weak)."""
-    return pl.col("workers").cast(pl.Float64) if measured.mode == "weak" else pl.lit(1.0)
 
 
 def paired_speedup(measured: Measured, values: pl.DataFrame, configuration: str, basis: str, name: str) -> Value:

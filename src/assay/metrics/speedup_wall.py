@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from assay.estimates.estimate import Absent, Value
+from assay.frames.record_data import Measured
+from assay.frames.training.scaling_mode import same_total
+from assay.frames.training.work_time import wall_seconds
 from assay.metrics.base import Metric, Results
-from assay.metrics.estimate import Absent, Value
-from assay.metrics.measured import Measured
 from assay.metrics.speedup import paired_speedup
-from assay.metrics.wall_time import wall_seconds
-from assay.metrics.worked import same_total
 from assay.units import RATIO
 
 

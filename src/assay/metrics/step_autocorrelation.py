@@ -11,14 +11,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from assay.estimates.estimate import Absent, Value
+from assay.estimates.over_launches import no_launch, of_interval
+from assay.estimates.percentiles import Series
+from assay.frames.record_data import Measured
+from assay.frames.training.steady_series import MARK_STEPS, steady_series
 from assay.metrics.base import Metric, Results
-from assay.metrics.estimate import Absent, Value
-from assay.metrics.measured import Measured
-from assay.metrics.per_launch import no_launch, of_interval
-from assay.metrics.step_time import MARK_STEPS
-from assay.metrics.tails import Series, steady_series
-from assay.stats.autocorrelation import integrated_time
-from assay.stats.intervals import log_t
+from assay.stats.intervals.autocorrelation import integrated_time
+from assay.stats.intervals.intervals import log_t
 from assay.units import STEPS
 
 LEAST_STEPS: Final = 20  # below, the window of five autocorrelation times has no room

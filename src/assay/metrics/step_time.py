@@ -11,16 +11,14 @@ from collections.abc import Mapping
 
 import polars as pl
 
+from assay.estimates.estimate import Absent, Value
+from assay.estimates.over_launches import no_launch
+from assay.estimates.percentiles import Series, tail_value
+from assay.frames.per_launch import from_frame
+from assay.frames.record_data import Measured
+from assay.frames.training.steady_series import MARK_STEPS, steady_series
 from assay.metrics.base import Metric, Results
-from assay.metrics.estimate import Value
-from assay.metrics.measured import Measured
-from assay.metrics.per_launch import from_frame
 from assay.units import SECONDS
-
-MARK_STEPS = (
-    "the script did not mark its steps, and no optimizer of torch's was seen to step in the process that was started; "
-    "iterate over probe.steps(loader) to have them"
-)
 
 
 def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
@@ -38,3 +36,21 @@ METRIC = Metric(
     name="step_time", title="Step time", unit=SECONDS, kind="cost", better="lower", dimension="performance",
     formula="median over steps of max over ranks (end - begin - checkpoint)", compute=compute, primary=True,
 )  # fmt: skip
+
+
+def step_time_percentile(measured: Measured, p: float, name: str) -> Mapping[str, Value]:
+    """The p-quantile (0..1) of the steady steps per configuration, in seconds; Absent where the data cannot carry it."""
+    return {
+        configuration: _value(measured, series, p, name) if series else _nothing(measured, configuration)
+        for configuration, series in steady_series(measured).items()
+    }
+
+
+def _nothing(measured: Measured, configuration: str) -> Absent:
+    if configuration not in measured.timed["configuration"]:
+        return no_launch(configuration)
+    return Absent(reason="not_measured", detail=MARK_STEPS)
+
+
+def _value(measured: Measured, series: Series, p: float, name: str) -> Value:
+    return tail_value(series, p, name, measured.confidence, "steps")

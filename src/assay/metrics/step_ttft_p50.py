@@ -11,10 +11,10 @@ from collections.abc import Mapping
 
 import polars as pl
 
+from assay.estimates.estimate import Value
+from assay.frames.record_data import Measured
 from assay.metrics.base import Metric, Results
-from assay.metrics.estimate import Value
 from assay.metrics.latencies import NOT_STREAMED, percentile
-from assay.metrics.measured import Measured
 from assay.metrics.rates import all_of, streamed
 from assay.units import SECONDS
 

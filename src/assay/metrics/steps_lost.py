@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from assay.estimates.estimate import Value
+from assay.estimates.over_launches import exact
+from assay.frames.record_data import Measured
+from assay.frames.training.recovery import recoveries, unrecovered, unstruck
 from assay.metrics.base import Metric, Results
-from assay.metrics.estimate import Value
-from assay.metrics.measured import Measured
-from assay.metrics.per_launch import exact
-from assay.metrics.recovery import recoveries, unrecovered, unstruck
 from assay.units import STEPS
 
 

@@ -13,12 +13,12 @@ from collections.abc import Mapping
 
 import polars as pl
 
+from assay.estimates.estimate import Absent, Value
+from assay.frames.per_launch import from_frame
+from assay.frames.record_data import Measured
+from assay.frames.training.rank_phases import ONE_RANK, own_times
 from assay.metrics.base import Metric, Results
-from assay.metrics.estimate import Absent, Value
-from assay.metrics.measured import Measured
-from assay.metrics.per_launch import from_frame
-from assay.metrics.straggler import ONE_RANK, own_times
-from assay.stats.stragglers import lost_waiting
+from assay.stats.groups.stragglers import lost_waiting
 from assay.units import SECONDS
 
 UNSEEN = (

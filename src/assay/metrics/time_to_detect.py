@@ -1,6 +1,6 @@
 """How long does the engine take to notice a dead worker?
 
-time_to_detect = fault until the engine stops the first surviving peer, per fault launch; see `assay.metrics.recovery` for the timeline.
+time_to_detect = fault until the engine stops the first surviving peer, per fault launch; see `assay.frames.training.recovery` for the timeline.
 One fault launch has no interval: ask for more to have one.
 """
 
@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from assay.estimates.estimate import Value
+from assay.frames.record_data import Measured
+from assay.frames.training.recovery import duration_metric
 from assay.metrics.base import Metric, Results
-from assay.metrics.estimate import Value
-from assay.metrics.measured import Measured
-from assay.metrics.recovery import duration_metric
 from assay.units import SECONDS
 
 HOW = "fault until the engine stops the first surviving peer"

@@ -1,6 +1,6 @@
 """How long do restarted workers take until they train again?
 
-time_to_reload = last worker's start until the first step, checkpoint load included, per fault launch; see `assay.metrics.recovery` for the timeline.
+time_to_reload = last worker's start until the first step, checkpoint load included, per fault launch; see `assay.frames.training.recovery` for the timeline.
 One fault launch has no interval: ask for more to have one.
 """
 
@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from assay.estimates.estimate import Value
+from assay.frames.record_data import Measured
+from assay.frames.training.recovery import duration_metric
 from assay.metrics.base import Metric, Results
-from assay.metrics.estimate import Value
-from assay.metrics.measured import Measured
-from assay.metrics.recovery import duration_metric
 from assay.units import SECONDS
 
 HOW = "last worker's start until the first step, checkpoint load included"

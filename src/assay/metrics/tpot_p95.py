@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from assay.estimates.estimate import Value
+from assay.frames.record_data import Measured
 from assay.metrics.base import Metric, Results
-from assay.metrics.estimate import Value
 from assay.metrics.latencies import NO_COUNT, NOT_STREAMED, percentile
-from assay.metrics.measured import Measured
 from assay.metrics.rates import all_of, streamed
 from assay.units import SECONDS
 

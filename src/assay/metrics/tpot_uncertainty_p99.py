@@ -1,7 +1,7 @@
 """How unsure is the time per output token, one request in a hundred aside?
 
 tpot_uncertainty_p99 = 0.99-quantile of (uncertainty of the first chunk with text + of the last one) / tokens after the first chunk
-(`assay.metrics.uncertainty`), over the answered requests that were due in the measured window.  A true TPOT lies within so much on
+(`assay.frames.serving.stamp_uncertainty`), over the answered requests that were due in the measured window.  A true TPOT lies within so much on
 either side; judged by the audit stamp_uncertainty. It cannot tell by how much a time is off, only by how much at most.
 """
 
@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from assay.estimates.estimate import Value
+from assay.frames.record_data import Measured
+from assay.frames.serving.stamp_uncertainty import UNKNOWN
 from assay.metrics.base import Metric, Results
-from assay.metrics.estimate import Value
 from assay.metrics.latencies import NOT_STREAMED, percentile
-from assay.metrics.measured import Measured
 from assay.metrics.rates import all_of, streamed
-from assay.metrics.uncertainty import UNKNOWN
 from assay.units import SECONDS
 
 

@@ -1,7 +1,7 @@
 """Which share of the paid rank-seconds trained the model?
 
 training_goodput = productive rank-seconds / (workers x wall time) of the timed launches (METRICS.md).  Productive: the
-steps that finally counted, less their wait for data, their exposed communication and whatever else `assay.metrics.partition`
+steps that finally counted, less their wait for data, their exposed communication and whatever else `assay.frames.training.rank_time`
 tells apart.  Cannot tell: exposed communication that no instrument saw; it counts as productive.
 """
 
@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from assay.estimates.estimate import Value
+from assay.frames.record_data import Measured
 from assay.metrics.base import Metric, Results
-from assay.metrics.estimate import Value
-from assay.metrics.measured import Measured
 from assay.metrics.rank_seconds import goodput
 from assay.units import FRACTION
 

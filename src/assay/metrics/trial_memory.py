@@ -13,12 +13,12 @@ from typing import Final
 
 import polars as pl
 
+from assay.estimates.estimate import Absent, Estimate, Value
+from assay.estimates.format import reading
+from assay.frames.per_launch import from_frame
+from assay.frames.record_data import Measured
+from assay.frames.trials import counted, per_launch, refused
 from assay.metrics.base import Metric, Results
-from assay.metrics.estimate import Absent, Estimate, Value
-from assay.metrics.format import reading
-from assay.metrics.measured import Measured
-from assay.metrics.per_launch import from_frame
-from assay.metrics.trials import counted, per_launch, refused
 from assay.units import BYTES
 
 NEAR_FLOOR: Final = 1.02  # memory within 2 % of the starter's own cannot be told from it

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from assay.estimates.estimate import Value
+from assay.frames.per_launch import from_frame
+from assay.frames.record_data import Measured
+from assay.frames.trials import counted, per_launch, refused
 from assay.metrics.base import Metric, Results
-from assay.metrics.estimate import Value
-from assay.metrics.measured import Measured
-from assay.metrics.per_launch import from_frame
-from assay.metrics.trials import counted, per_launch, refused
 from assay.units import SECONDS
 
 

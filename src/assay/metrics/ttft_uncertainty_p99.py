@@ -1,6 +1,6 @@
 """How unsure is the time to the first token, one request in a hundred aside?
 
-ttft_uncertainty_p99 = 0.99-quantile of the uncertainty of the first chunk with text (`assay.metrics.uncertainty`), over the answered
+ttft_uncertainty_p99 = 0.99-quantile of the uncertainty of the first chunk with text (`assay.frames.serving.stamp_uncertainty`), over the answered
 requests that were due in the measured window.  A true TTFT lies at most so much below the one that is told; the audit
 stamp_uncertainty invalidates a record in which it is too large. It cannot tell by how much a time is off, only by how much at most.
 """
@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from assay.estimates.estimate import Value
+from assay.frames.record_data import Measured
+from assay.frames.serving.stamp_uncertainty import UNKNOWN
 from assay.metrics.base import Metric, Results
-from assay.metrics.estimate import Value
 from assay.metrics.latencies import NOT_STREAMED, percentile
-from assay.metrics.measured import Measured
 from assay.metrics.rates import all_of, streamed
-from assay.metrics.uncertainty import UNKNOWN
 from assay.units import SECONDS
 
 

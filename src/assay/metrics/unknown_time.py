@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from assay.estimates.estimate import Value
+from assay.frames.record_data import Measured
+from assay.frames.training.steady_series import MARK_STEPS
 from assay.metrics.base import Metric, Results
-from assay.metrics.estimate import Value
-from assay.metrics.measured import Measured
 from assay.metrics.phases import phase_time
-from assay.metrics.step_time import MARK_STEPS
 from assay.units import SECONDS
 
 

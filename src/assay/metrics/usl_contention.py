@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from assay.estimates.estimate import Absent, Value
+from assay.frames.record_data import Measured
+from assay.frames.training.scaling_points import of_parameter, usl
 from assay.metrics.base import ALL, Metric, Results
-from assay.metrics.estimate import Absent, Value
-from assay.metrics.measured import Measured
-from assay.metrics.scaling import of_parameter, usl
 from assay.units import FRACTION
 
 

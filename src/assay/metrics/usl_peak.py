@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from assay.estimates.estimate import Absent, Value
+from assay.frames.record_data import Measured
+from assay.frames.training.scaling_points import estimate, refusal, usl
 from assay.metrics.base import ALL, Metric, Results
-from assay.metrics.estimate import Absent, Value
-from assay.metrics.measured import Measured
-from assay.metrics.scaling import estimate, refusal, usl
-from assay.stats.scaling_fits import Refused, peak
+from assay.stats.models.scaling_laws import Refused, peak
 from assay.units import WORKERS
 
 

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import polars as pl
-
+from assay.estimates.estimate import Value
+from assay.frames.per_launch import from_frame
+from assay.frames.record_data import Measured
+from assay.frames.training.work_time import wall_seconds
 from assay.metrics.base import Metric, Results
-from assay.metrics.estimate import Value
-from assay.metrics.measured import Measured
-from assay.metrics.per_launch import from_frame
 from assay.units import SECONDS
 
 
@@ -23,11 +22,6 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
         measured, wall_seconds(measured), unit=SECONDS, name="wall_time", missing="no launch has ended", trials="",
         aggregate="whole launch",
     )  # fmt: skip
-
-
-def wall_seconds(measured: Measured) -> pl.DataFrame:
-    """(launch, value in seconds) of the timed launches."""
-    return measured.timed.select("launch", ((pl.col("end_ns") - pl.col("begin_ns")) / 1e9).alias("value"))
 
 
 METRIC = Metric(

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from assay.record import repository
-from assay.record.redact import redact, redact_environment, secret_values
+from assay.record.secrets.redact import redact, redact_environment, secret_values
 
 GIT_TIMEOUT_S: Final = 2.0
 TOOL_TIMEOUT_S: Final = 0.8  # nvidia-smi wakes a sleeping driver; the whole capture should stay under a second

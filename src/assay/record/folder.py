@@ -17,11 +17,13 @@ import tomli_w
 from assay import __version__
 from assay.clock import Clock
 from assay.errors import RecordError
-from assay.record import coordinator, files, inside, seal
+from assay.record import coordinator, files
 from assay.record.reader import launch_folders, launch_name, open_record, read_launch
-from assay.record.redact import redact_all, redact_environment, secret_values
-from assay.record.secret_names import declare
+from assay.record.sealing import seal
+from assay.record.secrets.names import declare
+from assay.record.secrets.redact import redact_all, redact_environment, secret_values
 from assay.record.tables import FORMAT_VERSION
+from assay.record.untrusted import paths
 from assay.record.writer import StreamWriter
 from assay.spec.experiment import Experiment
 
@@ -210,7 +212,7 @@ def reopen(path: Path) -> RecordFolder:
 def _look_through(path: Path) -> None:
     """Before anything is written into a record, which may have come from anybody."""
     try:
-        inside.refuse_all_but_plain_files(path)
+        paths.refuse_all_but_plain_files(path)
     except OSError as error:
         raise files.explain(error, path, "go on with") from error
 

@@ -2,7 +2,7 @@
 
 A sealed record is read from its Parquet files, an unfinished one from its streams, each up to its first damaged byte.
 Nothing in a record is ever executed or unpickled.  A record may come from anybody: it is read through no link, from plain files alone
-(`assay.record.inside`), as far as memory in proportion to its files allows (`assay.record.bounded`), and whatever
+(`assay.record.untrusted.paths`), as far as memory in proportion to its files allows (`assay.record.untrusted.memory_bound`), and whatever
 is wrong with it is one RecordError.
 """
 
@@ -21,9 +21,11 @@ from typing import TYPE_CHECKING, Any, Final
 from assay import __version__
 from assay.errors import RecordError, SpecError
 from assay.printable import printable
-from assay.record import bounded, coordinator, files, inside, strict
+from assay.record import coordinator, files
 from assay.record.migrations import Migration, steps_from
 from assay.record.tables import FORMAT_VERSION, TABLES, arrow_schema
+from assay.record.untrusted import memory_bound, strict_json
+from assay.record.untrusted import paths as inside
 from assay.spec.experiment import Experiment
 from assay.spec.plan import refuse_endless
 
@@ -185,7 +187,7 @@ def _traced(path: Path) -> list[int]:
 
 def _summary(path: Path, file: str) -> dict[str, Any]:
     try:
-        found = strict.json_of(inside.read(path, file, MOST_MANIFEST))
+        found = strict_json.json_of(inside.read(path, file, MOST_MANIFEST))
     except (OSError, ValueError, RecordError) as error:
         return {"absent": f"summary.json cannot be read: {error}"}
     return found if isinstance(found, dict) else {"absent": "summary.json holds no object"}
@@ -286,7 +288,7 @@ def _parse_manifest(path: Path) -> dict[str, Any]:
         raise RecordError(f"{path} is a file, not a record folder. Give the folder that holds manifest.json.")
     file = path / "manifest.json"
     try:
-        manifest = strict.json_of(inside.read(path, file.name, MOST_MANIFEST))
+        manifest = strict_json.json_of(inside.read(path, file.name, MOST_MANIFEST))
     except FileNotFoundError:
         what = "has no manifest.json" if any(path.iterdir()) else "is empty"
         raise RecordError(
@@ -373,7 +375,7 @@ def _salvage(path: Path, launch: int, name: str) -> Iterator[tuple[Path, Any]]:
     try:
         for file in files_of_it:
             inside.plain(path, file.relative_to(path).as_posix())
-            bounded.check_stream(file)
+            memory_bound.check_stream(file)
             yield file, read_stream(file)
     except OSError as error:
         raise files.explain(error, path / "streams" / launch_name(launch), "read") from error
@@ -486,7 +488,7 @@ def _has_seal(path: Path) -> bool:
 def _read_experiment(path: Path, manifest: Mapping[str, Any], migrations: tuple[Migration, ...]) -> Experiment:
     file = path / "experiment.toml"
     try:
-        content = strict.toml_of(inside.read(path, file.name, MOST_EXPERIMENT))
+        content = strict_json.toml_of(inside.read(path, file.name, MOST_EXPERIMENT))
         for step in migrations:
             content = step.experiment(content)
         for key in manifest.get("nulls") or ():
@@ -520,18 +522,20 @@ def _read_arrow(path: Path, parts: list[str], name: str, *, todays: bool) -> pa.
     """The parts in Arrow, without Polars, which takes longer to load than a small table to read; `todays`: its columns must be today's."""
     import pyarrow as pa
 
-    bounded.check_parts(path, parts, name)
+    memory_bound.check_parts(path, parts, name)
     tables: list[pa.Table] = []
     texts = 0
     for part in parts:
         try:
-            table, long = bounded.read_whole(path / part, most=bounded.allowed(bounded.size_of(path, parts)) - texts)
+            table, long = memory_bound.read_whole(
+                path / part, most=memory_bound.allowed(memory_bound.size_of(path, parts)) - texts
+            )
         except FileNotFoundError:
             raise _missing(path, part) from None
         except (OSError, pa.ArrowException, ValueError, MemoryError, NotImplementedError) as error:
             raise _damaged(path, part, _short(Exception(str(error)))) from error
         if table is None:
-            raise bounded.too_large(path, name, texts + long, bounded.size_of(path, parts))
+            raise memory_bound.too_large(path, name, texts + long, memory_bound.size_of(path, parts))
         wanted = arrow_schema(name) if todays else tables[0].schema if tables else table.schema
         if [(one.name, one.type) for one in table.schema] != [(one.name, one.type) for one in wanted]:
             raise _damaged(path, part, f"its columns are not those of the table {name}")
@@ -547,11 +551,11 @@ def _read_frame(path: Path, parts: list[str], name: str) -> pl.DataFrame:
     schema = _polars_schema(name)
     if not parts:
         return pl.DataFrame(schema=schema)
-    bounded.check_parts(path, parts, name)
+    memory_bound.check_parts(path, parts, name)
     frame = _read_at_once([path / part for part in parts])
     if frame is None or frame.schema != schema:
         frame = pl.concat([_read_part(path, part, name) for part in parts])
-    bounded.check_text(path, name, frame, bounded.size_of(path, parts))
+    memory_bound.check_text(path, name, frame, memory_bound.size_of(path, parts))
     return frame
 
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from assay.record import inside
+from assay.record.untrusted import paths
 
 END_MARK = b"\xff\xff\xff\xff\x00\x00\x00\x00"
 MOST_COLUMNS: Final = 256
@@ -59,7 +59,7 @@ def batches(path: Path, launch: str, table: str) -> Iterator[pa.RecordBatch]:
     folder = path / "streams" / launch
     for file in sorted(folder.iterdir()) if folder.is_dir() else ():
         if file.name.startswith(f"{table}.") and file.suffix == ".arrows" and file.stat().st_size:
-            inside.plain(path, f"streams/{launch}/{file.name}")
+            paths.plain(path, f"streams/{launch}/{file.name}")
             yield from _one_by_one(file)
 
 

@@ -20,11 +20,13 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
 from assay.errors import AssayError, EnvironmentLacks, Problem, RecordError, SpecError
-from assay.record import files, inside, strict
+from assay.record import files
 from assay.record.reader import open_record
-from assay.record.redact import redact
-from assay.record.seal import seal_line
-from assay.record.verify import verify
+from assay.record.sealing.seal import seal_line
+from assay.record.sealing.verify import verify
+from assay.record.secrets.redact import redact
+from assay.record.untrusted import paths as inside
+from assay.record.untrusted import strict_json
 
 MOST_MANIFEST_BYTES: Final = 64 * 2**20  # a store from elsewhere must not fill the memory
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")  # as `assay.record.folder` makes them
@@ -150,7 +152,7 @@ class Store:
         with self._explained("read"):
             content = self._contents([f"{entry.folder}/experiment.toml"])[f"{entry.folder}/experiment.toml"]
         try:
-            own = strict.toml_of(content or b"").get("conditions", {})
+            own = strict_json.toml_of(content or b"").get("conditions", {})
         except ValueError:
             return False
         return isinstance(own, dict) and all(own.get(key) == value for key, value in conditions.items())
@@ -193,7 +195,7 @@ class Store:
             self._files.put_file(str(path / file), target)
 
     def _download(self, name: str, target: Path, manifest: bytes, seal: bytes) -> Path:
-        listed = _listed(strict.json_of(manifest), target)
+        listed = _listed(strict_json.json_of(manifest), target)
         sizes = {
             file.removeprefix(f"{self._path(name)}/"): info["size"]
             for file, info in self._files.find(self._path(name), detail=True).items()
@@ -312,7 +314,7 @@ def _entry(folder: str, manifest: bytes | None, seal: bytes | None) -> Entry:
     if manifest is None:
         return Entry(**described | {"state": "incomplete", "reason": "it has no manifest.json"})
     try:
-        content = strict.json_of(manifest)
+        content = strict_json.json_of(manifest)
         read = {key: content[key] for key in ("name", "id", "created_utc", "state")}
         read["plan_signature"] = content.get("plan_signature", "")
     except (ValueError, LookupError, TypeError):

@@ -28,10 +28,10 @@ import pyarrow as pa
 
 from assay.clock import SystemClock
 from assay.record import files
-from assay.record.clean_batches import cleaned_batch
 from assay.record.columns import to_array
-from assay.record.redact import secret_values
 from assay.record.salvage import END_MARK
+from assay.record.secrets.batches import cleaned_batch
+from assay.record.secrets.redact import secret_values
 from assay.record.tables import TABLES, arrow_schema
 
 ROWS_PER_BATCH = 8192  # converting one batch holds the interpreter lock well under 10 ms

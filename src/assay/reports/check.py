@@ -12,15 +12,15 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 from xml.etree import ElementTree
 
-from assay.metrics.estimate import Absent, Estimate, Value
-from assay.metrics.format import show
+from assay.estimates.estimate import Absent, Estimate, Value
+from assay.estimates.format import show
 from assay.printable import columns, printable
 from assay.reports.json import Row as Key
 from assay.reports.json import encode, finite, key_tables
 from assay.reports.markup import plain, table
-from assay.stats.comparison import Difference
-from assay.verdict.change_words import difference_text
-from assay.verdict.checked import STATES, Check, Row
+from assay.stats.comparing.comparison import Difference
+from assay.verdict.checking.types import STATES, Check, Row
+from assay.verdict.comparison.change_phrases import difference_text
 
 SCHEMA: Final = "assay-check/1"
 FIELDS: Final[Mapping[str, tuple[Key, ...]]] = {

@@ -8,13 +8,13 @@ from typing import Any, Final
 
 import polars as pl
 
-from assay.metrics.ended_launches import ended_words
-from assay.metrics.format import count, given, percent
-from assay.metrics.measured import Measured
+from assay.estimates.format import count, given, percent
+from assay.frames.ended_launches import ended_words
+from assay.frames.record_data import Measured
 from assay.reports import foreign, load_words
 from assay.reports.tree import Fact
-from assay.spec.collectives import asked_of
 from assay.spec.experiment import Experiment
+from assay.spec.sections.collectives import asked_of
 from assay.verdict.sentence import launch_words
 from assay.verdict.timing import is_timing
 

@@ -16,9 +16,9 @@ from typing import Any, Final
 import polars as pl
 import xlsxwriter
 
+from assay.estimates.estimate import Absent, Estimate
+from assay.estimates.rounding import Way, rounded
 from assay.metrics.base import ALL
-from assay.metrics.estimate import Absent, Estimate
-from assay.metrics.rounding import Way, rounded
 from assay.reports import excel_serving
 from assay.reports.base import Report
 from assay.reports.sheets import GENERAL, Content, Figure, Mark, Sheet

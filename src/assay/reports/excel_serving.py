@@ -13,7 +13,7 @@ from typing import Final
 import polars as pl
 import polars.selectors as cs
 
-from assay.metrics.estimate import Estimate
+from assay.estimates.estimate import Estimate
 from assay.reports import load_tables
 from assay.reports.sheets import Content, Figure, Sheet
 from assay.reports.view import Column, View

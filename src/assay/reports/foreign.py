@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from assay.estimates.estimate import Estimate
+from assay.estimates.format import count, given, percent, reading, show
+from assay.frames.record_data import Measured
 from assay.metrics.base import Results
-from assay.metrics.estimate import Estimate
-from assay.metrics.format import count, given, percent, reading, show
-from assay.metrics.measured import Measured
 from assay.spec.plan import targets_of
-from assay.spec.serving import Serving
-from assay.verdict.foreign import titled
+from assay.spec.sections.serving import Serving
+from assay.verdict.imported import titled
 
 UNSAID: Final = "not said by the file"
 SECONDS: Final = {"s": 1.0, "sec": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from assay.metrics.format import count
+from assay.estimates.format import count
 from assay.reports.view import WHOLE, Column, FindingRow, GateRow, MetricRow, View
 from assay.verdict.types import Status
 

@@ -7,9 +7,9 @@ from functools import cache
 
 import jinja2
 
-from assay.metrics.format import count, show
+from assay.estimates.format import count, show
 from assay.printable import columns, printable
-from assay.verdict.history import History, rates
+from assay.verdict.checking.history import History, rates
 
 
 def to_text(found: Sequence[History]) -> str:
@@ -50,10 +50,10 @@ def head(one: History) -> str:
 
 def page(found: Sequence[History], title: str) -> str:
     """The whole page as one HTML document: no script, no network; text from records is escaped."""
-    from assay.reports import charts
-    from assay.reports.pictures.history import draw
+    from assay.reports.charts import svg
+    from assay.reports.charts.history import draw
 
-    pictures = [charts.picture(f"history-{place}", draw(one)) for place, one in enumerate(found)]
+    pictures = [svg.picture(f"history-{place}", draw(one)) for place, one in enumerate(found)]
     shown = [
         {"head": head(one), "picture": picture, "rows": rows(one)}
         for one, picture in zip(found, pictures, strict=True)

@@ -15,8 +15,8 @@ from typing import Final
 
 import jinja2
 
+from assay.estimates.format import Shown, count
 from assay.metrics.base import ALL
-from assay.metrics.format import Shown, count
 from assay.printable import printable
 from assay.reports import collective_tables, grouping, load_tables, profiled
 from assay.reports.base import Report
@@ -41,9 +41,9 @@ SIGNS: Final = {
 
 def render(view: View) -> str:
     """The whole page as one HTML document."""
-    from assay.reports import charts
+    from assay.reports.charts import svg
 
-    pictures = charts.begun(view) if not view.timing else tuple
+    pictures = svg.begun(view) if not view.timing else tuple
     template = _template()
     drawn = tuple(
         one for one in pictures() if one.svg or view.dimensions == DIMENSIONS

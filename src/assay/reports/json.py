@@ -12,8 +12,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from assay.metrics.estimate import Absent, Estimate, Value
-from assay.metrics.partition import CATEGORIES
+from assay.estimates.estimate import Absent, Estimate, Value
+from assay.frames.training.rank_time import CATEGORIES
 from assay.printable import json_text
 from assay.reports import json_serving, pair_tables
 from assay.reports.base import Report

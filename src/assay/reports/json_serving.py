@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from assay.reports.serving_series import LoadTimeline, ServingSeries
+from assay.reports.series.serving import LoadTimeline, ServingSeries
 from assay.reports.view import View
 
 FIELDS: Final[Mapping[str, tuple[tuple[str, str, str], ...]]] = {

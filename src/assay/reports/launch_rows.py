@@ -8,9 +8,9 @@ from typing import Any
 
 import polars as pl
 
-from assay.metrics.format import reading
-from assay.metrics.measured import Measured
-from assay.reports.serving_series import ServingSeries
+from assay.estimates.format import reading
+from assay.frames.record_data import Measured
+from assay.reports.series.serving import ServingSeries
 from assay.reports.tree import LaunchRow
 from assay.units import NS_PER_S
 

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from assay.estimates.estimate import Estimate
+from assay.estimates.format import Shown, count, reading, scale_for
 from assay.metrics.base import ALL
-from assay.metrics.estimate import Estimate
-from assay.metrics.format import Shown, count, reading, scale_for
 from assay.reports import grouping
 from assay.reports.view import Column, MetricRow, View
 

@@ -14,7 +14,7 @@ from rich.console import JustifyMethod, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from assay.metrics.format import count
+from assay.estimates.format import count
 from assay.reports import grouping, load_tables
 from assay.reports.load_tables import Cell, Head, LoadTable
 from assay.reports.view import DIMENSION_TITLES, View

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from assay.metrics.format import count, given, percent
-from assay.metrics.measured import Measured
-from assay.metrics.requests import CLOSED
+from assay.estimates.format import count, given, percent
+from assay.frames.record_data import Measured
+from assay.frames.serving.requests import CLOSED
 from assay.spec.experiment import Experiment, Fault
 from assay.spec.plan import Configuration, targets_of
-from assay.spec.serving import Serving, Target
+from assay.spec.sections.serving import Serving, Target
 from assay.verdict.sentence import launch_words
 
 UNCHECKED: Final = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 
-from assay.metrics.format import given
+from assay.estimates.format import given
 from assay.reports.tree import EnvironmentGroup, EnvironmentRow
 
 

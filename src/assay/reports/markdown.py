@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from assay.metrics.format import Shown
+from assay.estimates.format import Shown
 from assay.printable import printable
 from assay.reports import grouping, profiled
 from assay.reports.base import Report

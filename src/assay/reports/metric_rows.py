@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from assay.estimates.estimate import Absent, Estimate, Value
+from assay.estimates.format import Shown, scale_for, show
+from assay.frames.record_data import Measured
 from assay.metrics.base import Metric
-from assay.metrics.estimate import Absent, Estimate, Value
-from assay.metrics.format import Shown, scale_for, show
-from assay.metrics.measured import Measured
 from assay.reports.reading import ORDER, tool_of
 from assay.reports.tree import Fact, MetricRow
 from assay.reports.vocabulary import WHOLE, place_of

@@ -6,9 +6,9 @@ import math
 from collections.abc import Mapping
 from typing import Final
 
-from assay.metrics.estimate import Value
-from assay.metrics.format import Scale, number, show
-from assay.metrics.hosts import BACK, Interface, Network
+from assay.estimates.estimate import Value
+from assay.estimates.format import Scale, number, show
+from assay.frames.links.network_probe import BACK, Interface, Network
 from assay.reports import load_tables
 from assay.reports.load_tables import Cell, Head, LoadTable
 

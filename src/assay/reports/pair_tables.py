@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from assay.metrics.estimate import Absent, Estimate, Value
-from assay.metrics.format import Scale, count, show
-from assay.metrics.pairs import Link, Pairs
+from assay.estimates.estimate import Absent, Estimate, Value
+from assay.estimates.format import Scale, count, show
+from assay.frames.links.pairs import Link, Pairs
 from assay.reports import load_tables
 from assay.reports.load_tables import Cell, Head, LoadTable
 

@@ -28,8 +28,8 @@ _PAGE = """<!doctype html>
 
 def render(view: View) -> str:
     """The whole page as one HTML document."""
-    from assay.reports.charts import picture
-    from assay.reports.pictures.load_panel import conditions, draw
+    from assay.reports.charts.serving.panel import conditions, draw
+    from assay.reports.charts.svg import picture
 
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("assay.reports", "templates"), autoescape=True, undefined=jinja2.StrictUndefined

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from assay.printable import json_text, one_line
-from assay.verdict.claims import Audited, Quantity
-from assay.verdict.pitfalls import STATES, Pitfall
+from assay.verdict.claims.claim import Audited, Quantity
+from assay.verdict.claims.pitfalls import STATES, Pitfall
 from assay.verdict.types import Finding
 
 WIDTH = 100

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 import polars as pl
 
-from assay.metrics.format import percent, reading
-from assay.metrics.measured import Measured
+from assay.estimates.format import percent, reading
+from assay.frames.record_data import Measured
 from assay.units import BYTES, SECONDS
 
 PARTS: Final = (

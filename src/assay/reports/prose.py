@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from assay.estimates.format import count
 from assay.metrics.base import ALL
-from assay.metrics.format import count
 from assay.reports import grouping, load_tables
 from assay.reports.view import DIMENSION_TITLES, Column, View
 from assay.verdict.types import DIMENSIONS

@@ -17,8 +17,8 @@ from rich.segment import Segment, Segments
 from rich.table import Table
 from rich.text import Text
 
+from assay.estimates.format import Shown, count
 from assay.metrics.base import ALL
-from assay.metrics.format import Shown, count
 from assay.printable import printable
 from assay.reports import grouping, load_terminal, profiled
 from assay.reports.base import Report

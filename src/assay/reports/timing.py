@@ -12,12 +12,12 @@ from typing import Final
 
 import polars as pl
 
-from assay.metrics.estimate import Absent, Estimate, Value
-from assay.metrics.format import count, percent, reading, show
-from assay.metrics.measured import Measured
+from assay.estimates.estimate import Absent, Estimate, Value
+from assay.estimates.format import count, percent, reading, show
+from assay.frames.record_data import Measured
+from assay.frames.trials import asked_to_count, counted, outliers, states
 from assay.metrics.trial_memory import starters_own
-from assay.metrics.trials import asked_to_count, counted, outliers, states
-from assay.stats.drift import drift, memory, memory_limit
+from assay.stats.series.drift import drift, memory, memory_limit
 from assay.units import SECONDS
 from assay.verdict.judge import Judgement
 

@@ -10,15 +10,15 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from assay.estimates.format import Shown
+from assay.frames.links.network_probe import Network
+from assay.frames.links.pairs import Pairs
 from assay.metrics.base import ALL
-from assay.metrics.format import Shown
-from assay.metrics.hosts import Network
-from assay.metrics.pairs import Pairs
-from assay.reports import series
-from assay.reports.serving_series import ServingSeries
+from assay.reports.series import training as series
+from assay.reports.series.serving import ServingSeries
 from assay.reports.vocabulary import WHOLE, questions
-from assay.spec.collectives import Cell as CollectiveCell
-from assay.verdict.methods import ArtifactField, Rule
+from assay.spec.sections.collectives import Cell as CollectiveCell
+from assay.verdict.hoefler_belli import ArtifactField, Rule
 from assay.verdict.types import DIMENSIONS, LayerState, Status
 
 

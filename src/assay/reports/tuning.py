@@ -8,13 +8,13 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
-from assay.metrics.format import count
+from assay.estimates.format import count
 from assay.printable import printable
 from assay.reports.comparisons import json as comparison_json
 from assay.reports.comparisons import terminal
 from assay.reports.comparisons.view import ComparisonView, build
 from assay.reports.json import encode, finite
-from assay.spec.tune import TODAY, shown
+from assay.spec.sections.tune import TODAY, shown
 from assay.verdict.tuning import gain_text
 
 if TYPE_CHECKING:
@@ -58,12 +58,12 @@ def json(found: Tuned) -> str:
 
 def page(found: Tuned, name: str) -> str:
     """One page: what to use, the last round, and how it came to it."""
-    from assay.reports import charts
+    from assay.reports.charts import svg
     from assay.reports.comparisons import forest
     from assay.reports.comparisons.html import SIGNS, STATUS
 
     view = _view(found)
-    picture = None if view is None else charts.picture("forest", forest.draw(view))
+    picture = None if view is None else svg.picture("forest", forest.draw(view))
     rounds = [
         {"head": _head(place, one), "arms": [(s.label, standing(s), s.goes_on, s.record) for s in one.standings]}
         for place, one in enumerate(found.rounds, 1)

@@ -1,6 +1,6 @@
 """What does a report show?  One frozen tree with every text already written, from which all reports are made.
 
-Numbers become text in `assay.metrics.format` and nowhere else.  Nothing is left out silently: a dimension, metric or phase that was
+Numbers become text in `assay.estimates.format` and nowhere else.  Nothing is left out silently: a dimension, metric or phase that was
 not measured is in the tree with its reason.  Pure: the same record gives the same tree, in ten years too.
 """
 
@@ -10,18 +10,20 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from assay.metrics.collective_calls import asked_cells
-from assay.metrics.ended_launches import ended_words
-from assay.metrics.format import count, percent
-from assay.metrics.hosts import network as network_of
-from assay.metrics.measured import Measured
-from assay.metrics.pairs import of_record as pairs_of
-from assay.reports import foreign, load_words, profiled, series, serving_series
+from assay.estimates.format import count, percent
+from assay.frames.ended_launches import ended_words
+from assay.frames.links.collective_calls import asked_cells
+from assay.frames.links.network_probe import network as network_of
+from assay.frames.links.pairs import of_record as pairs_of
+from assay.frames.record_data import Measured
+from assay.reports import foreign, load_words, profiled
 from assay.reports.conditions import conditions
 from assay.reports.launch_rows import launches
 from assay.reports.machine_facts import environment
 from assay.reports.metric_rows import lag, overhead, timing_facts, timing_metrics
 from assay.reports.metric_rows import metrics as metric_rows
+from assay.reports.series import serving as serving_series
+from assay.reports.series import training
 from assay.reports.tree import (
     Cell,
     Column,
@@ -54,8 +56,8 @@ from assay.reports.vocabulary import (
     place_of,
 )
 from assay.spec.plan import Configuration
-from assay.spec.serving import Serving
-from assay.verdict.methods import artifact, checklist
+from assay.spec.sections.serving import Serving
+from assay.verdict.hoefler_belli import artifact, checklist
 from assay.verdict.timing import is_timing
 from assay.verdict.types import DIMENSIONS, Finding, GateResult, LayerResult, Recommendation, Status
 
@@ -113,7 +115,7 @@ def build(measured: Measured, judgement: Judgement) -> View:
         overhead=overhead(metrics, labels) if served is None else lag(metrics, labels),
         answers=lambda: checklist(measured, judgement),
         artifact=artifact(measured, judgement),
-        series=series.build(measured, judgement.results),
+        series=training.build(measured, judgement.results),
         efficiency_gate=experiment.gates.efficiency,
         quality_metric=experiment.quality.metric if experiment.quality else None,
         quality_margin=experiment.quality.margin if experiment.quality else None,

@@ -16,15 +16,15 @@ from typing import Final
 from assay import catalog, isolated
 from assay.errors import EnvironmentLacks, Problem, SpecError
 from assay.instruments.collectives.operations import elements
-from assay.launchers.base import Launcher
-from assay.runners import course
-from assay.runners.base import Job, Made, Outcome, RunContext, Runner
-from assay.runners.launch import LaunchRun
-from assay.runners.sweep import worker_request
+from assay.launchers.support.base import Launcher
+from assay.runners.experiment import launch_loop
+from assay.runners.experiment.run import Job, Made, Outcome, RunContext, Runner
+from assay.runners.launching.collective_worker import worker_request
+from assay.runners.launching.launch import LaunchRun
 from assay.runners.training import Training
-from assay.spec.collectives import DTYPES, IMPORTED, LEAST_SPAN, Collectives, asked_of, cells
-from assay.spec.comm_flags import INTERFACES
 from assay.spec.experiment import Experiment
+from assay.spec.flags.comm import INTERFACES
+from assay.spec.sections.collectives import DTYPES, IMPORTED, LEAST_SPAN, Collectives, asked_of, cells
 
 GIB: Final = 2**30
 HERE: Final = ("local", "plain")  # launchers whose workers are all on this machine
@@ -140,7 +140,7 @@ class CollectiveLaunches(Training):
 
 def run(context: RunContext) -> Outcome:
     """Make the launches that are still to be made."""
-    return course.run(context, CollectiveLaunches(context))
+    return launch_loop.run(context, CollectiveLaunches(context))
 
 
 RUNNER = Runner(name="collectives", check=check, run=run, maker=CollectiveLaunches)

@@ -20,16 +20,17 @@ from pathlib import Path
 from typing import Any
 
 from assay.errors import Problem, SpecError
-from assay.instruments import spawn
-from assay.instruments.meter import Meter, Row
-from assay.launchers import guarded
-from assay.launchers.base import INTERFACES, Ending, Handle, Launcher, Request
+from assay.instruments.calls import command_starts
+from assay.instruments.machine.meter import Meter, Row
+from assay.launchers.support import supervisor_client
+from assay.launchers.support.base import INTERFACES, Ending, Handle, Launcher, Request
 from assay.record.tables import TRIALS
 from assay.record.writer import StreamWriter
-from assay.runners import course, explain, policy
-from assay.runners.base import Job, Made, Outcome, RunContext, Runner, script_path
-from assay.runners.launch import LaunchRun, request_for
-from assay.runners.rows import launch_row
+from assay.runners.experiment import launch_loop, policy
+from assay.runners.experiment.rows import launch_row
+from assay.runners.experiment.run import Job, Made, Outcome, RunContext, Runner, script_path
+from assay.runners.launching import failure_reason
+from assay.runners.launching.launch import LaunchRun, request_for
 from assay.spec.experiment import Experiment
 from assay.units import NS_PER_S
 
@@ -96,7 +97,7 @@ class Rounds:
         reader = TrialReader(lines, job.number, self.context.record.writer(job.number))
 
         def start(asked: Request) -> Handle:
-            return ReadingHandle(guarded.start(asked, command), reader)
+            return ReadingHandle(supervisor_client.start(asked, command), reader)
 
         launcher = Launcher(name="round", check=lambda _: None, start=start, describe=_describe)
         launch = LaunchRun(self.context, job, request, launcher)
@@ -128,7 +129,7 @@ Ask = Callable[[RunContext, Job, Path], tuple[Request, list[str]]]  # the last: 
 
 def run_rounds(context: RunContext, rounds: Rounds) -> Outcome:
     """Make the rounds that are still to be made; one that fails is the end of it."""
-    outcome = course.run(context, rounds)
+    outcome = launch_loop.run(context, rounds)
     failed = [row for row in context.rows if row["status"] in policy.FAILED]
     if not failed or outcome.state == "interrupted":
         return outcome
@@ -171,14 +172,16 @@ def _request(context: RunContext, job: Job, lines: Path) -> tuple[Request, list[
         "round_ns": round(timing.round_s * NS_PER_S), "trials": trials_of(context), "warm_up": timing.warm_up,
         "ignore_failure": timing.ignore_failure, "keep_output": timing.keep_output,
     }  # fmt: skip
-    return request, [sys.executable, "-I", "-S", spawn.__file__, json.dumps(asked)]
+    return request, [sys.executable, "-I", "-S", command_starts.__file__, json.dumps(asked)]
 
 
 def last_words(code: int, log: Path) -> str:
     """Why a round failed: how the command ended, and what it said last."""
     how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
     said = [
-        line for line in explain.tail(log).splitlines() if line.strip() and not line.startswith("assay: the command")
+        line
+        for line in failure_reason.tail(log).splitlines()
+        if line.strip() and not line.startswith("assay: the command")
     ]
     words = f"its last words: {said[-1].strip()}" if said else "it said nothing on stderr"
     return f"the command {how}; {words}. Codes other than 0 are accepted with timing.ignore_failure (--ignore-failure)"
@@ -186,7 +189,7 @@ def last_words(code: int, log: Path) -> str:
 
 def too_long(experiment: Experiment, reader: TrialReader, log: Path) -> str:
     """Why a round was ended: its limit, how far it was, and what it said last."""
-    said = explain.telling_line(explain.tail(log))
+    said = failure_reason.telling_line(failure_reason.tail(log))
     return (
         f"the round was still running after {experiment.limits.launch_timeout_s:g} s and was ended; "
         f"{reader.ended} trial{'' if reader.ended == 1 else 's'} had ended, {reader.counted} of them counted; "
@@ -261,7 +264,7 @@ class TrialReader:
 class ReadingHandle:
     """A guarded launch whose lines are read at every look at it."""
 
-    def __init__(self, handle: guarded.GuardedHandle, reader: TrialReader) -> None:
+    def __init__(self, handle: supervisor_client.GuardedHandle, reader: TrialReader) -> None:
         self._handle, self._reader = handle, reader
 
     def poll(self) -> Ending | None:

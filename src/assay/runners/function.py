@@ -15,14 +15,14 @@ from pathlib import Path
 from typing import Any
 
 from assay.errors import Problem, SpecError
-from assay.launchers.base import Request
+from assay.launchers.support.base import Request
 from assay.runners import command
-from assay.runners.base import Job, Outcome, RunContext, Runner
+from assay.runners.experiment.run import Job, Outcome, RunContext, Runner
 from assay.spec.experiment import Experiment
 from assay.units import NS_PER_S
 
 # Not as `-m`: the frames of runpy in a traceback read like an engine's, and the function's own words would be lost.
-_START = "import json, sys; from assay.instruments.calls import main; main(json.loads(sys.argv[1]))"
+_START = "import json, sys; from assay.instruments.calls.function_calls import main; main(json.loads(sys.argv[1]))"
 
 
 def check(experiment: Experiment, folder: Path) -> None:

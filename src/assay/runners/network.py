@@ -17,15 +17,15 @@ from pathlib import Path
 from typing import Any, Final
 
 from assay.errors import Problem, SpecError
-from assay.instruments import network
-from assay.instruments.interfaces import settings
-from assay.instruments.meter import Meter, Row
-from assay.instruments.network import Echo, Lack, Stream, Target
-from assay.launchers import guard
+from assay.instruments import network_probe
+from assay.instruments.machine.interfaces import settings
+from assay.instruments.machine.meter import Meter, Row
+from assay.instruments.network_probe import Echo, Lack, Stream, Target
+from assay.launchers.support import supervisor
 from assay.record.environment import Machine
-from assay.runners import course
-from assay.runners.base import Job, Made, Outcome, RunContext, Runner
-from assay.runners.rows import check_written, launch_row, write_event
+from assay.runners.experiment import launch_loop
+from assay.runners.experiment.rows import check_written, launch_row, write_event
+from assay.runners.experiment.run import Job, Made, Outcome, RunContext, Runner
 from assay.spec.experiment import Experiment
 
 SCRIPT: Final = "network"
@@ -40,13 +40,13 @@ def asked(experiment: Experiment) -> tuple[tuple[Target, ...], float]:
     Raises:
         SpecError: a word is neither, or there is no host.
     """
-    seconds, targets, problems = network.SECONDS, [], []
+    seconds, targets, problems = network_probe.SECONDS, [], []
     for word in experiment.workload.arguments:
         try:
             if word.startswith(SECONDS):
                 seconds = _seconds(word.removeprefix(SECONDS))
             else:
-                targets.append(network.target(word))
+                targets.append(network_probe.target(word))
         except ValueError as error:
             about = "--seconds" if word.startswith(SECONDS) else "--net"
             problems.append(Problem(where=about, found=repr(word.removeprefix(SECONDS)), allowed=str(error)))
@@ -86,7 +86,7 @@ def check(experiment: Experiment, folder: Path) -> None:
     problems = []
     for target in asked(experiment)[0]:
         try:
-            network.resolve(target.host)
+            network_probe.resolve(target.host)
         except (OSError, UnicodeError) as error:
             why = getattr(error, "strerror", None) or str(error)
             problems.append(Problem(
@@ -112,7 +112,7 @@ class Looks:
         begin = self.context.clock.now_ns()
         write_event(writer, job.number, "launch_begin", begin, {"slot": job.planned.slot, "begin_utc": begin_utc})
         # the tools are ours
-        self.meter.start(job.number, lambda: guard.family(os.getpid()), workers=job.planned.workers)
+        self.meter.start(job.number, lambda: supervisor.family(os.getpid()), workers=job.planned.workers)
         try:
             answered = [target.name for target in self.targets if not self.stopped() and Look(self, job, target).make()]
         finally:
@@ -157,8 +157,8 @@ class Look:
     def make(self) -> bool:
         """Measure everything that can be; whether the host answered at all."""
         try:
-            address = network.resolve(self.target.host)
-            own, interface = network.way(address)
+            address = network_probe.resolve(self.target.host)
+            own, interface = network_probe.way(address)
         except OSError as error:
             self._lack(
                 Lack(
@@ -180,7 +180,7 @@ class Look:
 
     def _echoes(self, address: str) -> bool:
         answered = False
-        for found in network.echo(self.target, address, stopped=self.looks.stopped):
+        for found in network_probe.echo(self.target, address, stopped=self.looks.stopped):
             if isinstance(found, Lack):
                 self._lack(found)
                 continue
@@ -199,14 +199,14 @@ class Look:
     def _path(self, address: str, mtu: int, *, answered: bool) -> None:
         if not answered or mtu > 65_535 or self.looks.stopped():  # the loopback's packets are larger than IPv4 allows
             return
-        found = network.unbroken(address, mtu, stopped=self.looks.stopped)
+        found = network_probe.unbroken(address, mtu, stopped=self.looks.stopped)
         if isinstance(found, Lack):
             self._lack(found)
         else:
             self._row("path_unbroken", float(found), "flag")
 
     def _stream(self, address: str, *, reverse: bool) -> bool:
-        found = network.stream(
+        found = network_probe.stream(
             self.target, address, reverse=reverse, seconds=self.looks.seconds, stopped=self.looks.stopped
         )
         if isinstance(found, Lack):
@@ -245,7 +245,7 @@ def _rows(found: Stream) -> Iterator[tuple[str, float, str]]:
 
 def run(context: RunContext) -> Outcome:
     """Make the rounds that are still to be made."""
-    return course.run(context, Looks(context))
+    return launch_loop.run(context, Looks(context))
 
 
 RUNNER = Runner(name="network", check=check, run=run, maker=Looks)

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from assay.errors import Problem, SpecError
 from assay.record.reader import open_record
 from assay.record.tables import LAUNCHES, TABLES
-from assay.runners.base import LaunchRow, Outcome, RunContext, Runner, script_path
-from assay.runners.rows import check_written, write_launch
+from assay.runners.experiment.rows import check_written, write_launch
+from assay.runners.experiment.run import LaunchRow, Outcome, RunContext, Runner, script_path
 from assay.spec.experiment import Experiment
 from assay.spec.plan import plan
 

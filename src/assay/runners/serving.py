@@ -1,7 +1,7 @@
-"""How is a load put on serving engines?  One launch of the plan after the other (`assay.runners.course`), each metered.
+"""How is a load put on serving engines?  One launch of the plan after the other (`assay.runners.experiment.launch_loop`), each metered.
 
-A launch is one load on one engine: its schedule is made first, then client processes send it (`assay.runners.loads`).
-Engines that the experiment starts itself live as long as it asks (`assay.runners.engines`).
+A launch is one load on one engine: its schedule is made first, then client processes send it (`assay.runners.load.load`).
+Engines that the experiment starts itself live as long as it asks (`assay.runners.load.engines`).
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from assay.errors import EnvironmentLacks, Problem, SpecError
-from assay.instruments.meter import Meter, Row
+from assay.instruments.machine.meter import Meter, Row
 from assay.record.environment import absent
 from assay.record.writer import StreamWriter
-from assay.runners import course
-from assay.runners.base import Job, Made, Outcome, RunContext, Runner
-from assay.runners.breaking import can_be_broken
-from assay.runners.engines import Engines, described, reachable
-from assay.runners.loads import LoadRun, plug_ins_exist
+from assay.runners.experiment import launch_loop
+from assay.runners.experiment.run import Job, Made, Outcome, RunContext, Runner
+from assay.runners.load.engines import Engines, described, reachable
+from assay.runners.load.fault_injection import can_be_broken
+from assay.runners.load.load import LoadRun, plug_ins_exist
 from assay.spec.experiment import Experiment
 from assay.spec.plan import targets_of
-from assay.spec.serving import Serving
+from assay.spec.sections.serving import Serving
 
 
 def check(experiment: Experiment, folder: Path) -> None:
@@ -136,7 +136,7 @@ def run(context: RunContext) -> Outcome:
     """Make the launches that are still to be made, and leave no engine behind."""
     loads = Loads(context)
     try:
-        return course.run(context, loads)
+        return launch_loop.run(context, loads)
     finally:
         loads.close()
 

@@ -1,4 +1,4 @@
-"""How is a training script driven?  One launch of the plan after the other (`assay.runners.course`), each metered."""
+"""How is a training script driven?  One launch of the plan after the other (`assay.runners.experiment.launch_loop`), each metered."""
 
 from __future__ import annotations
 
@@ -8,18 +8,19 @@ from pathlib import Path
 
 from assay import catalog
 from assay.errors import Problem, SpecError
-from assay.faults.base import Fault
-from assay.instruments.meter import Meter, Row
-from assay.launchers.base import Launcher, Request
+from assay.faults.support.base import Fault
+from assay.instruments.machine.meter import Meter, Row
+from assay.launchers.support.base import Launcher, Request
 from assay.record.environment import absent
 from assay.record.writer import StreamWriter
-from assay.runners import course, fresh_folder, profiled
-from assay.runners.base import Job, Made, Outcome, RunContext, Runner, script_path
-from assay.runners.launch import LaunchRun, request_for
-from assay.runners.sweep import worker_request
-from assay.spec.collectives import SWEEP
+from assay.runners.experiment import launch_loop
+from assay.runners.experiment.run import Job, Made, Outcome, RunContext, Runner, script_path
+from assay.runners.launching import fresh_folder, profiling
+from assay.runners.launching.collective_worker import worker_request
+from assay.runners.launching.launch import LaunchRun, request_for
 from assay.spec.experiment import Experiment
 from assay.spec.experiment import Fault as AskedFault
+from assay.spec.sections.collectives import SWEEP
 
 
 def check(experiment: Experiment, folder: Path) -> None:
@@ -42,7 +43,7 @@ def check(experiment: Experiment, folder: Path) -> None:
         ),))  # fmt: skip
     launcher: Launcher = catalog.load("launchers", experiment.launcher.kind)
     launcher.check(experiment)
-    profiled.check(experiment)
+    profiling.check(experiment)
     fresh_folder.check(experiment, folder)
     for place, asked in enumerate(experiment.faults):
         _check_fault(place, asked, min(asked.levels) if asked.levels else max(experiment.factor.levels))
@@ -80,7 +81,7 @@ class Training:
             self.writers[job.number] = launch.writer
             made = launch.run(self.meter)
         if job.planned.role == "profile":
-            profiled.finish(self.context, job)
+            profiling.finish(self.context, job)
         return made
 
     def _request(self, job: Job, folder: Path) -> Request:
@@ -99,7 +100,7 @@ class Training:
 
 def run(context: RunContext) -> Outcome:
     """Make the launches that are still to be made."""
-    return course.run(context, Training(context))
+    return launch_loop.run(context, Training(context))
 
 
 def _note_absences(context: RunContext, meter: Meter) -> None:

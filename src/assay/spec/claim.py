@@ -1,7 +1,7 @@
 """What did somebody claim, and under which conditions?
 
 A claim file holds numbers that were published, and what was said about how they came to be: what they said.  A key that is
-left out was not said.  `assay audit claim.toml` asks which pitfalls that leaves (`assay.verdict.claims`).  Cannot tell: whether
+left out was not said.  `assay audit claim.toml` asks which pitfalls that leaves (`assay.verdict.claims.claim`).  Cannot tell: whether
 what was said is true.
 """
 

@@ -3,7 +3,7 @@
 The models are frozen and are never rewritten at run time; what is read here is what the record stores.
 TOML files, Python objects and command-line flags all end in the same `Experiment`, and whatever is wrong with one
 is told as one `SpecError` that lists every problem: single values are checked here, keys that contradict one
-another in `assay.spec.rules`.
+another in `assay.spec.rules.experiment`.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from pydantic import (
 )
 
 from assay.errors import SpecError
-from assay.spec.collectives import Collectives
 from assay.spec.explain import explain
-from assay.spec.flops import Flops
 from assay.spec.model import NAME_PATTERN, Model, Words, listed
-from assay.spec.profile import Profile
-from assay.spec.rules import AT_MOST, LAUNCHES, contradictions
-from assay.spec.serving import Serving
-from assay.spec.tune import Tune
+from assay.spec.rules.experiment import AT_MOST, LAUNCHES, contradictions
+from assay.spec.sections.collectives import Collectives
+from assay.spec.sections.flops import Flops
+from assay.spec.sections.profile import Profile
+from assay.spec.sections.serving import Serving
+from assay.spec.sections.tune import Tune
 
 LONGEST_S = 1e8  # three years; longer waits overflow the operating system's timers
 

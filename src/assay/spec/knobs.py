@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from assay.errors import Problem, SpecError
-from assay.spec.tune import RESERVED, Choice, Tune, choices, is_grid, shown
+from assay.spec.sections.tune import RESERVED, Choice, Tune, choices, is_grid, shown
 
 if TYPE_CHECKING:
     from assay.spec.experiment import Experiment

@@ -20,7 +20,7 @@ from assay.errors import Problem, SpecError
 from assay.spec.experiment import Experiment
 from assay.spec.explain import closest, shown
 from assay.spec.lines import key_lines, line_of
-from assay.spec.rules_quality import uncomputable
+from assay.spec.rules.quality import uncomputable
 from assay.spec.surroundings import missing_around
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"

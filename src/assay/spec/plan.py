@@ -21,7 +21,7 @@ from typing import Literal
 
 from assay.errors import Problem, SpecError
 from assay.spec.experiment import Experiment, Fault
-from assay.spec.serving import Serving, Target
+from assay.spec.sections.serving import Serving, Target
 
 Role = Literal["timed", "communication", "sweep", "profile", "fault"]
 MOST_LAUNCHES = 100_000

@@ -1,7 +1,7 @@
 """How does an editor, or a reader of the reference, learn which keys there are?
 
 JSON Schema 2020-12 of the TOML file (editors: Taplo, Even Better TOML) and the table of keys for the docs, both from
-the models.  Cannot tell: contradictions between keys (`assay.spec.rules`); a schema has no words for most of them.
+the models.  Cannot tell: contradictions between keys (`assay.spec.rules.experiment`); a schema has no words for most of them.
 """
 
 from __future__ import annotations

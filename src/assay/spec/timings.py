@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Final
 
 from assay.errors import Problem, SpecError
-from assay.spec.table import read_table
-from assay.spec.table_columns import columns_of, unit_notes, unused
-from assay.spec.table_rows import chosen, decimal, gaps, grouped, is_percent, medians, series, values
-from assay.spec.table_timing import batches, rate_word, timing
-from assay.spec.timing_types import Asked as Asked
-from assay.spec.timing_types import Timing as Timing
-from assay.spec.timing_types import Timings as Timings
+from assay.spec.tables.cells import read_table
+from assay.spec.tables.columns import columns_of, unit_notes, unused
+from assay.spec.tables.rows import chosen, decimal, gaps, grouped, is_percent, medians, series, values
+from assay.spec.tables.timing import batches, rate_word, timing
+from assay.spec.tables.types import Asked as Asked
+from assay.spec.tables.types import Timing as Timing
+from assay.spec.tables.types import Timings as Timings
 
 
 def read_timings(path: str | Path, *, work: float | None = None, asked: Asked | None = None) -> Timings:

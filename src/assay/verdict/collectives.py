@@ -11,17 +11,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from assay.estimates.estimate import Absent, Estimate, Value
+from assay.estimates.format import Scale, count, number, show
+from assay.frames.links.collective_calls import asked_cells
+from assay.frames.record_data import Measured
 from assay.metrics.base import Results
-from assay.metrics.collective_calls import asked_cells
-from assay.metrics.estimate import Absent, Estimate, Value
-from assay.metrics.format import Scale, count, number, show
-from assay.metrics.measured import Measured
-from assay.spec.collectives import Cell, asked_of
 from assay.spec.plan import configuration_name
-from assay.verdict.foreign import origin
-from assay.verdict.gates.base import FEWEST_LAUNCHES, too_few
-from assay.verdict.overall import forced, without_choice
+from assay.spec.sections.collectives import Cell, asked_of
+from assay.verdict.gates.support.gate import FEWEST_LAUNCHES, too_few
+from assay.verdict.imported import origin
 from assay.verdict.sentence import launch_words, machine_words
+from assay.verdict.status import forced, without_choice
 from assay.verdict.types import DimensionResult, Finding, GateResult, Status, Verdict
 
 GIGABYTES: Final = Scale(factor=1e-9, after=" GB/s")

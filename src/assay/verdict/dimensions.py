@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from assay.estimates.estimate import Absent, Estimate
+from assay.estimates.format import show
+from assay.frames.ended_launches import ended_words
+from assay.frames.record_data import Measured
 from assay.metrics.base import Results
-from assay.metrics.ended_launches import ended_words
-from assay.metrics.estimate import Absent, Estimate
-from assay.metrics.format import show
-from assay.metrics.measured import Measured
 from assay.verdict.types import DimensionResult, Finding, GateResult, Status
 
 

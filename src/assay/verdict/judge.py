@@ -11,20 +11,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from assay import catalog
+from assay.estimates.estimate import Value
+from assay.frames.record_data import Measured
 from assay.metrics.base import Metric, Results
-from assay.metrics.estimate import Value
 from assay.metrics.foreign import reworded, unknowable
-from assay.metrics.measured import Measured
 from assay.spec.plan import configuration_name
 from assay.verdict import collectives, network, serving, timing
-from assay.verdict.audits.base import Audit
+from assay.verdict.audits.support.audit import Audit
 from assay.verdict.dimensions import dimensions
-from assay.verdict.foreign import unexamined
-from assay.verdict.gates.base import Gate
+from assay.verdict.gates.support.gate import Gate
+from assay.verdict.imported import unexamined
 from assay.verdict.layers import layers
-from assay.verdict.overall import forced
 from assay.verdict.recommend import admissible, recommend, standing
 from assay.verdict.sentence import sentence
+from assay.verdict.status import forced
 from assay.verdict.types import Finding, GateResult, Recommendation, Status, Verdict
 
 

@@ -7,7 +7,7 @@
     D trajectory  losses that are no numbers; the last losses against the base's: advice, since equal curves hide wrong gradients (house
                   research, quality, fact 8)
 
-A layer that was not run says what it would have needed.  The named fault is `assay.verdict.diagnosis`'s.
+A layer that was not run says what it would have needed.  The named fault is `assay.verdict.evidence.training_faults`'s.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from typing import Final
 
 import polars as pl
 
+from assay.estimates.estimate import Absent, Estimate, Value
+from assay.estimates.format import count, given, show
+from assay.frames.record_data import Measured
+from assay.frames.training.first_gradients import Compared, compared, worst
+from assay.frames.training.hashed_state import hashes
+from assay.frames.training.parallelism import Claim, why_not
 from assay.metrics.base import Results
-from assay.metrics.estimate import Absent, Estimate, Value
-from assay.metrics.first_gradients import Compared, compared, worst
-from assay.metrics.format import count, given, show
-from assay.metrics.hashed import hashes
-from assay.metrics.measured import Measured
-from assay.metrics.parallelism import Claim, why_not
-from assay.stats.gradient_difference import tolerance
-from assay.verdict.diagnosis import averaged_later, diagnose, is_scaled, legitimate
+from assay.stats.groups.gradient_difference import tolerance
+from assay.verdict.evidence.training_faults import averaged_later, diagnose, is_scaled, legitimate
 from assay.verdict.types import Finding, LayerResult, LayerState
 
 TITLES: Final[Mapping[str, str]] = {

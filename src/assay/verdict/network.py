@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from assay.estimates.estimate import Absent, Estimate, Value
+from assay.estimates.format import count, show
+from assay.frames.links.network_probe import BACK, hosts
+from assay.frames.record_data import Measured
 from assay.metrics.base import Results
-from assay.metrics.estimate import Absent, Estimate, Value
-from assay.metrics.format import count, show
-from assay.metrics.hosts import BACK, hosts
-from assay.metrics.measured import Measured
-from assay.verdict.gates.base import FEWEST_LAUNCHES, too_few
-from assay.verdict.overall import forced, without_choice
+from assay.verdict.gates.support.gate import FEWEST_LAUNCHES, too_few
 from assay.verdict.sentence import launch_words, machine_words
+from assay.verdict.status import forced, without_choice
 from assay.verdict.types import DimensionResult, Finding, GateResult, Status, Verdict
 
 NOTHING_TO_PICK: Final = "a look at the network compares no configurations of a workload"

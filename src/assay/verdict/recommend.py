@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
+from assay.estimates.estimate import Estimate
+from assay.estimates.format import count, show
+from assay.frames.record_data import Measured
 from assay.metrics.base import Results
-from assay.metrics.estimate import Estimate
-from assay.metrics.format import count, show
-from assay.metrics.measured import Measured
 from assay.verdict.types import DIMENSIONS, DimensionResult, Finding, GateResult, Recommendation, Status
 
 Vector = Mapping[str, Mapping[str, DimensionResult]]  # configuration -> dimension -> how it stands

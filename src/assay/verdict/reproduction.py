@@ -4,7 +4,7 @@ Metric by metric, on launch level, at the confidence and margin of the first rec
 
     agrees      the interval of what the two sessions measured lies inside the equivalence margin, and holds no effect (or one so
                 small that the experiment calls it of no interest, `comparison.smallest_effect`)
-    differs     with the variation between sessions in it (`assay.verdict.sessions`, the rule of `compare` and `check`), the
+    differs     with the variation between sessions in it (`assay.verdict.comparison.sessions`, the rule of `compare` and `check`), the
                 interval excludes no effect, and the effect is of interest and above the machines' noise floor
     undecided   else, with what would decide; absence of a difference is not agreement
 
@@ -24,15 +24,15 @@ from typing import Final, Literal
 
 import polars as pl
 
-from assay.metrics.estimate import Absent, Value
-from assay.metrics.format import count, given
-from assay.metrics.measured import Measured
-from assay.stats.comparison import REASONS, Difference
-from assay.verdict.arms import Arm, launch_values, quality
-from assay.verdict.change_words import difference_text
-from assay.verdict.compared import Change, Comparison, Mismatch, Side
-from assay.verdict.session_words import SUSPECTED, allowance, occasion
-from assay.verdict.sessions import Days, Found, found_between, judged
+from assay.estimates.estimate import Absent, Value
+from assay.estimates.format import count, given
+from assay.frames.record_data import Measured
+from assay.stats.comparing.comparison import REASONS, Difference
+from assay.verdict.comparison.change_phrases import difference_text
+from assay.verdict.comparison.groups import Arm, launch_values, quality
+from assay.verdict.comparison.session_phrases import SUSPECTED, allowance, occasion
+from assay.verdict.comparison.sessions import Days, Found, found_between, judged
+from assay.verdict.comparison.types import Change, Comparison, Mismatch, Side
 
 State = Literal["reproduced", "differs", "undecided", "not_comparable", "nothing_measured"]
 Agreement = Literal["agrees", "differs", "undecided", "not_measured"]

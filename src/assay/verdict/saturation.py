@@ -15,10 +15,10 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from assay.estimates.estimate import Value
+from assay.frames.record_data import Measured
+from assay.frames.serving.objectives import no_objectives
 from assay.metrics.capacity import curve
-from assay.metrics.estimate import Value
-from assay.metrics.measured import Measured
-from assay.metrics.objectives import no_objectives
 from assay.spec.plan import Configuration
 
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from assay.estimates.estimate import Absent, Estimate
+from assay.estimates.format import count, given, number, show
+from assay.frames.ended_launches import ended_words
+from assay.frames.record_data import Measured
 from assay.metrics.base import Results
-from assay.metrics.ended_launches import ended_words
-from assay.metrics.estimate import Absent, Estimate
-from assay.metrics.format import count, given, number, show
-from assay.metrics.measured import Measured
 from assay.spec.plan import configuration_name
 from assay.verdict.types import DIMENSIONS, DimensionResult, Finding, GateResult, Recommendation, Status
 

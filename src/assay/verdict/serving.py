@@ -12,19 +12,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
+from assay.estimates.estimate import Absent, Estimate
+from assay.estimates.format import Scale, count, given, number, show
+from assay.frames.record_data import Measured
 from assay.metrics.base import Results
-from assay.metrics.estimate import Absent, Estimate
-from assay.metrics.format import Scale, count, given, number, show
-from assay.metrics.measured import Measured
 from assay.spec.plan import Configuration
-from assay.verdict.agreement import Agreement, agreements, graded
-from assay.verdict.foreign import origin
-from assay.verdict.gates.base import FEWEST_LAUNCHES, too_few
-from assay.verdict.overall import forced
+from assay.verdict.evidence.answer_agreement import Agreement, agreements, graded
+from assay.verdict.gates.support.gate import FEWEST_LAUNCHES, too_few
+from assay.verdict.imported import origin
 from assay.verdict.recommend import RESULT_GATES, admissible
 from assay.verdict.saturation import Saturation, saturations
 from assay.verdict.sentence import launch_words, machine_words
 from assay.verdict.serving_words import at, shown, value_of, worth
+from assay.verdict.status import forced
 from assay.verdict.types import DIMENSIONS, DimensionResult, Finding, GateResult, Recommendation, Status, Verdict
 
 NOTHING_ASKED: Final = "no objective was asked for, so there is nothing to pass: measured validly"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from assay.estimates.estimate import Absent, Estimate
+from assay.estimates.format import Scale, Shown, show
+from assay.frames.record_data import Measured
 from assay.metrics.base import Results
-from assay.metrics.estimate import Absent, Estimate
-from assay.metrics.format import Scale, Shown, show
-from assay.metrics.measured import Measured
 
 NAMES: Final[Mapping[str, str]] = {
     "goodput": "goodput", "output_throughput": "throughput", "request_throughput": "throughput",

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from assay.estimates.estimate import Absent, Estimate, Value
+from assay.estimates.format import count, percent, show
+from assay.frames.record_data import Measured
+from assay.frames.trials import is_timing as is_timing
 from assay.metrics.base import Results
-from assay.metrics.estimate import Absent, Estimate, Value
-from assay.metrics.format import count, percent, show
-from assay.metrics.measured import Measured
-from assay.metrics.trials import is_timing as is_timing
-from assay.verdict.gates.base import FEWEST_LAUNCHES, too_few
-from assay.verdict.overall import forced
+from assay.verdict.gates.support.gate import FEWEST_LAUNCHES, too_few
+from assay.verdict.status import forced
 from assay.verdict.types import Finding, Status
 
 METRICS: Final = (

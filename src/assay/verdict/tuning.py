@@ -6,7 +6,7 @@ told.  What is left at the end is made again together with today's, and that las
 choose would flatter what they chose.  There the sides share one error probability (Holm), so that of arms that are all alike a winner is
 named in at most `1 - confidence` of the tunings.  Where the knobs were tried one by one, the best value of each that differs from
 today's by more than `comparison.equivalence` is put together for the last round, beside the best single arm.
-Who measures is handed in (`assay.cli.tuning`): nothing here starts anything.
+Who measures is handed in (`assay.cli.support.tuning_rounds`): nothing here starts anything.
 Source of the halving: Karnin, Koren, Somekh (2013), "Almost optimal exploration in multi-armed bandits".
 Cannot tell: what settings that were not asked for would do, nor why one is faster.
 """
@@ -19,12 +19,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
 from assay.spec.knobs import check, survivors_at_most, varying
-from assay.spec.tune import TODAY, Choice, Setting, Tune, choices, is_grid, label, left_out, today
-from assay.verdict.compare import compare
-from assay.verdict.compared import Change, Comparison, Side
+from assay.spec.sections.tune import TODAY, Choice, Setting, Tune, choices, is_grid, label, left_out, today
+from assay.verdict.comparison.compare import compare
+from assay.verdict.comparison.types import Change, Comparison, Side
 
 if TYPE_CHECKING:
-    from assay.metrics.measured import Measured
+    from assay.frames.record_data import Measured
     from assay.spec.experiment import Experiment
 
 SAME_WORK: Final = 0.005  # items of a launch may differ by this share: a last batch that is not full
@@ -216,8 +216,8 @@ def _out(found: Comparison, side: Side) -> str:
 
 def _loss(base: Side, side: Side) -> str:
     """Whether it scored worse by more than the margin, however surely: what is likely to be refused in the end takes no one's place."""
-    from assay.metrics.estimate import Estimate
-    from assay.metrics.format import given
+    from assay.estimates.estimate import Estimate
+    from assay.estimates.format import given
 
     asked = base.measured.experiment.quality
     for name in base.measured.configurations if asked is not None else ():
@@ -353,7 +353,7 @@ def _told(base: Side, change: Change) -> tuple[float | None, str]:
 
 def gain_text(gain: float, low: float | None, high: float | None) -> str:
     """How many times better: "1.20 times as good [1.11, 1.30]"; an end that is not known is open."""
-    from assay.metrics.format import bracketed
+    from assay.estimates.format import bracketed
 
     bottom, top = -math.inf if low is None else low, math.inf if high is None else high
     text, ends = bracketed(gain, bottom, top, beside=(1.0,))
@@ -362,7 +362,7 @@ def gain_text(gain: float, low: float | None, high: float | None) -> str:
 
 def _nothing_left(last: Round) -> str:
     """Why no arm of a round went on."""
-    from assay.metrics.format import given
+    from assay.estimates.format import given
 
     others = last.standings[1:]
     why = [

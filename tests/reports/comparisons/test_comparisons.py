@@ -10,14 +10,14 @@ from html.parser import HTMLParser
 
 import pytest
 
-from assay.reports import charts
+from assay.reports.charts import svg
+from assay.reports.charts.chart import Drawing, Missing
 from assay.reports.comparisons import forest, html, markdown, terminal
 from assay.reports.comparisons import json as comparison_json
 from assay.reports.comparisons.view import ComparisonView, build
-from assay.reports.pictures.base import Drawing, Missing
-from assay.verdict.compare import compare
-from assay.verdict.compared import Side
-from assay.verdict.sessions import Days
+from assay.verdict.comparison.compare import compare
+from assay.verdict.comparison.sessions import Days
+from assay.verdict.comparison.types import Side
 from tests.reports.schema import checked
 from tests.verdict.comparing import complete, relabelled, side, with_experiment
 
@@ -154,7 +154,7 @@ def test_the_forest_shows_the_band_of_equivalence_and_every_ratio_in_words(
     checked(drawn.chart)
     assert any("within 3 %" in key.text for key in drawn.key)
     assert "Throughput of B against A at workers=2, between these two sessions: faster" in drawn.description
-    picture = charts.picture("forest", drawn)
+    picture = svg.picture("forest", drawn)
     assert picture.svg.startswith("<svg")
     marked = forest.draw(struck)
     assert isinstance(marked, Drawing)
@@ -213,7 +213,7 @@ def test_a_metric_that_only_one_side_measured_says_so(plain: Side) -> None:
 
 def test_two_values_that_are_said_to_differ_do_not_read_alike(decided: ComparisonView, plain: Side) -> None:
     """1.0004 and 1.0001 s, each +-0.1 s, surely different by pairs: 1,000 and 1,000 ms would contradict the verdict."""
-    from assay.metrics.estimate import Estimate
+    from assay.estimates.estimate import Estimate
 
     change = next(row.change for row in decided.rows if row.metric == "step_time" and row.change.outcome == "improved")
     assert isinstance(change.value, Estimate)

@@ -9,9 +9,9 @@ from typing import Any
 import polars as pl
 
 from assay.clock import FakeClock
-from assay.metrics.measured import Measured, from_record
+from assay.frames.record_data import Measured, from_record
 from assay.record.reader import open_record
-from assay.runners.foreign.importing import Imported, import_results
+from assay.runners.foreign.support.importing import Imported, import_results
 from assay.verdict.judge import Judgement, judge
 from tests.runners.foreign.samples import write
 

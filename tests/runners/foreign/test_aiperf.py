@@ -10,8 +10,8 @@ import pytest
 
 from assay.clock import FakeClock
 from assay.errors import SpecError
-from assay.metrics.estimate import Estimate
-from assay.runners.foreign.importing import import_results
+from assay.estimates.estimate import Estimate
+from assay.runners.foreign.support.importing import import_results
 from tests.runners.foreign.reading import foreign, imported, judged, measured, one, reported, requests
 from tests.runners.foreign.samples import START_S, aiperf_line, aiperf_lines, aiperf_totals, latency_s, ttft_s, write
 

@@ -9,8 +9,8 @@ import pytest
 
 from assay.clock import FakeClock
 from assay.errors import SpecError
-from assay.metrics.estimate import Estimate
-from assay.runners.foreign.importing import import_results
+from assay.estimates.estimate import Estimate
+from assay.runners.foreign.support.importing import import_results
 from tests.runners.foreign.reading import foreign, imported, judged, measured, one, reported, requests
 from tests.runners.foreign.samples import genai_bench, genai_metadata, latency_s, ttft_s, write
 

@@ -10,16 +10,16 @@ import pytest
 
 from assay.clock import FakeClock
 from assay.errors import SpecError
-from assay.metrics.bandwidth import factor
-from assay.metrics.estimate import Estimate
-from assay.metrics.measured import Measured, from_record
+from assay.estimates.estimate import Estimate
+from assay.frames.links.bandwidth import factor
+from assay.frames.record_data import Measured, from_record
 from assay.record.reader import open_record
 from assay.reports import terminal
 from assay.reports.view import build
-from assay.runners.foreign.base import Imported
-from assay.runners.foreign.importing import import_results
 from assay.runners.foreign.nccl_tests import PROGRAMS, read
-from assay.spec.collectives import Collectives
+from assay.runners.foreign.support.base import Imported
+from assay.runners.foreign.support.importing import import_results
+from assay.spec.sections.collectives import Collectives
 from assay.verdict.judge import Judgement, judge
 
 # Lines as nccl-tests 2.13 prints them, with times and bandwidths that were published for two nodes of eight H100 (all_reduce_perf -b 8 -e 8G).

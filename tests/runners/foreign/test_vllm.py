@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from assay.errors import SpecError
-from assay.metrics.estimate import Estimate
+from assay.estimates.estimate import Estimate
 from tests.runners.foreign.reading import foreign, imported, judged, measured, one, reported, requests
 from tests.runners.foreign.samples import latency_s, ttft_s, vllm
 

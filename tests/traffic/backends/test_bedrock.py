@@ -18,10 +18,10 @@ from urllib.parse import quote
 import pytest
 
 from assay.errors import EnvironmentLacks
-from assay.spec.serving import Target
+from assay.spec.sections.serving import Target
 from assay.traffic.backends import bedrock
 from assay.traffic.backends.bedrock import BACKEND, signed
-from assay.traffic.base import Answer, Ask, Wire
+from assay.traffic.parts import Answer, Ask, Wire
 from tests.traffic.fakes import Asked, asked_for_real, exchange, frame, serving
 from tests.traffic.transcripts import reply_of
 

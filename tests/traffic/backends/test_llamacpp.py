@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from assay.spec.serving import Target
+from assay.spec.sections.serving import Target
 from assay.traffic.backends.llamacpp import BACKEND
-from assay.traffic.base import Ask
+from assay.traffic.parts import Ask
 from tests.traffic.fakes import asked_for_real, sse
 from tests.traffic.transcripts import reply_of
 

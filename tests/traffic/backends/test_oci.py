@@ -18,10 +18,10 @@ from typing import Any
 import pytest
 
 from assay.errors import EnvironmentLacks
-from assay.spec.serving import Target
+from assay.spec.sections.serving import Target
 from assay.traffic.backends import oci
 from assay.traffic.backends.oci import BACKEND, signed
-from assay.traffic.base import Ask, Wire
+from assay.traffic.parts import Ask, Wire
 from tests.traffic.fakes import Asked, asked_for_real, sse
 from tests.traffic.transcripts import reply_of
 

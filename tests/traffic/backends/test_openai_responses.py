@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from assay.spec.serving import Target
+from assay.spec.sections.serving import Target
 from assay.traffic.backends.openai_responses import BACKEND
-from assay.traffic.base import Answer, Ask
+from assay.traffic.parts import Answer, Ask
 from tests.traffic.fakes import asked_for_real, sse
 from tests.traffic.transcripts import reply_of
 

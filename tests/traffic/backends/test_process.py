@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from assay.errors import WorkloadError
-from assay.instruments.generation import quiet
-from assay.spec.serving import Target
+from assay.instruments.calls.generation import quiet
+from assay.spec.sections.serving import Target
 from assay.traffic.backends.process import BACKEND
-from assay.traffic.base import Ask, Wire
+from assay.traffic.parts import Ask, Wire
 from tests.instruments import models
 from tests.traffic.transcripts import reply_of
 

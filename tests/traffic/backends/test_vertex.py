@@ -11,9 +11,9 @@ from google.auth import exceptions
 from google.auth.credentials import AnonymousCredentials, Credentials
 
 from assay.errors import EnvironmentLacks
-from assay.spec.serving import Target
+from assay.spec.sections.serving import Target
 from assay.traffic.backends.vertex import BACKEND
-from assay.traffic.base import Ask
+from assay.traffic.parts import Ask
 from tests.traffic.fakes import asked_for_real, sse
 from tests.traffic.transcripts import reply_of
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from assay.traffic.base import Prompt
-from assay.traffic.images import Images, data_url
+from assay.traffic.parts import Prompt
+from assay.traffic.prompts.images import Images, data_url
 from assay.traffic.tasks.chat import TASK
 from tests.traffic.tasks.asking import KEPT, PLAIN, kept
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from assay.traffic.base import Prompt
+from assay.traffic.parts import Prompt
 from assay.traffic.tasks.embeddings import TASK
 from tests.traffic.tasks.asking import KEPT, PLAIN, kept
 

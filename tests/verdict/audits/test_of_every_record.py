@@ -9,12 +9,12 @@ import polars as pl
 import pytest
 
 from assay import catalog
-from assay.metrics.estimate import Estimate
-from assay.metrics.measured import Measured
+from assay.estimates.estimate import Estimate
+from assay.frames.record_data import Measured
 from assay.spec.experiment import Quality
-from assay.spec.serving import Objectives
+from assay.spec.sections.serving import Objectives
+from assay.verdict.claims.pitfalls import of_record
 from assay.verdict.judge import about, compute, judge
-from assay.verdict.pitfalls import of_record
 from tests.serving_made import ServingMade, simulated
 from tests.verdict.served import clean, found, rules
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from assay.metrics.estimate import Estimate
+from assay.estimates.estimate import Estimate
 from assay.spec.experiment import Gates
 from tests.verdict.making import estimate, gate, good, judged, pick
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from assay.metrics.estimate import Absent, Estimate, Value
-from assay.spec.serving import Objectives
+from assay.estimates.estimate import Absent, Estimate, Value
+from assay.spec.sections.serving import Objectives
 from assay.verdict.gates.objectives import GATE
 from tests.handmade import Handmade
 from tests.serving_made import ServingMade

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
-from assay.instruments.callbacks import _marks
+from assay.instruments.callbacks import training_pauses
 
 Accelerator = TypeVar("Accelerator")
 
 
 def measured(accelerator: Accelerator) -> Accelerator:
     """The same accelerator, in a launch by assay with its checkpoints marked."""
-    _marks.arm()
+    training_pauses.arm()
     checkpoints: dict[str, Any] = {"save_state": "checkpoint_save", "load_state": "checkpoint_load"}
     for name, kind in checkpoints.items():
-        _marks.wrapped(accelerator, name, kind)
+        training_pauses.wrapped(accelerator, name, kind)
     return accelerator

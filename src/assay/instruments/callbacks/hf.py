@@ -13,23 +13,23 @@ from typing import Any
 
 from transformers import TrainerCallback
 
-from assay.instruments.callbacks import _marks
+from assay.instruments.callbacks import training_pauses
 
 
 class AssayCallback(TrainerCallback):
     """Has a launch by assay measure the training; elsewhere it does nothing."""
 
     def __init__(self) -> None:
-        _marks.arm()
+        training_pauses.arm()
         self._last: int | None = None
 
     def _note(self, *_: Any, **__: Any) -> None:
-        self._last = _marks.now()
+        self._last = training_pauses.now()
 
     on_step_end = on_log = on_evaluate = on_epoch_end = _note
 
     def on_save(self, args: Any, state: Any, control: Any, **words: Any) -> None:
         """A checkpoint was saved."""
         if self._last is not None:
-            _marks.saved(self._last)
-        self._last = _marks.now()
+            training_pauses.saved(self._last)
+        self._last = training_pauses.now()

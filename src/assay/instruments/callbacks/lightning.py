@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from assay.instruments.callbacks import _marks
+from assay.instruments.callbacks import training_pauses
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,14 +26,14 @@ class AssayCallback(Callback):  # type: ignore[misc]
 
     def __init__(self) -> None:
         super().__init__()
-        _marks.arm()
+        training_pauses.arm()
         self._since: int | None = None
         self._undo: Callable[[], None] | None = None
 
     def setup(self, trainer: Any, pl_module: Any, stage: str) -> None:
         """Before anything is trained."""
         if self._undo is None:
-            self._undo = _marks.wrapped(trainer, "save_checkpoint", "checkpoint_save")
+            self._undo = training_pauses.wrapped(trainer, "save_checkpoint", "checkpoint_save")
 
     def teardown(self, trainer: Any, pl_module: Any, stage: str) -> None:
         """After everything."""
@@ -43,14 +43,14 @@ class AssayCallback(Callback):  # type: ignore[misc]
 
     def on_validation_start(self, trainer: Any, pl_module: Any) -> None:
         """An evaluation begins."""
-        self._since = _marks.begin("evaluation")
+        self._since = training_pauses.begin("evaluation")
 
     def on_validation_end(self, trainer: Any, pl_module: Any) -> None:
         """It is over."""
-        _marks.end("evaluation", self._since)
+        training_pauses.end("evaluation", self._since)
         self._since = None
 
     def on_exception(self, trainer: Any, pl_module: Any, exception: BaseException) -> None:
         """It is over too, if one was under way."""
-        _marks.end("evaluation", self._since, succeeded=False)
+        training_pauses.end("evaluation", self._since, succeeded=False)
         self._since = None

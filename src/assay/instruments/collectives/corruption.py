@@ -33,7 +33,7 @@ from assay.instruments.collectives.data import (
     poison,
     whole,
 )
-from assay.spec.collectives import DTYPES
+from assay.spec.sections.collectives import DTYPES
 
 if TYPE_CHECKING:
     import torch

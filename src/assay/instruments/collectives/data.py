@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from assay.spec.collectives import DTYPES
+from assay.spec.sections.collectives import DTYPES
 
 if TYPE_CHECKING:
     import torch
@@ -37,7 +37,7 @@ class Asked:
     op: str
     ranks: int
     rank: int
-    count: int  # elements of a rank, as in `assay.metrics.bandwidth.amount`
+    count: int  # elements of a rank, as in `assay.frames.links.bandwidth.amount`
     dtype: str
     call: int  # number of the call: its numbers are its own
     root: int = 0

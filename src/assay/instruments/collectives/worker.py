@@ -18,12 +18,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from assay.instruments import pairs
-from assay.instruments._sink import Identity, LaunchSink, Sink, identity_from, process_start_ns
-from assay.instruments.collectives import operations, timing
-from assay.instruments.collectives.check import Checked, check
+from assay.instruments.collectives import operations, pairs, timing
 from assay.instruments.collectives.data import Asked, right
-from assay.spec.collectives import Cell, Collectives, cells
+from assay.instruments.collectives.result_check import Checked, check
+from assay.instruments.recorder.sink import Identity, LaunchSink, Sink, identity_from, process_start_ns
+from assay.spec.sections.collectives import Cell, Collectives, cells
 from assay.units import MIB, NS_PER_S
 
 GROUP: Final = "world"
@@ -239,7 +238,7 @@ def engine(torch: Any, asked: Collectives) -> dict[str, Any]:
 
 def main(argv: Sequence[str]) -> int:
     """Run one rank of a launch."""
-    from assay.record.arrow_alone import without_pandas
+    from assay.record.arrow_import import without_pandas
 
     without_pandas()
     asked = Collectives.model_validate_json(argv[0])

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 
-from assay.metrics.format import given
-from assay.reports import vega
-from assay.reports.comparisons.view import ChangeRow, ComparisonView
-from assay.reports.pictures.base import (
+from assay.estimates.format import given
+from assay.reports.charts import vega
+from assay.reports.charts.chart import (
     Drawing,
     Key,
     Missing,
@@ -18,6 +17,7 @@ from assay.reports.pictures.base import (
     number_axis,
     sized,
 )  # fmt: skip
+from assay.reports.comparisons.view import ChangeRow, ComparisonView
 
 TITLE = "Changes against the first side"
 MOST = 100.0  # per cent: beyond that an end is drawn at the edge, without a cap

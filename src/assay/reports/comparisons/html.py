@@ -23,10 +23,10 @@ SIGNS: Final = {"PASS": "●", "FAIL": "✕", "INCONCLUSIVE": "?", "NOT_MEASURED
 
 def render(view: ComparisonView) -> str:
     """The whole page as one HTML document."""
-    from assay.reports import charts
+    from assay.reports.charts import svg
     from assay.reports.comparisons import forest
 
-    picture = charts.picture("forest", forest.draw(view))
+    picture = svg.picture("forest", forest.draw(view))
     return _template().render(view=view, picture=picture, status=STATUS, signs=SIGNS)
 
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from assay.reports.comparisons.view import ChangeRow, ComparisonView
 from assay.reports.json import Row, encode, finite, key_tables, value_object
-from assay.verdict.compared import Change
+from assay.verdict.comparison.types import Change
 
 SCHEMA: Final = "assay-comparison/1"
 

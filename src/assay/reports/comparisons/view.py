@@ -9,13 +9,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from assay.estimates.estimate import Absent, Estimate, Value
+from assay.estimates.format import Scale, Shown, given, reading, scale_for, show
 from assay.metrics.base import Metric
-from assay.metrics.estimate import Absent, Estimate, Value
-from assay.metrics.format import Scale, Shown, given, reading, scale_for, show
 from assay.units import FRACTION
-from assay.verdict.change_words import EXPLORATORY, change_text, detectable_text, needed_text, probability_text
-from assay.verdict.compared import Change, Comparison, Mismatch, State
-from assay.verdict.comparison_words import shortened
+from assay.verdict.comparison.change_phrases import (
+    EXPLORATORY,
+    change_text,
+    detectable_text,
+    needed_text,
+    probability_text,
+)
+from assay.verdict.comparison.phrases import shortened
+from assay.verdict.comparison.types import Change, Comparison, Mismatch, State
 
 STATE_WORDS: Final[Mapping[State, str]] = {
     "compared": "compared",

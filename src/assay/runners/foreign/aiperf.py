@@ -17,7 +17,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any, Final
 
-from assay.runners.foreign.base import (
+from assay.runners.foreign.support.base import (
     LONGEST_S,
     Foreign,
     Load,
@@ -31,7 +31,7 @@ from assay.runners.foreign.base import (
     text,
     whole,
 )
-from assay.runners.foreign.documents import NOTHING, Place, Words, documents, lines, loads
+from assay.runners.foreign.support.documents import NOTHING, Place, Words, documents, lines, loads
 from assay.units import NS_PER_S
 
 LINES, TOTALS = "profile_export.jsonl", "profile_export_aiperf.json"

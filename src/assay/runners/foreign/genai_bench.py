@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from assay.runners.foreign.base import (
+from assay.runners.foreign.support.base import (
     Foreign,
     Load,
     Reported,
@@ -28,8 +28,8 @@ from assay.runners.foreign.base import (
     text,
     whole,
 )
-from assay.runners.foreign.documents import Place, Spool, Words, documents
-from assay.spec import scenario
+from assay.runners.foreign.support.documents import Place, Spool, Words, documents
+from assay.spec.sections import scenario
 
 REQUESTS: Final = "individual_request_metrics"
 METADATA: Final = "experiment_metadata.json"

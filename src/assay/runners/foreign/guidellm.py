@@ -18,7 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from assay.runners.foreign.base import (
+from assay.runners.foreign.support.base import (
     Foreign,
     Load,
     Reported,
@@ -34,7 +34,7 @@ from assay.runners.foreign.base import (
     text,
     whole,
 )
-from assay.runners.foreign.documents import EVERY, NOTHING, Place, Spool, documents
+from assay.runners.foreign.support.documents import EVERY, NOTHING, Place, Spool, documents
 from assay.units import NS_PER_S
 
 FATES: Final = {"successful": "ok", "errored": "error", "incomplete": "cancelled"}

@@ -16,8 +16,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
-from assay.runners.foreign.base import Foreign, Load, Reported, clean, first, mapping, number, numbers_of
-from assay.runners.foreign.documents import NOTHING, Place, Words, lines, loads
+from assay.runners.foreign.support.base import Foreign, Load, Reported, clean, first, mapping, number, numbers_of
+from assay.runners.foreign.support.documents import NOTHING, Place, Words, lines, loads
 
 MARK: Final = ":::MLLOG"
 HEADING: Final = "MLPerf Results Summary"

@@ -29,14 +29,14 @@ from assay.clock import Clock
 from assay.errors import SpecError
 from assay.record import files
 from assay.record import folder as record_folder
-from assay.record.redact import redact_arguments, redact_environment
-from assay.runners.base import plan_signature
-from assay.runners.foreign.base import Imported
-from assay.runners.foreign.documents import Place, Words
-from assay.runners.rows import launch_row, write_launch
-from assay.spec.collectives import UNITS
+from assay.record.secrets.redact import redact_arguments, redact_environment
+from assay.runners.experiment.rows import launch_row, write_launch
+from assay.runners.experiment.run import plan_signature
+from assay.runners.foreign.support.base import Imported
+from assay.runners.foreign.support.documents import Place, Words
 from assay.spec.experiment import Experiment
 from assay.spec.plan import plan
+from assay.spec.sections.collectives import UNITS
 
 NAME: Final = "nccl_tests"
 TITLE: Final = "nccl-tests"

@@ -16,7 +16,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any, Final
 
-from assay.runners.foreign.base import (
+from assay.runners.foreign.support.base import (
     Foreign,
     Load,
     Reported,
@@ -32,7 +32,7 @@ from assay.runners.foreign.base import (
     text,
     whole,
 )
-from assay.runners.foreign.documents import Place, Spool, Words, documents
+from assay.runners.foreign.support.documents import Place, Spool, Words, documents
 from assay.units import NS_PER_S
 
 TITLE: Final = "vLLM bench serve"

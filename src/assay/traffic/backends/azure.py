@@ -14,10 +14,10 @@ from functools import lru_cache
 from typing import Final
 from urllib.parse import quote
 
-from assay.spec.serving import Target
-from assay.traffic.backends.dialect import OPTIONS, OWN_KEYS, PATHS, Dialect, kind_of, read, wire_of
-from assay.traffic.backends.options import Sign, adding, headers_of, option
-from assay.traffic.base import Ask, Backend, Option, Wire
+from assay.spec.sections.serving import Target
+from assay.traffic.backends.support.openai_dialect import OPTIONS, OWN_KEYS, PATHS, Dialect, kind_of, read, wire_of
+from assay.traffic.backends.support.options import Sign, adding, headers_of, option
+from assay.traffic.parts import Ask, Backend, Option, Wire
 
 API_VERSION: Final = "2024-10-21"  # the newest that is generally available and dated
 _OPENAI = wire_of(Dialect())

@@ -22,14 +22,14 @@ from typing import Any, Final, NamedTuple
 from urllib.parse import quote, urlsplit
 
 from assay.errors import EnvironmentLacks
-from assay.spec.serving import Target
-from assay.traffic.backends.bedrock_models import INVOKED, family_of
-from assay.traffic.backends.bodies import Head, Tree, data_url, deep, images_of, some, text_of
-from assay.traffic.backends.gathered import Gathered
-from assay.traffic.backends.options import OMIT, PATH, Hidden, Sign, adding, headers_of, joined, option
-from assay.traffic.base import Answer, Ask, Backend, Json, Kind, Option, Reply, Wire
-from assay.traffic.sse import failure
-from assay.traffic.told import error_message, loads
+from assay.spec.sections.serving import Target
+from assay.traffic.backends.support.bedrock_models import INVOKED, family_of
+from assay.traffic.backends.support.bodies import Head, Tree, data_url, deep, images_of, some, text_of
+from assay.traffic.backends.support.native_events import Gathered
+from assay.traffic.backends.support.options import OMIT, PATH, Hidden, Sign, adding, headers_of, joined, option
+from assay.traffic.parts import Answer, Ask, Backend, Json, Kind, Option, Reply, Wire
+from assay.traffic.replies.events import failure
+from assay.traffic.replies.openai_json import error_message, loads
 
 SERVICE: Final = "bedrock"
 _COUNTS = {"tokens_in": "inputTokens", "tokens_out": "outputTokens", "tokens_cached": "cacheReadInputTokens"}

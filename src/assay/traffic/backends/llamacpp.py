@@ -14,12 +14,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from assay.spec.serving import Target
-from assay.traffic.backends.bodies import Head, Tree, flat, member, numbers
-from assay.traffic.backends.dialect import ALL_TASKS, OPTIONS, OWN_KEYS, Dialect, read, wire_of
-from assay.traffic.backends.gathered import Gathered, read_events, tells
-from assay.traffic.backends.options import NATIVE, flag, with_headers
-from assay.traffic.base import Answer, Ask, Backend, Kind, Reply, Wire
+from assay.spec.sections.serving import Target
+from assay.traffic.backends.support.bodies import Head, Tree, flat, member, numbers
+from assay.traffic.backends.support.native_events import Gathered, read_events, tells
+from assay.traffic.backends.support.openai_dialect import ALL_TASKS, OPTIONS, OWN_KEYS, Dialect, read, wire_of
+from assay.traffic.backends.support.options import NATIVE, flag, with_headers
+from assay.traffic.parts import Answer, Ask, Backend, Kind, Reply, Wire
 
 
 def _fixed(ask: Ask, target: Target) -> Tree:

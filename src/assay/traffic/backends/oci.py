@@ -19,12 +19,12 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from assay.errors import EnvironmentLacks
-from assay.spec.serving import Target
-from assay.traffic.backends.bodies import Head, Tree, deep, images_of, some, text_of
-from assay.traffic.backends.gathered import Gathered, read_events
-from assay.traffic.backends.options import OMIT, PATH, Headers, Hidden, Sign, headers_of, joined, option
-from assay.traffic.base import Answer, Ask, Backend, Json, Kind, Option, Reply, Wire
-from assay.traffic.told import said_by
+from assay.spec.sections.serving import Target
+from assay.traffic.backends.support.bodies import Head, Tree, deep, images_of, some, text_of
+from assay.traffic.backends.support.native_events import Gathered, read_events
+from assay.traffic.backends.support.options import OMIT, PATH, Headers, Hidden, Sign, headers_of, joined, option
+from assay.traffic.parts import Answer, Ask, Backend, Json, Kind, Option, Reply, Wire
+from assay.traffic.replies.openai_json import said_by
 
 PATH_OF_CHAT: Final = "/20231130/actions/chat"
 _COUNTS = {"tokens_in": "promptTokens", "tokens_out": "completionTokens"}

@@ -10,9 +10,9 @@ Source: https://platform.openai.com/docs/api-reference; rerank: https://docs.coh
 
 from __future__ import annotations
 
-from assay.traffic.backends.dialect import ALL_TASKS, OPTIONS, OWN_KEYS, Dialect, read, wire_of
-from assay.traffic.backends.options import with_headers
-from assay.traffic.base import Backend
+from assay.traffic.backends.support.openai_dialect import ALL_TASKS, OPTIONS, OWN_KEYS, Dialect, read, wire_of
+from assay.traffic.backends.support.options import with_headers
+from assay.traffic.parts import Backend
 
 BACKEND = Backend(
     name="openai", tasks=ALL_TASKS, wire=wire_of(Dialect()), read=read, prepare=with_headers, cached_tokens=True,

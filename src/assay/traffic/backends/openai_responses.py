@@ -17,11 +17,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from assay.spec.serving import Target
-from assay.traffic.backends.bodies import Head, Tree, flat, images_of, member, numbers, text_of
-from assay.traffic.backends.gathered import Gathered, read_events
-from assay.traffic.backends.options import OMIT, PATH, with_headers
-from assay.traffic.base import Answer, Ask, Backend, Json, Kind, Reply
+from assay.spec.sections.serving import Target
+from assay.traffic.backends.support.bodies import Head, Tree, flat, images_of, member, numbers, text_of
+from assay.traffic.backends.support.native_events import Gathered, read_events
+from assay.traffic.backends.support.options import OMIT, PATH, with_headers
+from assay.traffic.parts import Answer, Ask, Backend, Json, Kind, Reply
 
 _TEXT = frozenset({"response.output_text.delta", "response.refusal.delta"})
 _REASONING = frozenset({"response.reasoning_text.delta", "response.reasoning_summary_text.delta"})

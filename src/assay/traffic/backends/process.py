@@ -1,6 +1,6 @@
 """How is a model measured without any server?  In the client's own process, step by step, one answer at a time.
 
-Tokenising, the first pass over the prompt and every token after it are timed apart (`assay.instruments.generation`): a chunk
+Tokenising, the first pass over the prompt and every token after it are timed apart (`assay.instruments.calls.generation`): a chunk
 is a token, `Answer.tokenize_ns` and `Answer.prefill_ns` tell what came before the first.  The end-of-sequence token is a
 chunk without text and counts as a token, as servers count it.  A prompt that does not fit is an error, like at a server.
 
@@ -16,12 +16,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from assay.errors import WorkloadError
-from assay.spec.serving import Target
-from assay.traffic.backends.options import option
-from assay.traffic.base import Answer, Ask, Backend, Kind, Option, Reply, Wire
+from assay.spec.sections.serving import Target
+from assay.traffic.backends.support.options import option
+from assay.traffic.parts import Answer, Ask, Backend, Kind, Option, Reply, Wire
 
 if TYPE_CHECKING:
-    from assay.instruments.generation import Generation, Generator
+    from assay.instruments.calls.generation import Generation, Generator
 
 MOST_TOKENS: Final = 1024  # where nobody says how long an answer may be
 
@@ -47,7 +47,7 @@ def process(target: Target) -> Callable[[Ask], Answer]:
 
 
 def _load(folder: str, target: Target) -> Generator:
-    from assay.instruments.generation import Generator, quiet
+    from assay.instruments.calls.generation import Generator, quiet
 
     threads = target.options.get("threads")
     with quiet():

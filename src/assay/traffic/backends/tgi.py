@@ -13,12 +13,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from assay.spec.serving import Target
-from assay.traffic.backends.bodies import Head, Tree, deep, some
-from assay.traffic.backends.dialect import OPTIONS, OWN_KEYS, TEXT_TASKS, Dialect, read, wire_of
-from assay.traffic.backends.gathered import Gathered, read_events, tells
-from assay.traffic.backends.options import NATIVE, flag, with_headers
-from assay.traffic.base import Answer, Ask, Backend, Kind, Reply, Wire
+from assay.spec.sections.serving import Target
+from assay.traffic.backends.support.bodies import Head, Tree, deep, some
+from assay.traffic.backends.support.native_events import Gathered, read_events, tells
+from assay.traffic.backends.support.openai_dialect import OPTIONS, OWN_KEYS, TEXT_TASKS, Dialect, read, wire_of
+from assay.traffic.backends.support.options import NATIVE, flag, with_headers
+from assay.traffic.parts import Answer, Ask, Backend, Kind, Reply, Wire
 
 _COUNTS = {"tokens_in": "input_length", "tokens_out": "generated_tokens"}
 

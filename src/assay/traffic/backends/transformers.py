@@ -11,10 +11,10 @@ Read and tried in transformers 5.23.0 (cli/serving), with and without continuous
 
 from __future__ import annotations
 
-from assay.traffic.backends.bodies import member
-from assay.traffic.backends.dialect import OPTIONS, OWN_KEYS, TEXT_TASKS, Dialect, read, up_to, wire_of
-from assay.traffic.backends.options import with_headers
-from assay.traffic.base import Ask, Backend
+from assay.traffic.backends.support.bodies import member
+from assay.traffic.backends.support.openai_dialect import OPTIONS, OWN_KEYS, TEXT_TASKS, Dialect, read, up_to, wire_of
+from assay.traffic.backends.support.options import with_headers
+from assay.traffic.parts import Ask, Backend
 
 
 def _length(ask: Ask, key: str) -> bytes:

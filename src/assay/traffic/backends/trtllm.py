@@ -6,9 +6,9 @@ Source: https://nvidia.github.io/TensorRT-LLM/commands/trtllm-serve.html.
 
 from __future__ import annotations
 
-from assay.traffic.backends.dialect import OPTIONS, OWN_KEYS, TEXT_TASKS, Dialect, exactly, read, wire_of
-from assay.traffic.backends.options import with_headers
-from assay.traffic.base import Backend
+from assay.traffic.backends.support.openai_dialect import OPTIONS, OWN_KEYS, TEXT_TASKS, Dialect, exactly, read, wire_of
+from assay.traffic.backends.support.options import with_headers
+from assay.traffic.parts import Backend
 
 BACKEND = Backend(
     name="trtllm", tasks=TEXT_TASKS, wire=wire_of(Dialect(ignore_eos=True, length=exactly)), read=read,

@@ -19,11 +19,11 @@ from typing import Any
 from urllib.parse import quote
 
 from assay.errors import EnvironmentLacks
-from assay.spec.serving import Target
-from assay.traffic.backends.bodies import Head, Tree, data_url, deep, images_of, some, text_of
-from assay.traffic.backends.gathered import Gathered, read_events
-from assay.traffic.backends.options import OMIT, PATH, Hidden, Sign, adding, headers_of, joined, option
-from assay.traffic.base import Answer, Ask, Backend, Json, Kind, Option, Reply, Wire
+from assay.spec.sections.serving import Target
+from assay.traffic.backends.support.bodies import Head, Tree, data_url, deep, images_of, some, text_of
+from assay.traffic.backends.support.native_events import Gathered, read_events
+from assay.traffic.backends.support.options import OMIT, PATH, Hidden, Sign, adding, headers_of, joined, option
+from assay.traffic.parts import Answer, Ask, Backend, Json, Kind, Option, Reply, Wire
 
 SCOPE = "https://www.googleapis.com/auth/cloud-platform"
 _COUNTS = {

@@ -10,9 +10,9 @@ Source: https://docs.vllm.ai/en/latest/serving/openai_compatible_server.html.
 
 from __future__ import annotations
 
-from assay.traffic.backends.dialect import ALL_TASKS, OPTIONS, OWN_KEYS, Dialect, exactly, read, wire_of
-from assay.traffic.backends.options import with_headers
-from assay.traffic.base import Backend
+from assay.traffic.backends.support.openai_dialect import ALL_TASKS, OPTIONS, OWN_KEYS, Dialect, exactly, read, wire_of
+from assay.traffic.backends.support.options import with_headers
+from assay.traffic.parts import Backend
 
 BACKEND = Backend(
     name="vllm", tasks=ALL_TASKS, wire=wire_of(Dialect(ignore_eos=True, length=exactly)), read=read, prepare=with_headers,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from assay.traffic.base import Ask, Prompt, Task
-from assay.traffic.conversation import messages_of
-from assay.traffic.tasks.generating import generating
+from assay.traffic.parts import Ask, Prompt, Task
+from assay.traffic.prompts.conversation import messages_of
+from assay.traffic.tasks.support.text_answers import generating
 
 
 def ask(prompt: Prompt, asked: Ask) -> Ask:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from assay.traffic.base import Ask, Prompt, Task
+from assay.traffic.parts import Ask, Prompt, Task
 
 
 def ask(prompt: Prompt, asked: Ask) -> Ask:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from assay.estimates.over_launches import exact
+from assay.frames.record_data import Measured
 from assay.metrics.base import Results
-from assay.metrics.measured import Measured
-from assay.metrics.per_launch import exact
 from assay.units import SECONDS
-from assay.verdict.gates.base import Gate, threshold
+from assay.verdict.gates.support.gate import Gate, threshold
 from assay.verdict.types import GateResult
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+from assay.estimates.estimate import Absent, Value
+from assay.estimates.format import percent
+from assay.estimates.over_launches import exact
+from assay.frames.record_data import Measured
 from assay.metrics.base import Results
-from assay.metrics.estimate import Absent, Value
-from assay.metrics.format import percent
-from assay.metrics.measured import Measured
-from assay.metrics.per_launch import exact
 from assay.units import FRACTION
-from assay.verdict.gates.base import Gate, threshold
+from assay.verdict.gates.support.gate import Gate, threshold
 from assay.verdict.types import GateResult
 
 

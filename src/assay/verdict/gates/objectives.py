@@ -6,12 +6,12 @@ serving.objectives.attainment as a whole: PASS; below it as a whole: FAIL; else 
 
 from __future__ import annotations
 
+from assay.estimates.estimate import Absent
+from assay.estimates.over_launches import exact
+from assay.frames.record_data import Measured
 from assay.metrics.base import Results
-from assay.metrics.estimate import Absent
-from assay.metrics.measured import Measured
-from assay.metrics.per_launch import exact
 from assay.units import FRACTION
-from assay.verdict.gates.base import Gate, threshold
+from assay.verdict.gates.support.gate import Gate, threshold
 from assay.verdict.types import GateResult
 
 NOT_COMPUTED = Absent(reason="not_measured", detail="the share of requests within the objectives was not computed")

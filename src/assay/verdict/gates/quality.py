@@ -10,18 +10,18 @@ from __future__ import annotations
 
 import math
 
+from assay.estimates.estimate import Absent, Estimate
+from assay.estimates.format import given, reading, show
+from assay.frames.quality_floor import at_floor, near_chance
+from assay.frames.record_data import Measured
+from assay.frames.score_clusters import examples_words
 from assay.metrics.base import WORKLOADS, Results
-from assay.metrics.estimate import Absent, Estimate
-from assay.metrics.format import given, reading, show
-from assay.metrics.measured import Measured
 from assay.metrics.quality import scores_of
 from assay.metrics.quality_difference import decide
-from assay.metrics.quality_floor import at_floor, near_chance
-from assay.metrics.score_clusters import examples_words
 from assay.spec.experiment import Quality
-from assay.stats.noninferiority import Decision
+from assay.stats.comparing.noninferiority import Decision
 from assay.units import SCORE
-from assay.verdict.gates.base import FEWEST_LAUNCHES, Gate, too_few
+from assay.verdict.gates.support.gate import FEWEST_LAUNCHES, Gate, too_few
 from assay.verdict.types import GateResult, Status
 
 NOT_COMPUTED = Absent(reason="not_measured", detail="quality was not computed")

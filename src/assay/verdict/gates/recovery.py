@@ -3,19 +3,19 @@
 A fault that was asked for and never struck fails: whoever reads of reliability must not take a fault that never came for one survived.
 
 Of a load: its requests must meet their objectives as before the fault, or be answered where none are asked for, before the load ends
-(`assay.metrics.outages`).  Requests may be lost: how many, and what was met meanwhile, is said.
+(`assay.frames.serving.outages`).  Requests may be lost: how many, and what was met meanwhile, is said.
 """
 
 from __future__ import annotations
 
 import polars as pl
 
+from assay.estimates.estimate import Absent, Estimate
+from assay.estimates.format import count, show
+from assay.frames.record_data import Measured
+from assay.frames.training.recovery import strikes
 from assay.metrics.base import WORKLOADS, Results
-from assay.metrics.estimate import Absent, Estimate
-from assay.metrics.format import count, show
-from assay.metrics.measured import Measured
-from assay.metrics.recovery import strikes
-from assay.verdict.gates.base import Gate
+from assay.verdict.gates.support.gate import Gate
 from assay.verdict.types import GateResult, Status
 
 

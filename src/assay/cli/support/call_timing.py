@@ -1,0 +1,204 @@
+"""How does a command or a function become a record and a result?  What `assay time` and `assay.time` share.
+
+    import assay, json
+    result = assay.time(json.dumps, [1, 2, 3], launches=5)
+    result.estimate.value, result.record
+
+The function must be importable by name in a fresh process, its arguments must be JSON: nothing is ever pickled.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import json
+import os
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from assay.errors import Problem, SpecError
+
+if TYPE_CHECKING:
+    from assay.estimates.estimate import Value
+    from assay.runners.experiment.run import Advice, RunProgress
+    from assay.spec.experiment import Experiment
+
+LAUNCHES = 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class Timed:
+    """What `assay.time` gives back."""
+
+    estimate: Value  # the time of a call with its interval, seconds; or why there is none
+    record: Path  # the sealed record
+    text: str  # the same in words
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def time(
+    function: Callable[..., object] | str, *args: Any, launches: int = LAUNCHES, round_s: float = 0.5,
+    precision: float | None = None, warm_up: int = 1, root: str | Path = "records", name: str | None = None, **kwargs: Any,
+) -> Timed:  # fmt: skip
+    """Time a function in fresh processes, each of which imports it and calls it in a round of trials.
+
+    Args:
+        function: "module:function", or a function that a module holds under its own name.
+        args, kwargs: handed to it; anything that JSON can hold.
+        launches: fresh processes; with `precision` those before the first look.
+        round_s: seconds of counted calls in each launch, at least.
+        precision: go on until the interval is this narrow (0.02: 2 % to either side).
+        warm_up: trials before the counted ones, besides those that find the number of calls.
+        root: where the record is made.
+        name: of the record; default: the function's.
+
+    Raises:
+        SpecError: a lambda, a function of the main script, or arguments that JSON cannot hold.
+        WorkloadError: it raised.
+    """
+    from assay.cli.support import record_lookup
+    from assay.reports.timing import summary, text
+
+    target, folder = target_of(function)
+    words = _json_arguments(args, kwargs)
+    asked = experiment(
+        target, words, runner="function", name=name or target.replace(":", "."), launches=launches, precision=precision,
+        timing={"round_s": round_s, "warm_up": warm_up}, environment=_search_path(folder),
+    )  # fmt: skip
+    (path,) = measure([(asked, target)], root=Path(root))
+    side = record_lookup.side(path, target)
+    (configuration,) = side.measured.configurations
+    shown = text(summary(side.measured, side.judgement, target), what="trials")
+    return Timed(estimate=side.judgement.results["trial_time"][configuration], record=path, text=shown)
+
+
+# ---- the function's name -------------------------------------------------------------------------------------------
+
+
+def target_of(function: Callable[..., object] | str) -> tuple[str, Path | None]:
+    """ "module:function" and the folder that its module is imported from; None if any process finds it.
+
+    Raises:
+        SpecError: it cannot be imported by name in a fresh process.
+    """
+    if isinstance(function, str):
+        return function, None
+    module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", None)
+    if module is None or name is None:
+        raise _refused(repr(function), "It has no name of its own; give a function, or its name as a text.")
+    if inspect.ismethod(function) and not isinstance(function.__self__, type):
+        mend = f"Write a function that makes the {type(function.__self__).__name__} and calls {name}."
+        raise _refused(f"{name} of an object, which a fresh process does not have", mend)
+    if module == "__main__":
+        raise _refused(f"{name} of the main script", _mend_main(name))
+    if not all(part.isidentifier() for part in name.split(".")):
+        raise _refused(f"{name} of {module}", "Give it a name: def step(): ... at the left margin of a module.")
+    _refuse_stranger(function, module, name)
+    return f"{module}:{name}", _folder_of(module)
+
+
+def _mend_main(name: str) -> str:
+    if not name.isidentifier():  # a lambda, or a function inside of another
+        return "Write it as a function at the left margin of a module beside the script: def step(): ..."
+    return f'Move it into a module beside the script, say work.py, and write assay.time("work:{name}").'
+
+
+def _refused(found: str, mend: str) -> SpecError:
+    return SpecError((Problem(
+        where="assay.time", found=found, allowed="a function that a fresh process can import by name", mend=mend,
+    ),))  # fmt: skip
+
+
+def _refuse_stranger(function: Callable[..., object], module: str, name: str) -> None:
+    value: Any = importlib.import_module(module)
+    for part in name.split("."):
+        value = getattr(value, part, None)
+    if value is not function and getattr(value, "__func__", value) is not getattr(function, "__func__", function):
+        raise _refused(f"{name} of {module}, which is another object there", "Time the one that the module holds.")
+
+
+def _folder_of(module: str) -> Path | None:
+    """The entry of sys.path that the module's outermost package lies in, unless every interpreter has it."""
+    package = module.partition(".")[0]
+    file = getattr(sys.modules.get(package), "__file__", None)
+    if file is None:
+        return None
+    path = Path(file).resolve()
+    folder = path.parent.parent if path.name == "__init__.py" else path.parent
+    own = Path(inspect.getfile(os)).resolve().parent
+    everywhere = folder.is_relative_to(own) or folder.name in ("site-packages", "dist-packages", "lib-dynload")
+    return None if everywhere else folder
+
+
+def _search_path(folder: Path | None) -> dict[str, str]:
+    if folder is None:
+        return {}
+    outer = os.environ.get("PYTHONPATH", "")
+    return {"PYTHONPATH": os.pathsep.join(part for part in (str(folder), outer) if part)}
+
+
+def _json_arguments(args: Sequence[Any], kwargs: dict[str, Any]) -> list[str]:
+    try:
+        texts = [json.dumps(list(args), allow_nan=False), json.dumps(kwargs, allow_nan=False)]
+    except (TypeError, ValueError) as error:
+        raise SpecError((Problem(
+            where="the arguments of assay.time", found=str(error), allowed="what JSON can hold",
+            mend="Make the argument inside of the function, from a name, a size or a seed.",
+        ),)) from None  # fmt: skip
+    if json.loads(texts[0]) != list(args) or json.loads(texts[1]) != kwargs:
+        raise SpecError((Problem(
+            where="the arguments of assay.time", found="something that JSON changes (a tuple, or keys that are no text)",
+            allowed="what JSON gives back as it was", mend="Use lists, and texts as keys.",
+        ),))  # fmt: skip
+    return texts if kwargs else texts[:1] if args else []
+
+
+# ---- the experiment, its record, its judgement -----------------------------------------------------------------------
+
+
+def experiment(
+    script: str, arguments: Sequence[str], *, runner: str, name: str, launches: int = LAUNCHES,
+    precision: float | None = None, confidence: float = 0.95, timing: dict[str, Any] | None = None,
+    environment: dict[str, str] | None = None, limits: dict[str, Any] | None = None,
+) -> Experiment:  # fmt: skip
+    """A timing as an experiment: one level, no gates."""
+    from assay.spec.flags.experiment import NAME_LENGTH
+    from assay.spec.load import from_mapping
+
+    wanted: dict[str, Any] = {"per_configuration": launches, "confidence": confidence}
+    return from_mapping({
+        "name": name[:NAME_LENGTH],
+        "workload": {
+            "runner": runner, "script": script, "arguments": list(arguments), "work": "calls",
+            "environment": environment or {},
+        },
+        "factor": {"levels": [1]}, "gates": {"efficiency": "none"}, "timing": timing or {}, "limits": limits or {},
+        "launches": wanted if precision is None else {**wanted, "precision": precision},
+    })  # fmt: skip
+
+
+def measure(
+    arms: Sequence[tuple[Experiment, str]], *, root: Path, on_progress: Callable[[RunProgress], None] | None = None
+) -> list[Path]:
+    """Run one experiment, or several in turn; the paths of their records."""
+    from assay.runners.experiment.run import run
+    from assay.runners.experiment.session import Arm, run_together
+
+    advice = _advice(arms)
+    if len(arms) == 1:
+        return [run(arms[0][0], root=root, on_progress=on_progress, advice=advice)]
+    made = [Arm(experiment=asked, folder=Path.cwd(), label=label) for asked, label in arms]
+    return run_together(made, root=root, on_progress=on_progress, advice=advice)
+
+
+def _advice(arms: Sequence[tuple[Experiment, str]]) -> Advice | None:
+    if all(asked.launches.precision is None for asked, _ in arms):
+        return None
+    from assay.cli.support.interim_analysis import advice
+
+    return advice()

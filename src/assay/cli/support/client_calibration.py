@@ -1,0 +1,90 @@
+"""`assay doctor client`: how far off are the times that this client tells, and how much load can it carry on this machine?"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from assay.printable import say
+
+if TYPE_CHECKING:
+    from assay.runners.calibration.client import Calibrated
+
+SECONDS = 60.0
+
+
+def run(seconds: float, *, show: bool, quiet: bool, json_: bool) -> int:
+    """Measure, judge and keep; or show what was kept. Gives the exit code."""
+    from assay.cli.support.examined import EXIT_OF
+    from assay.record import machine_fitness
+
+    if show:
+        return _show(machine_fitness.read_client(), json_=json_)
+    result, stopped = calibrated(seconds, quiet=quiet)
+    if not result["errors"]:
+        print(f"assay: {stopped or 'nothing was measured'}; too little was measured to be kept", file=sys.stderr)
+        return 130
+    path = machine_fitness.write_client(result)
+    print(json.dumps(result, indent=2) if json_ else text(result))
+    say(f"kept for later records: {path}", file=sys.stderr if json_ else sys.stdout)
+    return 130 if stopped else EXIT_OF[result["fitness"]]
+
+
+def calibrated(seconds: float, *, quiet: bool) -> tuple[dict[str, Any], str]:
+    """The result as it is stored, and why it ended early (empty if it did not)."""
+    from assay.runners.calibration import client
+
+    def tell(what: str) -> None:
+        if not quiet:
+            say(f"calibrating the client: {what}", file=sys.stderr)
+
+    with tempfile.TemporaryDirectory(prefix="assay-doctor-") as scratch:
+        seen = client.calibrate(Path(scratch), seconds, tell)
+    return result_of(seen, client.about()), seen.stopped
+
+
+def result_of(seen: Calibrated, about: Mapping[str, str]) -> dict[str, Any]:
+    """Everything that is stored: the numbers, and each check with its verdict."""
+    from dataclasses import asdict
+
+    from assay import __version__
+    from assay.clock import SystemClock
+    from assay.verdict.fitness.client import examine_client
+    from assay.verdict.fitness.machine import whole
+
+    checks = examine_client(seen.errors, seen.ceiling, seen.timer_lag_ms, seen.provoked)
+    busiest = seen.errors[-1] if seen.errors else {}
+    return {
+        "utc": SystemClock().utc().isoformat(timespec="seconds"), "assay_version": __version__, **about, "fitness": whole(checks),
+        "errors": seen.errors, "provoked": seen.provoked, "ceiling": seen.ceiling, "timer_lag_ms": seen.timer_lag_ms,
+        # how long a request that has become due waits for its turn in a busy process
+        "loop_lag_ms": busiest.get("lag_ms"), "seconds": seen.seconds, "checks": [asdict(check) for check in checks],
+    }  # fmt: skip
+
+
+def text(result: Mapping[str, Any]) -> str:
+    """The result for people."""
+    from assay.cli.support.examined import page
+
+    head = f"this client is {result['fitness']} to measure here (Python {result['python']}, {result['loop']}, {result['utc']})"
+    if result["fitness"] == "unknown":
+        head = "nothing is known about this client"
+    return page(head, result["checks"])
+
+
+def _show(found: Mapping[str, Any], *, json_: bool) -> int:
+    from assay.cli.support.examined import EXIT_OF
+    from assay.clock import SystemClock
+    from assay.errors import RecordError
+    from assay.record.machine_fitness import stale
+
+    if "absent" in found:
+        raise RecordError(f"{found['absent']}. Run it: assay doctor client")
+    print(json.dumps(found, indent=2) if json_ else text(found))
+    if why := stale(found, SystemClock().utc()):
+        say(f"note: this result is {why}", file=sys.stderr)
+    return EXIT_OF.get(str(found.get("fitness")), 4)

@@ -1,0 +1,140 @@
+"""Between which rates does an engine stop meeting its objectives?  A pilot finds the range, the experiment measures in it.
+
+With `serving.search` short loads are made first, one per rate: twice the rate each time until the objectives are missed, then
+between the last two.  They are records of their own and enter no number.  The experiment proper is then run at rates round what
+was found, in blocks like any other, and the capacity comes from it alone: rates that were chosen by looking at the same data
+would bend it.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from assay.printable import say
+
+if TYPE_CHECKING:
+    from assay.runners.experiment.run import RunProgress
+    from assay.spec.experiment import Experiment
+
+PILOT_S: Final = 8.0  # longest pilot load
+DOUBLINGS: Final = 14
+HALVINGS: Final = 3
+AROUND: Final = (0.7, 0.85, 1.0, 1.15, 1.3)  # of the rate that was found
+
+Meets = Callable[[float], bool | None]  # whether a rate meets the objectives; None: it could not be told
+
+
+@dataclass(frozen=True, kw_only=True)
+class Range:
+    """The largest rate that met the objectives, and the smallest that did not; None: there was none."""
+
+    meets: float | None
+    misses: float | None
+
+    @property
+    def middle(self) -> float:
+        """Where the capacity is taken to lie: at ratios, halfway between."""
+        if self.meets is None or self.misses is None:
+            return self.meets or self.misses or 0.0
+        return math.sqrt(self.meets * self.misses)
+
+
+def search(begin: float, meets: Meets) -> Range:
+    """Double or halve from `begin` until the answer changes, then halve the range of ratios a few times."""
+    good, bad, rate = None, None, begin
+    for _ in range(DOUBLINGS):
+        found = meets(rate)
+        if found is None:
+            break
+        good, bad = (rate, bad) if found else (good, rate)
+        if good is not None and bad is not None:
+            break
+        rate = rate * 2.0 if found else rate / 2.0
+    for _ in range(HALVINGS if good is not None and bad is not None else 0):
+        assert good is not None
+        assert bad is not None
+        middle = math.sqrt(good * bad)
+        found = meets(middle)
+        if found is None:
+            break
+        good, bad = (middle, bad) if found else (good, middle)
+    return Range(meets=good, misses=bad)
+
+
+def ranged(
+    experiment: Experiment, folder: Path, root: Path, on_progress: Callable[[RunProgress], None] | None = None
+) -> Experiment:
+    """The experiment at rates round its engine's capacity; the same experiment if no search is asked for.
+
+    Raises:
+        Interrupted: stopped by a signal. Others as `assay.run`.
+        WorkloadError: not even the pilot could be judged.
+    """
+    serving = experiment.serving
+    if serving is None or not serving.search:
+        return experiment
+    from assay.errors import WorkloadError
+    from assay.estimates.format import given
+
+    found = search(min(serving.rate), lambda rate: _meets(experiment, rate, folder, root, on_progress))
+    if found.middle <= 0.0:
+        raise WorkloadError("the search found no rate at which anything could be judged; look at the pilot records")
+    rates = tuple(sorted({float(f"{share * found.middle:.3g}") for share in AROUND}))
+    said = f"between {_said(found.meets)} and {_said(found.misses)}"
+    say(
+        f"search: the objectives stop being met {said} requests/s; measuring at {', '.join(map(given, rates))}",
+        file=sys.stderr,
+    )
+    return experiment.model_copy(update={"serving": serving.model_copy(update={"rate": rates, "search": False})})
+
+
+def _said(rate: float | None) -> str:
+    from assay.estimates.format import given
+
+    return "no rate tried" if rate is None else given(rate, 3)
+
+
+def _meets(
+    experiment: Experiment, rate: float, folder: Path, root: Path, on_progress: Callable[[RunProgress], None] | None
+) -> bool | None:
+    """One short load; whether its attainment reaches what is asked for, whatever its interval: this only looks for a range."""
+    from assay.cli.support.experiment_run import run
+    from assay.errors import WorkloadError
+    from assay.estimates.estimate import Estimate
+    from assay.frames.record_data import from_record
+    from assay.record.reader import open_record
+    from assay.verdict.judge import about, compute
+
+    try:
+        path = run(pilot(experiment, rate), folder=folder, root=root, on_progress=on_progress)
+    except WorkloadError:  # every request failed: no objective was met
+        return False
+    measured = from_record(open_record(path))
+    wanted = {name: metric for name, metric in about(measured).items() if name == "slo_attainment"}
+    value = next(iter(compute(measured, wanted)["slo_attainment"].values()))
+    assert experiment.serving is not None
+    return value.value >= experiment.serving.objectives.attainment if isinstance(value, Estimate) else None
+
+
+def pilot(experiment: Experiment, rate: float) -> Experiment:
+    """One short launch at one rate on the first engine, under a name of its own."""
+    serving = experiment.serving
+    assert serving is not None
+    arrivals = serving.arrivals.model_copy(update={"duration_s": min(PILOT_S, serving.arrivals.duration_s)})
+    update = {
+        "rate": (float(f"{rate:.4g}"),),
+        "search": False,
+        "arrivals": arrivals,
+        "scenarios": serving.scenarios[:1],
+    }
+    if serving.targets:
+        update["targets"] = serving.targets[:1]
+    return experiment.model_copy(update={
+        "name": f"{experiment.name[:73]}-pilot", "serving": serving.model_copy(update=update), "faults": (), "quality": None,
+        "launches": experiment.launches.model_copy(update={"per_configuration": 1, "precision": None}),
+    })  # fmt: skip

@@ -1,0 +1,187 @@
+"""How are the rounds of a tuning measured, and how does one go on that was interrupted?
+
+Here measuring and judging meet: `assay.runners.experiment.session` makes all arms of a round in turn, `assay.verdict.tuning` says which go on.
+A round's records are the only state that there is: with `resume` a round whose records are all there, of one session, of the same
+experiments and the same script, is taken as it is; one that was not finished is made again. Only the newest session counts, and none
+that is older than the round before it: an earlier tuning of the same file is not the result of the one that was interrupted.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from assay.errors import Interrupted, RecordError, WorkloadError
+from assay.printable import say
+from assay.spec.knobs import arm, check, rounds_after
+from assay.spec.sections.tune import Choice, Tune
+
+if TYPE_CHECKING:
+    from assay.runners.experiment.run import RunProgress
+    from assay.spec.experiment import Experiment
+    from assay.verdict.tuning import Made, Tuned
+
+Show = Callable[["RunProgress"], None] | None
+ENDED = ("complete", "failed")
+
+
+def tuned(experiment: Experiment, folder: Path, root: Path, show: Show = None, *, resume: bool = False) -> Tuned:
+    """Run all rounds.
+
+    Raises:
+        SpecError: no knobs, or one that turns nothing.
+        WorkloadError: today's own launches failed.
+        Interrupted: stopped by a signal; what was measured stays in its records.
+    """
+    from assay.verdict.tuning import tuned as decide
+
+    return decide(experiment, _Rounds(experiment, check(experiment), folder, root, show, resume).measure)
+
+
+@dataclass
+class _Rounds:
+    """Makes the records of one round after the other."""
+
+    experiment: Experiment
+    tune: Tune
+    folder: Path
+    root: Path
+    show: Show
+    resume: bool
+    walls: list[float] = field(default_factory=list)  # seconds of the launches so far
+    since: str = ""  # when the round before was begun, as records' names say it
+
+    def measure(self, arms: Sequence[Choice], blocks: int, place: int, last: bool) -> Sequence[Made]:
+        """All arms in turn; their records, judged. An arm whose launches all failed is there, and says so."""
+        from assay.cli.support import record_lookup
+        from assay.verdict.tuning import Made
+
+        made = [arm(self.experiment, choice, blocks, place, number) for number, choice in enumerate(arms)]
+        told = f"tune: round {place + 1}: {len(arms)} arms, {blocks} launch{'es' if blocks != 1 else ''} of each configuration"
+        paths: Sequence[Path] | None = recorded(self.root, made, self._script(), self.since) if self.resume else None
+        self.resume = paths is not None  # what comes after a round that is made again is made again
+        if self.show is not None:
+            say(f"{told}{', measured before' if paths else ''}", file=sys.stderr, flush=True)
+        paths = self._made(made, arms, place, last) if paths is None else paths
+        self.since = _begun(paths)
+        return tuple(
+            Made(side=record_lookup.side(path, choice.label), record=str(path))
+            for path, choice in zip(paths, arms, strict=True)
+        )
+
+    def _made(self, made: Sequence[Experiment], arms: Sequence[Choice], place: int, last: bool) -> Sequence[Path]:
+        from assay.cli.support.interim_analysis import advice
+        from assay.runners.experiment.session import Arm, run_together
+
+        every = [
+            Arm(experiment=one, folder=self.folder, label=choice.label)
+            for one, choice in zip(made, arms, strict=True)
+        ]  # fmt: skip
+        show = None if self.show is None else _Left(self.show, self.walls, self._launches(made, last)).tell
+        try:
+            return run_together(every, root=self.root, on_progress=show, advice=advice())
+        except Interrupted:
+            raise Interrupted(
+                f"interrupted in round {place + 1}: what was measured is kept in {self.root}, in records that begin with "
+                f"{self.experiment.name[:64]}-. The same command with --resume goes on with this round; without it, all begins anew."
+            ) from None
+        except WorkloadError:
+            found = recorded(self.root, made, self._script())
+            if found is None or not _trained(found[0]):
+                raise
+            return found
+
+    def _launches(self, made: Sequence[Experiment], last: bool) -> int:
+        """Of this round and of those that may come after it."""
+        blocks, levels = made[0].launches.per_configuration, len(made[0].factor.levels)
+        coming = () if last else tuple(rounds_after(self.tune, len(made), blocks))[1:]
+        return levels * (len(made) * blocks + sum(arms * each for arms, each in coming))
+
+    def _script(self) -> str | None:
+        """The digest that the records of these rounds hold of their script; None: there is no file to hold it against."""
+        with suppress(OSError, TypeError):
+            return hashlib.sha256((self.folder / str(self.experiment.workload.script)).read_bytes()).hexdigest()
+        return None
+
+
+@dataclass
+class _Left:
+    """Tells the time until the whole tuning is through, and not the one record's."""
+
+    show: Callable[[RunProgress], None]
+    walls: list[float]
+    launches: int
+    ended: dict[Path, int] = field(default_factory=dict)
+
+    def tell(self, progress: RunProgress) -> None:
+        """The progress with the time left of all rounds, from the mean launch so far."""
+        known = self.ended.get(progress.record, 0)
+        self.walls += [(row["end_ns"] - row["begin_ns"]) / 1e9 for row in progress.rows[known:]]
+        self.ended[progress.record] = len(progress.rows)
+        left = None
+        if self.walls:
+            running = 0.0 if progress.running is None else progress.running.elapsed_s
+            mean = sum(self.walls) / len(self.walls)
+            left = max(0.0, mean * (self.launches - sum(self.ended.values())) - min(mean, running))
+        self.show(replace(progress, seconds_left=left))
+
+
+def recorded(root: Path, made: Sequence[Experiment], script: str | None, since: str = "") -> list[Path] | None:
+    """The records of exactly these experiments, in their order, of their newest session, if it has them all and has ended.
+
+    Args:
+        since: a session that was begun before this is of an earlier tuning.
+    """
+    from assay.record.reader import record_folders
+
+    wanted = {one.name: number for number, one in enumerate(made)}
+    sessions: dict[str, dict[int, Path]] = {}
+    unfinished: set[str] = set()
+    for path in record_folders(root):
+        number = wanted.get(path.name.rsplit("-", 2)[0])  # <name>-<time>-<id>
+        found = None if number is None else _session_of(path, made[number], script)
+        if number is None or found is None:
+            continue
+        session, ended = found
+        sessions.setdefault(session, {})[number] = path
+        if not ended:
+            unfinished.add(session)
+    newest = max(sessions, key=lambda one: _begun(sessions[one].values()), default="")
+    paths = sessions.get(newest, {})
+    if newest in unfinished or len(paths) < len(made) or _begun(paths.values()) < since:
+        return None
+    return [paths[number] for number in range(len(made))]
+
+
+def _begun(paths: Iterable[Path]) -> str:
+    """When the last of a session's records was begun: all are, before the first launch."""
+    return max(path.name.rsplit("-", 2)[1] for path in paths)
+
+
+def _session_of(path: Path, experiment: Experiment, script: str | None) -> tuple[str, bool] | None:
+    """The session of a record and whether it has ended, if it is one of this experiment with this script."""
+    from assay.record.reader import open_record
+
+    try:
+        record = open_record(path)
+    except RecordError:
+        return None
+    before = record.manifest.get("environment", {}).get("before") or {}  # None where it was stopped at once
+    same = script is None or (before.get("script") or {}).get("sha256") in (None, script)
+    if not same or record.experiment != experiment:
+        return None
+    session, ended = str((record.manifest.get("session") or {}).get("id", "")), record.state in ENDED
+    # stopped before its session was noted: newer than what is whole
+    return None if ended and not session else (session, ended)
+
+
+def _trained(path: Path) -> bool:
+    from assay.frames.record_data import from_record
+    from assay.record.reader import open_record
+
+    return from_record(open_record(path)).timed.height > 0

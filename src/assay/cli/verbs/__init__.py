@@ -1,0 +1,1 @@
+"""Which commands are there?  One file per verb; nothing lists it elsewhere."""

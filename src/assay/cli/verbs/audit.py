@@ -1,0 +1,136 @@
+"""`assay audit`: which pitfalls does this record, or this published claim, fall into?"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from assay.cli.support.verb import Verb, add_root
+from assay.printable import say
+
+if TYPE_CHECKING:
+    from assay.reports.pitfalls import Sheet
+
+EXIT_OF_CLAIM = {"sound": 0, "unsound": 1, "cannot be judged": 4}
+DESCRIPTION = """\
+Ask of a record, or of a claim that somebody published, which pitfalls it falls into: weak baseline, apples to oranges, cherry-picked run,
+cold start, too few trials, tail blindness, silent violation of an objective, and so on; each with its evidence and its mend.
+
+    assay audit latest                   the newest record in ./records
+    assay audit claim.toml               numbers that somebody published, with their conditions
+    assay audit claim.toml --markdown    for an issue or a review
+
+A claim file says what was said; a key that is left out was not said (assay schema --claim lists the keys). The answer ends with the smallest
+set of quantities that, measured together, would make the claim sound.
+
+Exit code of a claim: 0 sound as stated, 1 it fell into a pitfall, 4 into none, but some could not be examined. Of a record: that of its verdict
+(0 PASS, 1 FAIL, 3 INVALID, 4 INCONCLUSIVE)."""
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "target", metavar="TARGET", help="a record (folder, beginning of its name, or `latest`), or a claim's TOML file"
+    )
+    parser.add_argument("--json", dest="form", action="store_const", const="json", help="print JSON")
+    parser.add_argument("--markdown", dest="form", action="store_const", const="markdown", help="print Markdown")
+    parser.add_argument("--output", type=Path, metavar="FILE", help="write to this file instead of printing")
+    add_root(parser)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from assay.record.arrow_import import without_pandas
+
+    without_pandas()
+    is_claim = arguments.target.endswith(".toml")
+    sheet, code = _of_claim(Path(arguments.target)) if is_claim else _of_record(arguments.target, arguments.root)
+    if arguments.output is None:
+        print(_shown(sheet, arguments.form, terminal=True), end="")
+    else:
+        _write(arguments.output, _shown(sheet, arguments.form or _form_of(arguments.output), terminal=False))
+    return code
+
+
+def _of_claim(path: Path) -> tuple[Sheet, int]:
+    from assay.reports.pitfalls import of_claim
+    from assay.spec.claim import load_claim
+    from assay.verdict.claims.claim import audit_claim
+
+    claim = load_claim(path)
+    audited = audit_claim(claim)
+    when = f", {claim.claim.as_of}" if claim.claim.as_of else ""
+    return of_claim(claim.claim.text, f"{claim.claim.source}{when}", audited), EXIT_OF_CLAIM[audited.status]
+
+
+def _of_record(name: str, root: Path) -> tuple[Sheet, int]:
+    from assay.cli.verbs.report import EXIT_OF_STATUS
+    from assay.frames.record_data import from_record
+    from assay.printable import one_line
+    from assay.record.reader import judged_from, open_record, resolve
+    from assay.reports.pitfalls import Sheet
+    from assay.verdict.claims.claim import facts_needed, smallest_set
+    from assay.verdict.claims.pitfalls import of_record
+    from assay.verdict.judge import judge
+
+    path = resolve(name, root)
+    with judged_from(path):
+        measured = from_record(open_record(path))
+        judgement = judge(measured)
+        pitfalls = of_record(measured, judgement.results)
+    facts = facts_needed(judgement.verdict.findings)
+    sheet = Sheet(
+        kind="record", subject=one_line(measured.experiment.name), source=one_line(path.name), status=judgement.verdict.status,
+        sentence=judgement.verdict.sentence, pitfalls=pitfalls, quantities=smallest_set(facts),
+    )  # fmt: skip
+    return sheet, EXIT_OF_STATUS[judgement.verdict.status]
+
+
+def _form_of(path: Path) -> str | None:
+    return {".json": "json", ".md": "markdown"}.get(path.suffix)
+
+
+def _shown(sheet: Sheet, form: str | None, *, terminal: bool) -> str:
+    """The sheet in a form; on a terminal in its width and colour."""
+    from assay.record.secrets.redact import redact
+
+    return redact(_as_it_is(sheet, form, terminal=terminal))  # a claim's file was never looked through for secrets
+
+
+def _as_it_is(sheet: Sheet, form: str | None, *, terminal: bool) -> str:
+    import os
+    import shutil
+    import sys
+
+    from assay.cli.verbs.report import WIDEST
+    from assay.reports.pitfalls import as_json, as_markdown, as_text
+
+    if form == "json":
+        return as_json(sheet) + "\n"
+    if form == "markdown":
+        return as_markdown(sheet)
+    if terminal and sys.stdout.isatty():
+        return as_text(
+            sheet, width=min(shutil.get_terminal_size().columns, WIDEST), colour="NO_COLOR" not in os.environ
+        )
+    return as_text(sheet)
+
+
+def _write(path: Path, text: str) -> None:
+    from assay.errors import RecordError
+    from assay.record import files
+
+    try:
+        files.write_output(path, text.encode())
+    except OSError as error:
+        raise RecordError(f"cannot write {path}: {error.strerror}. Give another place with --output.") from error
+    say(path)
+
+
+VERB = Verb(
+    name="audit",
+    group="judge",
+    summary="list the pitfalls that a record or a published claim falls into",
+    description=DESCRIPTION,
+    add_arguments=_add_arguments,
+    run=_run,
+)

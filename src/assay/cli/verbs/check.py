@@ -1,0 +1,319 @@
+"""`assay check`: may this build go on?"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from assay.cli.support.record_lookup import share
+from assay.cli.support.verb import Verb, add_root
+from assay.printable import say
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from assay.verdict.checking.types import Check
+    from assay.verdict.comparison.types import Comparison, Side
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add(
+        "record", nargs="?", metavar="RECORD", help="path, name, address, or latest (default; of --history: its newest)"
+    )
+    add("--against", metavar="BASELINE", help="the record to compare with: path, name, or address in a store")
+    add("--history", metavar="PLACE", help="a folder or address of records: all comparable ones say how days differ")
+    add_root(parser, "where records are looked up and made (records)")
+    add("--varying", action="append", metavar="NAME", help="what is studied and may differ (default: code)")
+    add("--force", action="store_true", help="check although other conditions differ; marked exploratory")
+    add("--primary", metavar="METRIC", help="the metric that decides (default: comparison.primary of the experiment)")
+    add("--at", metavar="NAME", help="the configuration that decides (default: the largest)")
+    add(
+        "--margin",
+        type=share,
+        metavar="SHARE",
+        help="a regression beyond it must be excluded (comparison.equivalence)",
+    )
+    add("--day-to-day", type=share, metavar="SHARE", help="assumed deviation between days without a history (0.15)")
+    add("--all", action="store_true", help="every metric decides, not only the primary one and quality")
+    add("--accept", action="append", default=[], metavar="STATES", help="states that give exit code 0, by comma")
+    add("--confirm", choices=("auto", "always", "never"), default="auto", help="measure both again, in turn: if a "
+        "regression is suspected (auto), also if nothing is decided (always), never")  # fmt: skip
+    add(
+        "--baseline-folder",
+        type=Path,
+        metavar="DIR",
+        help="the baseline's code, to measure again (default: its commit)",
+    )
+    add(
+        "--folder",
+        type=Path,
+        metavar="DIR",
+        help="the record's code, to measure again (default: the working directory)",
+    )
+    add("--blocks", type=int, default=5, metavar="N", help="blocks that are measured again (default: 5, at least 3)")
+    add("--show", action="store_true", help="show the history as tables and write history.html")
+    add("--output", type=Path, metavar="FILE", help="where --show writes its page (default: PLACE/history.html)")
+    add("--json", action="store_true", help="print the documented JSON on stdout")
+    add("--junit", type=Path, metavar="FILE", help="write a JUnit file")
+    add("--markdown", type=Path, metavar="FILE", help="append a section to this file, for a job's summary")
+    add("--push", metavar="PLACE", help="keep the record in this folder or store, if the check gave exit code 0")
+    add("--quiet", action="store_true", help="show no progress")
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from assay.record.arrow_import import without_pandas
+    from assay.verdict.checking.types import STATES
+
+    without_pandas()
+    accepted = _accepted(arguments.accept)
+    _refuse_nonsense(arguments)
+    found, record, fresh = _checked(arguments)
+    code = 0 if found.state in accepted else STATES[found.state][0]
+    _tell(arguments, found, fresh, accepted=found.state in accepted)
+    if arguments.push and code == 0:
+        from assay.record.store import Store
+
+        say(f"kept: {Store(arguments.push).push(record)}", file=sys.stderr)
+    return code
+
+
+def _accepted(texts: Sequence[str]) -> set[str]:
+    """The states that the pipeline goes on with."""
+    from assay.errors import Problem, SpecError
+    from assay.verdict.checking.types import STATES
+
+    known = [state.replace("_", "-") for state in STATES]
+    named = [word.strip() for text in texts for word in text.split(",") if word.strip()]
+    wrong = [word for word in named if word.replace("_", "-") not in known]
+    if wrong:
+        problem = Problem(where="--accept", found=", ".join(wrong), allowed=f"states: {', '.join(known)}")
+        raise SpecError((problem,), "the command line")
+    return {word.replace("-", "_") for word in named}
+
+
+def _refuse_nonsense(arguments: argparse.Namespace) -> None:
+    from assay.errors import Problem, SpecError
+
+    problems = []
+    if arguments.against is None and arguments.history is None:
+        problems.append(Problem(
+            where="--against", found="neither a baseline nor a history", allowed="at least one of them",
+            mend="Add --against BASELINE or --history FOLDER.",
+        ))  # fmt: skip
+    if arguments.blocks < 3:
+        problems.append(Problem(
+            where="--blocks", found=str(arguments.blocks), allowed="3 or more: fewer launches decide nothing"
+        ))  # fmt: skip
+    if arguments.show and arguments.history is None:
+        problems.append(Problem(where="--show", found="no history", allowed="together with --history FOLDER"))
+    if problems:
+        raise SpecError(tuple(problems), "the command line")
+
+
+# ---- what is compared ------------------------------------------------------------------------------------------------
+
+
+def _checked(arguments: argparse.Namespace) -> tuple[Check, Path, list[Path]]:
+    """The check, confirmed if that is asked for and can be; the record's path; records made to confirm."""
+    from assay.cli.support import record_lookup
+
+    folders = list(record_lookup.folders_of(arguments.history)) if arguments.history else []
+    path = _record_path(arguments, folders)
+    record = record_lookup.side(path)
+    others = record_lookup.sides(folder for folder in folders if folder.resolve() != path.resolve())
+    earlier = [one for one in others if _is_earlier(one, record)]
+    past = record_lookup.comparable(record, earlier, _varying(arguments))
+    baseline: Side | None
+    if arguments.against is not None:
+        baseline = record_lookup.side(found_at := record_lookup.find(arguments.against, arguments.root))
+        record_lookup.refuse_itself((baseline, record), "--against")
+        if baseline.label == record.label:
+            baseline = record_lookup.side(found_at, f"{baseline.label} (baseline)")
+        found = _against(arguments, baseline, record, past)
+    else:
+        found, baseline = _along(arguments, past, record, left_out=len(earlier) - len(past))
+    found, fresh = _confirmed(arguments, found, baseline, record)
+    return found, path, fresh
+
+
+def _record_path(arguments: argparse.Namespace, folders: Sequence[Path]) -> Path:
+    from assay.cli.support import record_lookup
+    from assay.errors import RecordError
+
+    if arguments.record is not None or arguments.against is not None:
+        return record_lookup.find(arguments.record or "latest", arguments.root)
+    if not folders:
+        raise RecordError(f"{arguments.history} holds no complete record. `assay check --push` puts them there.")
+    return folders[-1]
+
+
+def _varying(arguments: argparse.Namespace) -> tuple[str, ...]:
+    return tuple(arguments.varying or ("code",))
+
+
+def _is_earlier(one: Side, record: Side) -> bool:
+    """Made before the record, and not a copy of it."""
+    mine, theirs = record.measured.manifest, one.measured.manifest
+    return theirs.get("id") != mine.get("id") and str(theirs.get("created_utc")) <= str(mine.get("created_utc"))
+
+
+def _comparison(arguments: argparse.Namespace, baseline: Side, record: Side) -> Comparison:
+    from assay.verdict.comparison.compare import compare
+
+    return compare(
+        (baseline, record),
+        varying=_varying(arguments),
+        force=arguments.force,
+        primary=arguments.primary,
+        at=arguments.at,
+    )
+
+
+def _against(arguments: argparse.Namespace, baseline: Side, record: Side, past: Sequence[Side]) -> Check:
+    from assay.verdict.checking.check import check
+    from assay.verdict.comparison.sessions import DAYS
+
+    return check(
+        _comparison(arguments, baseline, record), baseline, record, past=past, margin=arguments.margin,
+        days=DAYS if arguments.day_to_day is None else arguments.day_to_day, everything=arguments.all,
+    )  # fmt: skip
+
+
+def _along(
+    arguments: argparse.Namespace, past: Sequence[Side], record: Side, *, left_out: int
+) -> tuple[Check, Side | None]:
+    """Against the history alone; the side that a fresh measurement would be made against."""
+    from assay.record.store import shown_url
+    from assay.verdict.checking.check import alone, check_history
+    from assay.verdict.checking.history import in_order
+
+    if not past:
+        return alone(record, shown_url(arguments.history), left_out), None
+    ordered = in_order(past)
+    comparison = _comparison(arguments, ordered[-1], record)
+    found = check_history(
+        comparison, ordered, record, margin=arguments.margin, everything=arguments.all
+    )  # fmt: skip
+    before = next((one for one in ordered if one.label == found.suspects_from), ordered[-1])
+    return found, before
+
+
+# ---- measured again --------------------------------------------------------------------------------------------------
+
+
+def _confirmed(
+    arguments: argparse.Namespace, found: Check, baseline: Side | None, record: Side
+) -> tuple[Check, list[Path]]:
+    from assay.cli.support.remeasure import FAILURES, reason_of
+    from assay.errors import Interrupted
+    from assay.verdict.checking.confirmation import unconfirmed
+
+    always = arguments.confirm == "always" and found.state == "inconclusive" and found.design != "in turn"
+    if baseline is None or not (found.wants_confirmation or always):
+        return found, []
+    if arguments.confirm == "never":
+        return unconfirmed(found, "--confirm never"), []
+    try:
+        return _measured_again(arguments, found, baseline, record)
+    except Interrupted:
+        raise
+    except FAILURES as error:
+        return unconfirmed(found, reason_of(error)), []
+
+
+def _measured_again(
+    arguments: argparse.Namespace, found: Check, baseline: Side, record: Side
+) -> tuple[Check, list[Path]]:
+    """Fresh launches of both codes, in turn.
+
+    Raises:
+        CannotConfirm, AssayError: it cannot be done here.
+    """
+    from assay.cli.support import record_lookup, remeasure
+    from assay.cli.support.progress import display
+    from assay.verdict.checking.confirmation import confirm
+
+    place = remeasure.Place(folder=arguments.folder, baseline=arguments.baseline_folder, here=Path.cwd())
+    code = remeasure.code_of(record.measured, place)
+    say(f"{found.sentence}\nmeasuring both again, in turn: {arguments.blocks} blocks", file=sys.stderr)
+    with (
+        remeasure.baseline_code(baseline.measured, place, code) as old,
+        display(sys.stderr, quiet=arguments.quiet) as show,
+    ):
+        fresh = remeasure.fresh(
+            record.measured.experiment, old, code, root=arguments.root / remeasure.FOLDER, blocks=arguments.blocks,
+            on_progress=show,
+        )  # fmt: skip
+    first, second = (record_lookup.side(path) for path in fresh)
+    again = _against(arguments, first, second, [])
+    return confirm(found, again, everything_in_doubt=arguments.confirm == "always"), fresh
+
+
+# ---- what is told ----------------------------------------------------------------------------------------------------
+
+
+def _tell(arguments: argparse.Namespace, found: Check, fresh: Sequence[Path], *, accepted: bool) -> None:
+    from assay.reports import check as report
+
+    where = sys.stderr if arguments.json else sys.stdout
+    if arguments.show:
+        _show(arguments, found)
+    if arguments.json:
+        sys.stdout.write(report.to_json(found, accepted=accepted, fresh=map(str, fresh)))
+    else:
+        sys.stdout.write(report.to_text(found))
+    for path in fresh:
+        say(f"record: {path}", file=where)
+    if accepted and found.state != "pass":
+        say(f"accepted: {found.state.replace('_', ' ')}", file=where)
+    if arguments.junit:
+        _write(arguments.junit, report.to_junit(found))
+    if arguments.markdown:
+        _write(arguments.markdown, report.to_markdown(found), append=True)
+
+
+def _show(arguments: argparse.Namespace, found: Check) -> None:
+    from assay.record.store import Store
+    from assay.reports import history
+
+    where = sys.stderr if arguments.json else sys.stdout
+    where.write(history.to_text(found.histories))
+    local = Store(arguments.history).local
+    target = arguments.output or (local or Path()) / "history.html"
+    _write(target, history.page(found.histories, f"History of {found.record}"))
+    say(f"history: {target}", file=where)
+
+
+def _write(path: Path, text: str, *, append: bool = False) -> None:
+    from assay.errors import RecordError
+    from assay.record import files
+
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        files.write_output(path, text.encode(), append=append)
+    except OSError as error:
+        raise RecordError(f"cannot write {path}: {error.strerror}. Give another place.") from error
+
+
+VERB = Verb(
+    name="check",
+    group="judge",
+    summary="for CI: has this record become worse than a baseline or a history?",
+    description="""Check a record against a baseline record, against a history of records, or against a baseline with a history that says
+how much days differ. Only the primary metric and quality decide, unless --all is given.
+
+    assay check latest --against main-baseline
+    assay check latest --against base --history s3://bucket/records --push s3://bucket/records
+    assay check --history records --show
+    assay check latest --against base --accept improvement,inconclusive --junit check.xml
+
+A suspected regression is measured again before it fails the build, both codes in turn, where both can be found.
+Code is run only if its script is the one that was measured. Experiments decide what is compared; see comparison.primary.
+
+Exit codes: 0 pass, 1 regression, 2 bad input, 3 not comparable, 4 inconclusive, 5 nothing measured, 8 improvement.""",
+    add_arguments=_add_arguments,
+    run=_run,
+)

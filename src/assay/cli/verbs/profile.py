@@ -1,0 +1,166 @@
+"""`assay profile`: what takes the time inside of a few training steps?"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from assay.cli.support.verb import Verb, add_root
+
+if TYPE_CHECKING:
+    from assay.runners.experiment.run import RunProgress
+    from assay.spec.experiment import Experiment
+
+NOTHING_KEPT = 4  # exit code: no step was kept
+SHOWN = 8  # rows of a list
+FLAGS = (  # of an experiment's, those that change what a profiled launch is
+    "--workers", "--seed", "--name", "--env", "--launcher", "--threads", "--pin", "--nodes", "--node-rank", "--rendezvous-endpoint",
+    "--rendezvous-id", "--timeout",
+)  # fmt: skip
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The experiment's own flags, and those of the window."""
+    from assay.cli.verbs.run import add_display_flags
+    from assay.spec.flags.experiment import add_flags
+
+    add_flags(parser, FLAGS)
+    parser.add_argument("--wait", type=int, default=5, metavar="N", help="steps before anything is profiled (5)")
+    parser.add_argument("--warm-up", type=int, default=2, metavar="N", help="steps then that warm the profiler up (2)")
+    parser.add_argument("--active", type=int, default=3, metavar="N", help="steps then that are kept, at most 3 (3)")
+    parser.add_argument("--no-memory", action="store_true", help="do not follow allocations: smaller traces")
+    parser.add_argument(
+        "--tool", default="torch", metavar="NAME", help="torch (torch.profiler) or nsys (Nsight Systems)"
+    )
+    add_root(parser, "where the record is made (default: records)")
+    add_display_flags(parser)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from assay.cli.support.experiment_run import run
+    from assay.cli.support.progress import display
+    from assay.errors import WorkloadError
+    from assay.record.arrow_import import without_pandas
+    from assay.runners.experiment.argument_check import refuse_secrets
+
+    without_pandas()
+    experiment, folder = _asked(arguments)
+    refuse_secrets(experiment)
+    made: list[Path] = []
+
+    def note(progress: RunProgress) -> None:
+        made[:] = [progress.record]
+        if show is not None:
+            show(progress)
+
+    try:
+        with display(sys.stderr if arguments.json else sys.stdout, quiet=arguments.quiet) as show:
+            path = run(experiment, folder=folder, root=arguments.root, on_progress=note)
+    except WorkloadError:  # the script failed, perhaps long after its window
+        if made:
+            tell_what_is_left(made[0], as_json=arguments.json)
+        raise
+    return shown(path, as_json=arguments.json)
+
+
+def tell_what_is_left(path: Path, *, as_json: bool) -> None:
+    """Print what a record's profiled launches left before something failed, which is what is told of in the end."""
+    from assay.errors import AssayError
+
+    with suppress(AssayError, OSError):
+        if kept(told := profile_of(path)):
+            tell(told, as_json=as_json)
+
+
+def shown(path: Path, *, as_json: bool) -> int:
+    """Print what a record's profiled launches left; the exit code."""
+    told = profile_of(path)
+    tell(told, as_json=as_json)
+    return 0 if kept(told) else NOTHING_KEPT
+
+
+def tell(told: dict[str, Any], *, as_json: bool) -> None:
+    """Print it."""
+    print(json.dumps(told, indent=2) if as_json else "\n".join(lines(told)))
+
+
+def _asked(arguments: argparse.Namespace) -> tuple[Experiment, Path]:
+    """The experiment with profiled launches and no others; one worker unless asked otherwise."""
+    from assay.spec.experiment import Experiment
+    from assay.spec.flags.experiment import experiment_from
+
+    if arguments.key_workers is None and arguments.experiment is None:
+        arguments.key_workers = "1"
+    experiment, folder = experiment_from(arguments, getattr(arguments, "after_dashes", ()))
+    asked = {
+        "wait": arguments.wait, "warm_up": arguments.warm_up, "active": arguments.active, "memory": not arguments.no_memory,
+        "tool": arguments.tool, "only": True,
+    }  # fmt: skip
+    content = experiment.model_dump(by_alias=True)
+    return Experiment.model_validate({**content, "profile": asked, "faults": ()}), folder
+
+
+def profile_of(path: Path) -> dict[str, Any]:
+    """What a record's profiled launches left: their summaries, and what each rank said of its window."""
+    from assay.frames.record_data import from_record
+    from assay.record.reader import judged_from, launch_name, open_record
+    from assay.reports.profiled import of_record
+
+    with judged_from(path):
+        found = of_record(from_record(open_record(path)))
+    return {
+        "record": str(path),
+        "launches": [{**one, "folder": str(path / "traces" / launch_name(one["launch"]))} for one in found],
+    }
+
+
+def kept(told: dict[str, Any]) -> bool:
+    """Whether any step was kept."""
+    return any(
+        any(window["kept"] for window in one["windows"]) or any(part.get("file") for part in one["nsys"])
+        for one in told["launches"]
+    )
+
+
+def lines(told: dict[str, Any]) -> list[str]:
+    """The summary for people."""
+    from assay.reports.profiled import launch_lines
+
+    shown = [line for one in told["launches"] for line in (*launch_lines(one, most=SHOWN), "")]
+    return [*shown, *_how_to_open(told), f"record: {told['record']}"]
+
+
+def _how_to_open(told: dict[str, Any]) -> list[str]:
+    traces = [Path(one["folder"]) / rank["file"] for one in told["launches"] for rank in one["ranks"]]
+    captures = [Path(one["folder"]) / part["file"] for one in told["launches"] for part in one["nsys"] if part["file"]]
+    shown = [f"trace: {path}" for path in (*traces, *captures)]
+    if traces:
+        folder = shlex.quote(str(traces[0].parent))
+        shown.append("open it: https://ui.perfetto.dev (Open trace file), chrome://tracing, or with TensorBoard:")
+        shown.append(f"    pip install torch-tb-profiler && tensorboard --logdir {folder}")
+    if captures:
+        shown.append(f"open it: nsys-ui {shlex.quote(str(captures[0]))}")
+    return shown
+
+
+VERB = Verb(
+    name="profile",
+    group="measure",
+    summary="profile a few training steps: traces kept in the record, and what they say",
+    description="""Run a training script once with a profiler over a few of its steps, keep the traces in a record and say what they show.
+
+    assay profile -- train.py                     5 steps are waited, 2 warm up, 3 are kept
+    assay profile --workers 2 --wait 20 -- train.py --lr 0.1
+    assay profile --tool nsys -- train.py         by NVIDIA Nsight Systems, if installed
+
+The script needs no change. The profiled launch is never timed: its steps are slower. In an experiment's file the section [profile] adds
+such launches to the timed ones, and `assay report` shows what they say.
+The exit code is 0 if steps were kept and 4 if the script made too few.""",
+    add_arguments=add_arguments,
+    run=_run,
+)

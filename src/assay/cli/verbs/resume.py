@@ -1,0 +1,71 @@
+"""`assay resume`: how does an interrupted experiment go on without repeating a finished launch?"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+from assay.cli.support.verb import Verb, add_root
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    from assay.cli.verbs.run import add_display_flags
+
+    parser.add_argument(
+        "record", metavar="RECORD", help="a record's folder, the unique beginning of its name, or `latest`"
+    )
+    add_root(parser)
+    parser.add_argument(
+        "--force", action="store_true", help="go on even if the script or the experiment has changed since"
+    )
+    add_display_flags(parser)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from assay.cli.support.experiment_run import resume
+    from assay.cli.support.progress import display
+    from assay.cli.verbs.profile import shown, tell_what_is_left
+    from assay.cli.verbs.report import judge_and_show
+    from assay.errors import AssayError, WorkloadError
+    from assay.record.arrow_import import without_pandas
+    from assay.record.reader import resolve
+
+    without_pandas()
+    path = resolve(arguments.record, arguments.root)
+    try:
+        with display(sys.stderr if arguments.json else sys.stdout, quiet=arguments.quiet) as show:
+            resume(path, force=arguments.force, on_progress=show)
+    except WorkloadError:  # the script failed again, perhaps long after its window
+        with suppress(AssayError, OSError):
+            if only_profiled(path):
+                tell_what_is_left(path, as_json=arguments.json)
+        raise
+    if only_profiled(path):
+        return shown(path, as_json=arguments.json)
+    return judge_and_show(path, json=arguments.json, html=True)
+
+
+def only_profiled(path: Path) -> bool:
+    """Whether the record is one of `assay profile`: nothing was to be timed, so that there is nothing to judge."""
+    from assay.record.reader import open_record
+
+    asked = open_record(path).experiment.profile
+    return asked is not None and asked.only
+
+
+VERB = Verb(
+    name="resume",
+    group="records",
+    summary="go on with an interrupted record without repeating a finished launch",
+    description="""Go on with an interrupted record: every launch that is not finished is made, then the record is sealed and judged.
+
+    assay resume latest
+    assay resume records/digits-20261120T101500Z-1a2b3c
+
+A launch that was under way when the experiment was interrupted stays in the record as aborted, and is made again.
+Processes that it left behind are ended first. A changed script or experiment is refused, unless --force is given.""",
+    add_arguments=_add_arguments,
+    run=_run,
+)

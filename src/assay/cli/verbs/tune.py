@@ -1,0 +1,138 @@
+"""`assay tune`: which setting of these knobs is better than today's, with quality held?"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from assay.cli.support.verb import Verb, add_root
+from assay.printable import say
+
+if TYPE_CHECKING:
+    from assay.spec.sections.tune import Tune
+    from assay.verdict.tuning import Tuned
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", type=Path, metavar="FILE", help="an experiment with a table [tune]")
+    add_root(parser, "where the records are made (default: records)")
+    parser.add_argument(
+        "--resume",
+        action="store_true",
+        help="go on with a tuning that was interrupted: rounds whose records are whole are taken as they are",
+    )
+    parser.add_argument("--dry-run", action="store_true", help="show what would be tried out; run nothing")
+    parser.add_argument("--quiet", action="store_true", help="show no progress")
+    parser.add_argument(
+        "--json", action="store_true", help="print the result as JSON on stdout; progress goes to stderr"
+    )
+    parser.add_argument("--html", type=Path, metavar="PATH", help="write a page of it as well")
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from assay.cli.support.progress import display
+    from assay.cli.support.tuning_rounds import tuned
+    from assay.record.arrow_import import without_pandas
+    from assay.spec.knobs import check
+    from assay.spec.load import load
+
+    without_pandas()
+    experiment = load(arguments.file)
+    tune = check(experiment)
+    if arguments.dry_run:
+        say(planned(tune, len(experiment.factor.levels)))
+        return 0
+    folder = arguments.file.resolve().parent
+    with display(sys.stderr if arguments.json else sys.stdout, quiet=arguments.quiet) as show:
+        found = tuned(experiment, folder, arguments.root, show, resume=arguments.resume)
+    if arguments.html is not None:
+        _write(arguments.html, found, experiment.name)
+    sys.stdout.write(_shown(found, json=arguments.json))
+    return exit_code(found)
+
+
+def _shown(found: Tuned, *, json: bool) -> str:
+    import os
+    import shutil
+
+    from assay.cli.verbs.compare import WIDEST
+    from assay.reports import tuning
+
+    if json:
+        return tuning.json(found)
+    colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
+    return tuning.text(found, width=min(shutil.get_terminal_size().columns, WIDEST), colour=colour)
+
+
+def _write(path: Path, found: Tuned, name: str) -> None:
+    from assay.record import files
+    from assay.reports.tuning import page
+
+    try:
+        files.write_output(path, page(found, name).encode())
+    except OSError as error:  # it was measured: the result is printed all the same
+        say(f"assay: cannot write {path}: {error.strerror}. The result follows.", file=sys.stderr)
+
+
+UNDECIDED: Final = {"": 0, "quality lost": 1, "not comparable": 3, "failed": 5}  # no arm came to a last comparison
+DECIDED_BY_QUALITY: Final = ("HELD", "DEGRADED")
+
+
+def exit_code(found: Tuned) -> int:
+    """0 something better is shown, or that nothing is; 1 and 3 to 5 as `assay compare` where the last round does not decide."""
+    from assay.cli.verbs import compare
+
+    if found.adopted is not None:
+        return 0
+    if found.final is None:
+        return UNDECIDED[found.undecided]
+    better = [one.side for one in found.final.decisive() if one.outcome == "improved"]
+    unknown = any(found.final.quality.get(side, "NOT_MEASURED") not in DECIDED_BY_QUALITY for side in better)
+    return compare.exit_code(found.final) or (4 if unknown else 0)
+
+
+def planned(tune: Tune, levels: int) -> str:
+    """What would be tried out."""
+    from assay.estimates.format import count
+    from assay.spec.knobs import rounds_at_most
+    from assay.spec.sections.tune import choices, left_out
+
+    *before, last = rounds_at_most(tune)
+    lines = [f"{count(len(choices(tune)), 'arms')}; the first is held against all others:", ""]
+    lines += [f"  {one.label}" for one in choices(tune)]
+    if more := left_out(tune):
+        lines.append(f"  {more} more are not tried out (tune.at_most = {tune.at_most})")
+    lines.append("")
+    lines += [
+        f"round {place}: at most {arms} arms, {count(blocks, 'launches')} of each; {tune.keep:.0%} of those beside today's go on"
+        for place, (arms, blocks) in enumerate(before, 1)
+    ]
+    total = levels * sum(arms * blocks for arms, blocks in (*before, last))
+    lines.append(f"last round, which alone decides: at most {last[0]} arms, {count(last[1], 'launches')} of each")
+    return "\n".join([*lines, f"at most {count(total, 'launches')} in all"])
+
+
+VERB = Verb(
+    name="tune",
+    group="measure",
+    summary="try out settings of a workload's knobs against today's, and say which is better",
+    description="""Try out settings of a training's knobs (bucket size, loader workers, accumulation, batch ...) against today's.
+
+    assay tune examples/tune.toml              halving over blocks, then a round that decides
+    assay tune examples/tune.toml --dry-run    what would be tried out
+    assay tune examples/tune.toml --resume     go on after Ctrl-C: whole rounds are kept
+
+    [workload]
+    arguments = ["--batch", "{batch}", "--loaders", "{loaders}"]
+    [tune.knobs]
+    batch = [64, 128]        # the first value is today's
+    loaders = [0, 2]
+
+An arm goes out if it does other work, loses quality, fails or gives a wrong result, however fast it is. Every arm of every round is
+a sealed record of its own. Knobs that change nothing win nothing: the last round says by how much they may differ at most.
+The exit code: 0 decided, else as `assay compare`; Ctrl-C keeps what was measured.""",
+    add_arguments=_add_arguments,
+    run=_run,
+)

@@ -1,0 +1,1 @@
+"""What is a number in assay: its value, interval, method and text?"""

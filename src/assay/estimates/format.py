@@ -1,0 +1,233 @@
+"""How is a number written for people?  The only place in assay that turns numbers into text.
+
+A value is written with as many digits as its interval supports, the ends rounded outwards, and all three so that they lie on
+the same side of a limit printed beside them as the real numbers do (`assay.estimates.rounding`).  Where the interval excludes zero
+and is wider than the value itself (a ratio of few launches), value and ends keep two digits each: none of them is zero, and none
+must read so.  One row of a table uses one scale (s, ms, us ...), so that its numbers can be compared by looking at them.  A
+number that was given rather than measured (a gate, a margin) is written as given.
+Cannot tell: anything that the interval itself leaves out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Final
+
+from assay.estimates.estimate import Absent, Estimate, Value
+from assay.estimates.rounding import DIGITS_WITHOUT_INTERVAL, Way, fewest, outwards, rounded, significant, written
+from assay.stats.groups.launch_groups import LEAST, groups
+
+CLEARLY: Final = 0.002  # p below which launches that fall apart are marked beside every interval: a report has many
+APART: Final = 0.01  # and by how much they must differ at least
+
+ABSENT_WORDS: Final = {
+    "not_measured": "not measured",
+    "insufficient": "not measured: too few data",
+    "not_applicable": "not applicable",
+    "undefined": "not measured: undefined",
+    "refused": "not measured: refused",
+}
+
+_PREFIXES: Final = {
+    "s": ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")),
+    "J": ((1e6, "MJ"), (1e3, "kJ"), (1.0, "J"), (1e-3, "mJ"), (1e-6, "µJ")),
+    "B": ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B")),
+    "W": ((1e6, "MW"), (1e3, "kW"), (1.0, "W"), (1e-3, "mW")),
+    "FLOP": ((1e15, "PFLOP"), (1e12, "TFLOP"), (1e9, "GFLOP"), (1e6, "MFLOP"), (1.0, "FLOP")),
+    "FLOP/s": ((1e15, "PFLOP/s"), (1e12, "TFLOP/s"), (1e9, "GFLOP/s"), (1e6, "MFLOP/s"), (1.0, "FLOP/s")),
+}
+_PER: Final = ((1.0, ""), (1e3, "1,000 "), (1e6, "million "), (1e9, "billion "))
+_SUFFIXES: Final = {
+    "ratio": "", "count": "", "score": "", "": "", "1/s": "/s", "workers": " workers", "steps": " steps",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scale:
+    """How a unit is shown: shown number = value * factor, written between `before` and `after`."""
+
+    factor: float
+    before: str = ""
+    after: str = ""
+
+    @property
+    def label(self) -> str:
+        """The unit alone, for axes and heads of columns: "ms", "%", "$ per million samples"."""
+        return f"{self.before}{' ' if self.before and self.after.startswith('per') else ''}{self.after}".strip()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shown:
+    """A value as people see it. `interval` is never empty for an estimate; `note` says why a value is absent."""
+
+    text: str  # "12.3 ms" or "not measured"
+    interval: str  # "[12.1, 12.5]", "exact", "no interval: one launch"; empty for an absent value
+    note: str  # the reason of an absent value; empty for an estimate
+    value: Value  # the number itself, for JSON and Excel
+    scale: Scale
+
+    @property
+    def measured(self) -> bool:
+        """Whether there is a number."""
+        return isinstance(self.value, Estimate)
+
+    @property
+    def full(self) -> str:
+        """Value and interval, or the reason, in one line."""
+        if self.measured:
+            return f"{self.text} {self.interval}" if self.interval[0] == "[" else f"{self.text} ({self.interval})"
+        return f"{self.text} ({self.note})" if self.note else self.text
+
+
+def scale_for(unit: str, magnitudes: Iterable[float], work: str = "items") -> Scale:
+    """The scale of a row: SI prefixes for s, J, B and W; "per million" for small prices and energies of an item.
+
+    `magnitudes` are all values of the row, in `unit`; the largest decides. `work` names one item in the plural.
+    """
+    largest = max((abs(m) for m in magnitudes if math.isfinite(m)), default=0.0)
+    head, _, per = unit.partition("/")
+    if unit == "B/s":
+        scale = _prefixed("B", largest)
+        return Scale(factor=scale.factor, after=f"{scale.after}/s")
+    if per and unit not in _PREFIXES and head in ("USD", *_PREFIXES):
+        return _scale_per(head, per, largest, work)
+    if unit in _PREFIXES:
+        return _prefixed(unit, largest)
+    if unit == "fraction":
+        return Scale(factor=100.0, after=" %")
+    if unit == "USD":
+        return Scale(factor=1.0, before="$")
+    if unit == "items/USD":
+        return Scale(factor=1.0, after=f" {work} per $")
+    return Scale(factor=1.0, after=_SUFFIXES.get(unit, f" {unit}"))
+
+
+def _prefixed(unit: str, largest: float) -> Scale:
+    steps = _PREFIXES[unit]
+    fallback = next(step for step in steps if step[0] == 1.0) if largest == 0.0 else steps[-1]
+    size, name = next((step for step in steps if largest >= step[0]), fallback)
+    return Scale(factor=1.0 / size, after=f" {name}")
+
+
+def _scale_per(head: str, per: str, largest: float, work: str) -> Scale:
+    """USD/item, J/item, USD/step: a prefix where the unit has one, else "per million"."""
+    thing = work if per == "item" else per
+    if head in _PREFIXES:
+        scale = _prefixed(head, largest)
+        return Scale(factor=scale.factor, after=f"{scale.after} per {_singular(thing)}")
+    size, word = next((step for step in _PER if largest * step[0] >= 0.01), _PER[-1]) if largest > 0 else _PER[0]
+    name = _singular(thing) if size == 1.0 else _plural(thing)
+    return Scale(factor=size, before="$", after=f" per {word}{name}")
+
+
+def _singular(word: str) -> str:
+    return word[:-1] if word.endswith("s") and len(word) > 1 else word
+
+
+def _plural(word: str) -> str:
+    return word if word.endswith("s") else f"{word}s"
+
+
+def show(value: Value, scale: Scale | None = None, work: str = "items", *, beside: Sequence[float] = ()) -> Shown:
+    """One value as text; without a scale it gets the one that suits it alone.
+
+    `beside`: limits, in the value's unit, with which a reader will compare it (a gate, a margin, no change).
+    """
+    if isinstance(value, Absent):
+        empty = scale or Scale(factor=1.0)
+        return Shown(text=ABSENT_WORDS[value.reason], interval="", note=value.detail, value=value, scale=empty)
+    fitting = scale or scale_for(value.unit, (value.value,), work)
+    middle, low, high = (x * fitting.factor for x in (value.value, value.low, value.high))
+    made = outwards(middle, low, high, [limit * fitting.factor for limit in beside])
+    return Shown(
+        text=dressed(written(made.value), fitting), interval=_interval(value, made.low, made.high), note="", value=value,
+        scale=fitting,
+    )  # fmt: skip
+
+
+def bracketed(
+    value: float, low: float, high: float, unit: str = "ratio", *, beside: Sequence[float] = (), launches: int = 2
+) -> tuple[str, str]:
+    """A number and its interval that belong to no metric, as text: ("1.25", "[1.19, 1.32]")."""
+    shown = show(Estimate(
+        value=value, low=low, high=high, unit=unit, confidence=0.95, n_launches=launches, n_trials=0, method="", signature="",
+    ), beside=beside)  # fmt: skip
+    return shown.text, shown.interval
+
+
+def dressed(text: str, scale: Scale) -> str:
+    """A written number with its unit: "$1.04", "-$0.20", "12 ms"; "1 worker" rather than "1 workers"."""
+    after = scale.after
+    if text == "1" and after in (" workers", " steps"):
+        after = after[:-1]
+    minus = "−" if scale.before and text.startswith("−") else ""
+    return f"{minus}{scale.before}{text.removeprefix(minus)}{after}"
+
+
+def _interval(value: Estimate, low: Decimal, high: Decimal) -> str:
+    if value.confidence == 1.0 and value.low == value.high:
+        return "exact"
+    if value.n_launches <= 1 and (low.is_infinite() or high.is_infinite()):
+        return "no interval: one launch"
+    if low.is_infinite() and high.is_infinite():
+        return "no interval: the data bound neither side"
+    return f"[{written(low)}, {written(high)}]{_caution(value)}"
+
+
+def _caution(value: Estimate) -> str:
+    """What the interval cannot say: its launches fall apart (`assay.stats.groups.launch_groups`)."""
+    if len(value.launch_values) < LEAST or (seen := groups(value.launch_values, smallest_effect=APART)) is None:
+        return ""
+    return "" if seen.p >= CLEARLY else " (two groups)" if seen.outlying is None else " (one far out)"
+
+
+def number(value: float, decimals: int, way: Way = "nearest") -> str:
+    """A number with so many decimals, thousands separated, a true minus; very small or large ones with an exponent."""
+    return written(rounded(value, decimals, way))
+
+
+def reading(
+    value: float | None, unit: str, scale: Scale | None = None, *, beside: Sequence[float] = (), way: Way = "nearest"
+) -> str:
+    """A single measured reading (one launch's wall time): three digits, no interval; a dash where there is none.
+
+    `beside`: limits, in the same unit, that it is compared with; `way`: "up" or "down" for what is itself a bound.
+    """
+    if value is None or not math.isfinite(value):
+        return "–"
+    fitting = scale or scale_for(unit, (value,))
+    shown = value * fitting.factor
+    decimals = 0 if shown == round(shown) else max(0, significant(shown, DIGITS_WITHOUT_INTERVAL))
+    return dressed(written(rounded(shown, decimals, way, [limit * fitting.factor for limit in beside])), fitting)
+
+
+def asked(value: float, unit: str, work: str = "items") -> str:
+    """A limit that was given, as given, with its unit: "70 %", "1.5 s", "$0.25"."""
+    fitting = scale_for(unit, (value,), work)
+    return dressed(written(Decimal(f"{value * fitting.factor:.12g}")), fitting)
+
+
+def count(value: int, thing: str = "") -> str:
+    """A whole number with its noun: "1 launch", "1,200 launches"."""
+    noun = thing if value != 1 or not thing else thing[:-2] if thing.endswith("ches") else thing.removesuffix("s")
+    return f"{value:,} {noun}".strip().replace("-", "−")
+
+
+def percent(share: float, digits: int = 2, *, beside: Sequence[float] = (), way: Way = "nearest") -> str:
+    """A share or a relative change in at most so many significant digits: 0.05 is "5 %", 0.0123 "1.2 %", 1.5 "150 %".
+
+    `beside` and `way` as in `reading`.
+    """
+    if math.isinf(share):
+        return f"{number(share, 0)}"
+    scaled = round(100.0 * share, 12)
+    made = rounded(scaled, fewest(scaled, digits), way, [100.0 * limit for limit in beside])
+    return f"{written(made)} %"
+
+
+def given(value: float, digits: int = 12) -> str:
+    """A number that was given rather than measured (a gate, a price, a setting), as given."""
+    return f"{value:.{digits}g}".replace("-", "−")

@@ -1,0 +1,66 @@
+"""How is a percentile formed?  Shared by the percentiles of the step time and, through `latencies`, of requests.
+
+The values (steady steps, requests) of all timed launches of a configuration are pooled; the interval comes from the spread
+between launches (cluster-Woodruff, `assay.stats.intervals.quantiles`).  Percentiles of launches are never averaged: that is biased low
+in the tail.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from assay.estimates.estimate import Absent, Estimate, Value
+from assay.estimates.format import count, given
+from assay.stats.intervals.launch_quantiles import between_launches, carried
+from assay.stats.intervals.quantiles import Tail, cluster_woodruff
+from assay.units import SECONDS
+
+Series = Sequence[NDArray[np.float64]]
+
+
+def tail_value(
+    series: Series, p: float, name: str, confidence: float, things: str, unit: str = SECONDS, *, few: bool = False
+) -> Value:
+    """The p-quantile (0..1) of all launches' values, one series per launch in order; Absent where it cannot be carried.
+
+    `things` names what the values are of, in the plural: "steps", "requests".  `few`: where only the launches are too few for
+    an interval of pooled ranks, take that of `assay.stats.intervals.launch_quantiles`.
+    """
+    tail = cluster_woodruff(series, p, confidence)
+    if tail.insufficient and few and carried(tail, series):
+        return _from_launches(tail, series, name, things, unit)
+    if tail.insufficient:
+        return Absent(reason="insufficient", detail=f"{tail.insufficient} (a trial is a {things.removesuffix('s')})")
+    return Estimate(
+        value=tail.value, low=tail.low, high=tail.high, unit=unit, confidence=tail.confidence,
+        n_launches=tail.k, n_trials=tail.n, method=_method(tail, things),
+        signature=f"{name}|agg:pooled|ci:cluster-woodruff|k:{tail.k}|conf:{tail.confidence:g}|v:1",
+        launch_values=tuple(float(np.quantile(values, p)) for values in series),
+    )  # fmt: skip
+
+
+def _from_launches(tail: Tail, series: Series, name: str, things: str, unit: str) -> Estimate:
+    found = between_launches(tail, series)
+    launches, values = count(tail.k, "launches"), count(tail.n, things)
+    how = (
+        "one launch, so no interval" if tail.k < 2
+        else "interval from Student t on the log of the launches' own quantiles, laid round it"
+    )  # fmt: skip
+    return Estimate(
+        value=found.value, low=found.low, high=found.high, unit=unit, confidence=tail.confidence,
+        n_launches=tail.k, n_trials=tail.n, method=f"quantile of the {values} of {launches} pooled; {how}",
+        signature=f"{name}|agg:pooled|ci:t-log-launch-quantiles|k:{tail.k}|conf:{tail.confidence:g}|v:1",
+        launch_values=tuple(float(np.quantile(values, tail.p)) for values in series),
+    )  # fmt: skip
+
+
+def _method(tail: Tail, things: str) -> str:
+    """Of which values, whose spread, and what their dependence leaves of them."""
+    launches, values = count(tail.k, "launches"), count(tail.n, things)
+    return (
+        f"quantile of the {values} of {launches} pooled; cluster-Woodruff interval from the spread between launches; "
+        f"autocorrelation time tau = {given(tail.tau, 3)} {things}, so n_eff = {count(int(tail.n_eff))} independent {things}"
+    )

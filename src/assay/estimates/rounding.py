@@ -1,0 +1,167 @@
+"""How many digits does a number need, and which way is it rounded?  The arithmetic behind `assay.estimates.format`.
+
+The half-width of an interval keeps two significant digits.  The lower end is rounded down and the upper one up, so that the
+printed interval holds the real one and is wider by less than a tenth of it on either side.  The value is rounded to the nearest
+at the same decimal, or one further where fewer than two significant digits would be left.  A number that is read beside a limit
+(a margin, a gate, no change) gets as many further digits as show on which side of it the real number lies.
+Binary fractions are taken to 14 significant digits first, so that 0.07 in per cent is 7 and its upper end not 8.
+Source: Particle Data Group, "Review of Particle Physics", section 5.3, for two digits of an uncertainty; rounding outwards is
+the rule of interval arithmetic (IEEE 1788).  Cannot tell: anything that the interval itself leaves out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
+from typing import Final, Literal
+
+MOST_DIGITS: Final = 6  # significant digits beyond which nobody reads
+DIGITS_OF_HALF_WIDTH: Final = 2
+DIGITS_WITHOUT_INTERVAL: Final = 3
+DIGITS_OF_EQUAL_ENDS: Final = 4
+DIGITS_AT_LEAST: Final = 2  # of a value, and of ends that are orders of magnitude apart
+MOST_DECIMALS: Final = 7  # beyond that a small number gets an exponent
+LARGEST_WRITTEN_OUT: Final = 1e12
+SMALLEST_WRITTEN_OUT: Final = 1e-4
+_EXACT: Final = 14  # significant digits that survive a multiplication by a scale
+
+Way = Literal["nearest", "down", "up"]
+_ROUNDING: Final = {"nearest": ROUND_HALF_EVEN, "down": ROUND_FLOOR, "up": ROUND_CEILING}
+_CONTEXT: Final = Context(prec=1000)  # digits: from the largest float to the smallest
+
+
+@dataclass(frozen=True, kw_only=True)
+class Decimals:
+    """The last decimal of a value and of both ends; negative for tens, hundreds ..."""
+
+    value: int
+    low: int
+    high: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rounded:
+    """A value inside its interval, as printed; an end that does not exist is infinite."""
+
+    value: Decimal
+    low: Decimal
+    high: Decimal
+
+
+def rounded(value: float, decimals: int, way: Way = "nearest", beside: Iterable[float] = ()) -> Decimal:
+    """The value at a decimal, or at the first further one where it lies on the right side of every limit `beside` it."""
+    if not math.isfinite(value):
+        return Decimal(value)
+    exact, *edges = _exactly([value, *(limit for limit in beside if math.isfinite(limit))])
+    if abs(value) >= LARGEST_WRITTEN_OUT:
+        decimals = min(decimals, significant(value, MOST_DIGITS))
+    for place in range(decimals, max(decimals, -_exponent_of(exact)) + 1):
+        made = exact.quantize(Decimal(1).scaleb(-place, _CONTEXT), _ROUNDING[way], _CONTEXT)
+        if made == exact or all(_side(made, edge) == _side(exact, edge) for edge in edges):
+            return made
+    return exact
+
+
+def outwards(value: float, low: float, high: float, beside: Sequence[float] = ()) -> Rounded:
+    """A value and its ends, each with the digits that it needs; `beside`: limits that are printed with them.
+
+    Zero is such a limit wherever the interval excludes it.
+    """
+    low, high = -math.inf if math.isnan(low) else low, math.inf if math.isnan(high) else high  # bounds nothing
+    places = decimals_of(value, low, high)
+    limits = (*beside, 0.0) if low > 0.0 or high < 0.0 else tuple(beside)
+    bottom = rounded(low, places.low, "down", limits)
+    top = rounded(high, places.high, "up", limits)
+    middle = rounded(value, places.value, "nearest", limits)
+    inside = low <= value <= high
+    if inside and not bottom <= middle <= top:
+        (middle,) = _exactly([value])
+    return Rounded(value=middle, low=bottom, high=top)
+
+
+def decimals_of(value: float, low: float, high: float) -> Decimals:
+    """The decimals that the interval supports."""
+    half = _half_width(value, low, high)
+    if half is None:
+        return _without_interval(value, low, high)
+    if half == 0.0:
+        place = fewest(value, DIGITS_OF_EQUAL_ENDS)
+        return Decimals(value=place, low=place, high=place)
+    if half > abs(value) and (low > 0.0 or high < 0.0):  # ends that may be orders of magnitude apart, and are not zero
+        return Decimals(
+            value=significant(value, DIGITS_AT_LEAST), low=significant(low, DIGITS_AT_LEAST),
+            high=significant(high, DIGITS_AT_LEAST),
+        )  # fmt: skip
+    largest = max(abs(x) for x in (value, low, high) if math.isfinite(x))
+    place = min(significant(half, DIGITS_OF_HALF_WIDTH), significant(largest, MOST_DIGITS))
+    further = min(place + 1, significant(value, DIGITS_AT_LEAST)) if value else place
+    return Decimals(value=max(place, further), low=place, high=place)
+
+
+def significant(value: float, digits: int) -> int:
+    """The decimal at which a number has so many significant digits; 0 for zero and infinity."""
+    if value == 0.0 or not math.isfinite(value):
+        return 0
+    return digits - 1 - math.floor(math.log10(abs(value)))
+
+
+def fewest(value: float, digits: int) -> int:
+    """The fewest decimals that show the value to so many significant digits; all digits of a whole number."""
+    if not math.isfinite(value) or value == round(value):
+        return 0
+    most = max(0, significant(value, digits))
+    shortest = (d for d in range(most) if math.isclose(round(value, d), round(value, most), rel_tol=1e-12))
+    return next(shortest, most)
+
+
+def written(number: Decimal) -> str:
+    """The digits as they are: thousands separated, a true minus; very small or large numbers with an exponent."""
+    if number.is_nan():
+        return "not a number"
+    if number.is_infinite():
+        return "no upper bound" if number > 0 else "no lower bound"
+    places = max(0, -_exponent_of(number))
+    if number == 0:
+        return f"{Decimal(0):.{min(places, MOST_DECIMALS)}f}"  # no minus before a zero
+    size = abs(number)
+    if size >= Decimal(LARGEST_WRITTEN_OUT) or (places > MOST_DECIMALS and size < Decimal(SMALLEST_WRITTEN_OUT)):
+        mantissa, _, power = f"{number:e}".partition("e")
+        return f"{mantissa}e{int(power)}".replace("-", "−")
+    return f"{number:,f}".replace("-", "−")
+
+
+def _without_interval(value: float, low: float, high: float) -> Decimals:
+    place = significant(value, DIGITS_WITHOUT_INTERVAL) if abs(value) < 1000 else 0
+    bottom, top = (min(place, significant(end, DIGITS_WITHOUT_INTERVAL)) for end in (low, high))
+    return Decimals(value=place, low=bottom, high=top)
+
+
+def _half_width(value: float, low: float, high: float) -> float | None:
+    ends = [end for end in (low, high) if math.isfinite(end)]
+    if not ends or not math.isfinite(value):
+        return None
+    if len(ends) == 2:
+        half = float(f"{high / 2.0 - low / 2.0:.12g}")  # 0.1 and not 0.0999...
+        return half if half > abs(value) * 1e-12 else 0.0
+    distance = abs(value - ends[0])
+    return distance if distance < abs(value) else None  # (v, 0, inf) bounds nothing
+
+
+def _exactly(numbers: Sequence[float]) -> list[Decimal]:
+    """The numbers that were meant; with all their digits where fewer would put the first onto another one."""
+    meant = [Decimal(f"{number:.{_EXACT}g}") for number in numbers]
+    hidden = any(
+        number != numbers[0] and short == meant[0] for number, short in zip(numbers[1:], meant[1:], strict=True)
+    )
+    return [Decimal(repr(number)) for number in numbers] if hidden else meant
+
+
+def _side(number: Decimal, edge: Decimal) -> int:
+    return (number > edge) - (number < edge)
+
+
+def _exponent_of(number: Decimal) -> int:
+    exponent = number.as_tuple().exponent
+    return exponent if isinstance(exponent, int) else 0

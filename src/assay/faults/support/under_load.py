@@ -1,0 +1,137 @@
+"""How does a fault strike a load at its moment, and how is it made sure that it is undone?
+
+    check(fault, asked, target)                        # before anything is started
+    with Strike(fault, struck, asked, emit) as strike:
+        strike.at(ns)                                  # strikes at that monotonic time, undoes asked.for_s later
+        ...                                            # the end undoes whatever is still broken
+
+A thread of its own waits for the moment, so that no busy loop of the coordinator makes it late.  It tells
+`emit(kind, ns, replica, detail)`:
+
+    fault         just before the act      {"fault": kind, "replica", "for_s", and the kind's own parameters}
+    fault_end     just before the undoing  {"fault", "replica", "at_end": the load was over, "trouble": why it failed, or ""}
+    fault_missed  it could not act         {"fault", "replica", "why"}
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, Self
+
+from assay.errors import EnvironmentLacks, Problem, SpecError
+from assay.faults.support.base import Fault, Struck, Undo
+from assay.launchers.support import supervisor
+from assay.record.secrets.redact import redact
+from assay.spec.experiment import Fault as Asked
+from assay.spec.sections.serving import Target
+from assay.units import NS_PER_S
+
+Emit = Callable[[str, int, int | None, dict[str, object]], None]
+JOIN_S = 120.0  # for an undoing that takes its time
+
+
+def check(fault: Fault, asked: Asked, target: Target) -> None:
+    """Whether this kind can strike this engine.
+
+    Raises:
+        SpecError: it strikes no loads, or needs processes that assay did not start.
+        EnvironmentLacks: something must be allowed or installed.
+    """
+    if fault.on_load is None:
+        raise SpecError((Problem(
+            where="faults[].kind", found=repr(fault.name), allowed="a kind that strikes under a load",
+            mend="Use kill, stop, slow, command, reset, delay or toxiproxy.",
+        ),))  # fmt: skip
+    if fault.needs == "pids" and not target.command:
+        raise SpecError((Problem(
+            where="faults[].kind", found=f"{fault.name!r} for {target.name}, which assay does not start",
+            allowed="such a fault where the target has a `command`",
+            mend='Let assay start it (targets[].command), or use kind = "command" with a line that reaches the server.',
+        ),))  # fmt: skip
+    if asked.replica is not None and asked.replica >= (len(target.urls) or target.replicas):
+        raise SpecError((Problem(
+            where="faults[].replica", found=str(asked.replica), allowed=f"0 to {(len(target.urls) or target.replicas) - 1}",
+        ),))  # fmt: skip
+    fault.check(asked, target)
+
+
+class Strike:
+    """One fault of one launch."""
+
+    def __init__(self, fault: Fault, struck: Struck, asked: Asked, emit: Emit) -> None:
+        self.fault, self.struck, self.asked, self._emit = fault, struck, asked, emit
+        self.done = threading.Event()  # struck and undone, or missed
+        self.missed = ""  # why it did not strike
+        self._over = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def at(self, ns: int) -> None:
+        """Strike at that monotonic time; returns at once."""
+        self._thread = threading.Thread(target=self._run, args=(ns,), name=f"assay-{self.fault.name}", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """The load is over: undo what is still broken. A fault whose moment has not come does not strike any more."""
+        self._over.set()
+        if self._thread is not None:
+            self._thread.join(JOIN_S)
+        if self.struck.mark:
+            supervisor.end_marked(f"{self.struck.mark}act.")
+
+    def _run(self, due_ns: int) -> None:
+        try:
+            if self._waited(due_ns):
+                self._say("fault_missed", time.monotonic_ns(), why="the load was over before its moment")
+                self.missed = "the load was over before its moment"
+                return
+            begin_ns = time.monotonic_ns()
+            self._say("fault", begin_ns, for_s=self.asked.for_s, **self._parameters())
+            undo = self._act()
+            if undo is not None:
+                over = self._waited(begin_ns + round(self.asked.for_s * NS_PER_S))
+                self._undo(undo, over)
+        finally:
+            self.done.set()
+
+    def _act(self) -> Undo | None:
+        assert self.fault.on_load is not None
+        try:
+            return self.fault.on_load(self.struck, self.asked)
+        except (OSError, RuntimeError, EnvironmentLacks) as error:
+            self.missed = redact(str(error)) or type(error).__name__
+            self._say("fault_missed", time.monotonic_ns(), why=self.missed)
+            return None
+
+    def _undo(self, undo: Undo, at_end: bool) -> None:
+        ns, trouble = time.monotonic_ns(), ""
+        if not at_end or self.fault.undone_at_end:
+            try:
+                undo()
+            except Exception as error:  # a thread's exception would be seen by nobody
+                trouble = redact(f"{type(error).__name__}: {error}")
+        self._say("fault_end", ns, at_end=at_end, trouble=trouble)
+
+    def _waited(self, until_ns: int) -> bool:
+        """Wait for a moment; True if the load was over before."""
+        while (left_ns := until_ns - time.monotonic_ns()) > 0:
+            if self._over.wait(min(left_ns / NS_PER_S, 3600.0)):
+                return True
+        return False
+
+    def _parameters(self) -> dict[str, Any]:
+        asked = {name: getattr(self.asked, name) for name in self.fault.parameters}
+        return {name: redact(value) if isinstance(value, str) else value for name, value in asked.items()}
+
+    def _say(self, kind: str, ns: int, **detail: object) -> None:
+        self._emit(kind, ns, self.struck.replica, {"fault": self.fault.name, "replica": self.struck.replica, **detail})

@@ -1,0 +1,1 @@
+"""Which frames derived from a record's tables do several metrics share?"""

@@ -1,0 +1,345 @@
+"""What does one host's clock say when another's says something else, and how far off may that be?
+
+    common time = own time + offset,   |error| <= bound
+The common clock is rank 0's host's.  Hosts whose workers name the same running kernel (containers, namespaces of one machine) share
+it exactly.  Else the offset comes from the looks at rank 0's clock (table clocks: four times and a bound each, `stats/clocks.py`), as a
+straight line over time since clocks drift; or, where nobody looked, from collectives: nobody is done with an all_reduce before everybody
+has asked for it, so two ranks' begins and ends of one call are such a look as well, with half of both durations as its bound.  Where both
+are there the one checks the other: their intervals must overlap.
+Outside of the time of the looks the line goes on, and the bound grows with what its slope may be off.
+An interval between two hosts shorter than 10 bounds is refused (`between`); so is every one without a bound.
+Source: RFC 5905; DESIGN.md, clock rule.  Cannot tell: a clock that was set, or changed its rate, between the looks: no line fits, and it is refused.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final, Literal
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from assay.estimates.estimate import Absent
+from assay.frames.record_data import Measured
+from assay.stats.groups.clocks import LEAST_PINGS, Drift, Offset, Ping, linear_drift, too_short
+from assay.units import NS_PER_S
+
+Array = NDArray[np.float64]
+Way = Literal["same", "pings", "collectives", "none"]
+# nobody is done with them before everybody has begun
+JOINT: Final = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "barrier")
+NOUNS: Final = {"pings": "looks at rank 0's clock", "collectives": "collectives with rank 0's host"}
+MOVED: Final = (
+    "events",
+    "steps",
+    "collectives",
+    "launches",
+    "telemetry",
+)  # tables with times that are held against each other
+GRID: Final = 257
+CALL: Final = ["incarnation", "group", "call"]
+STRETCHES, LOOKS = 10, 50  # of a launch, and collectives of each that are looked at: the shortest ones bound best
+
+
+@dataclass(frozen=True, kw_only=True)
+class HostClock:
+    """A host's clock against the common one, in nanoseconds; `offset` and `bound` in the middle of the looks."""
+
+    launch: int
+    host: str
+    way: Way
+    offset: float = 0.0  # common minus own
+    bound: float = 0.0
+    slope: float = 0.0  # of the offset, seconds per second
+    slope_bound: float = 0.0
+    looks: int = 0
+    line: Drift | None = field(default=None, repr=False)
+    trouble: str = ""  # why times of this host cannot be compared with others', or in doubt; empty: they can
+
+    @property
+    def known(self) -> bool:
+        """Whether its times can be put on the common clock."""
+        return self.way != "none"
+
+    def common(self, ns: int) -> Offset:
+        """A time of this host on the common clock, and its bound.
+
+        Raises:
+            ValueError: nothing is known of this clock.
+        """
+        if not self.known:
+            raise ValueError(f"the clock of {self.host} in launch {self.launch} is not known: {self.trouble}")
+        if self.line is None:
+            return Offset(offset=ns + self.offset, bound=self.bound)
+        nearest = min(max(float(ns), self.line.begin), self.line.end)
+        at, beyond = self.line.at(nearest), ns - nearest
+        return Offset(offset=ns + at.offset + self.slope * beyond, bound=at.bound + self.slope_bound * abs(beyond))
+
+    def shifts(self, ns: Array) -> tuple[Array, float]:
+        """Common minus own at many times at once, and the largest bound of them: between points so dense that a line joins them."""
+        if self.line is None or len(ns) == 0:
+            return np.full(len(ns), self.offset), self.bound
+        grid = np.linspace(self.line.begin, self.line.end, GRID)
+        there = [self.line.at(time) for time in grid]
+        inside = np.clip(ns, self.line.begin, self.line.end)
+        shift = np.interp(inside, grid, [one.offset for one in there]) + self.slope * (ns - inside)
+        ends = (self.common(int(ns.min())).bound, self.common(int(ns.max())).bound)
+        return shift, max(*ends, *(one.bound for one in there))
+
+
+def clock_offsets(measured: Measured) -> Mapping[tuple[int, str], HostClock]:
+    """(launch, host) -> its clock, of every host on which a worker began. Made once."""
+    return measured.once("clock offsets", _clock_offsets)
+
+
+def _clock_offsets(measured: Measured) -> Mapping[tuple[int, str], HostClock]:
+    begun = hosts_of(measured).sort("launch").partition_by("launch", maintain_order=True)
+    return {(clock.launch, clock.host): clock for own in begun for clock in _of_launch(measured, own)}
+
+
+def hosts_of(measured: Measured) -> pl.DataFrame:
+    """(launch, rank, incarnation, host, boot): where every worker ran; boot is null where its kernel is not named."""
+    begun = measured.table("events").filter(pl.col("kind") == "worker_start")
+    boot = pl.col("detail").str.json_path_match("$.boot_id")
+    return begun.select("launch", "rank", "incarnation", "host", pl.when(boot != "").then(boot).alias("boot")).unique(
+        ["launch", "rank", "incarnation"], keep="last", maintain_order=True
+    )
+
+
+def between(first: HostClock, first_ns: int, second: HostClock, second_ns: int) -> float | Absent:
+    """Seconds from a time of one host to a time of another, or why that cannot be said."""
+    if first.host == second.host:
+        return (second_ns - first_ns) / NS_PER_S
+    for clock in (first, second):
+        if not clock.known:
+            return Absent(reason="refused", detail=f"{clock.host}'s clock cannot be compared: {clock.trouble}")
+    begin, end = first.common(first_ns), second.common(second_ns)
+    interval, bound = (end.offset - begin.offset) / NS_PER_S, (begin.bound + end.bound) / NS_PER_S
+    refused = too_short(interval, bound)
+    return Absent(reason="refused", detail=f"{first.host} to {second.host}: {refused}") if refused else interval
+
+
+@dataclass(frozen=True, kw_only=True)
+class Aligned:
+    """What a launch recorded with all its times on one clock, and by how much two of them can be wrong against each other."""
+
+    events: pl.DataFrame = field(repr=False)
+    steps: pl.DataFrame = field(repr=False)
+    collectives: pl.DataFrame = field(repr=False)
+    launches: pl.DataFrame = field(repr=False)  # the one row: its begin and end are the coordinator's times
+    telemetry: pl.DataFrame = field(repr=False)  # the counters are those of the coordinator's host
+    bound_ns: float = 0.0
+    trouble: str = ""  # why times of its hosts cannot be compared; empty: they can
+
+
+def aligned(measured: Measured, launch: int) -> Aligned:
+    """Times of workers and of the coordinator on one clock. Where all ran on one host, or on one kernel, they are as they were."""
+    events, steps, calls, row, read = (measured.table(name).filter(pl.col("launch") == launch) for name in MOVED)
+    whole = Aligned(events=events, steps=steps, collectives=calls, launches=row, telemetry=read)
+    if events["host"].n_unique() <= 1:
+        return whole
+    placed = hosts_of(measured).filter(pl.col("launch") == launch)
+    clocks = {clock.host: clock for clock in _of_launch(measured, placed)}
+    clocks |= {
+        host: _coordinators(measured, placed, host, clocks) for host in events["host"].unique().to_list() if host not in clocks
+    }  # fmt: skip
+    if all(clock.way == "same" for clock in clocks.values()):
+        return whole
+    unknown = [clock for clock in clocks.values() if not clock.known]
+    if unknown:
+        return replace(whole, trouble=f"the clock of {unknown[0].host}: {unknown[0].trouble}")
+    where = placed.select("rank", "incarnation", "host")
+    stepped, called = (rows.join(where, on=["rank", "incarnation"], how="left") for rows in (steps, calls))
+    if stepped["host"].null_count() or called["host"].null_count():
+        return replace(whole, trouble="a worker did not say on which host it began")
+    bounds: list[float] = [0.0]
+    moved_events = _with_starts(_moved(events, clocks, ("ns",), bounds), events)
+    moved_steps = _moved(stepped, clocks, ("begin_ns", "end_ns"), bounds).select(steps.columns)
+    moved_calls = _moved(called, clocks, ("begin_ns", "end_ns"), bounds).select(calls.columns)
+    read = read.filter(pl.col("host").is_in(list(clocks)))  # of another host nobody knows the clock
+    return Aligned(
+        events=moved_events, steps=moved_steps, collectives=moved_calls,
+        launches=_launch_moved(row, events, clocks, bounds), telemetry=_moved(read, clocks, ("ns",), bounds),
+        bound_ns=2.0 * max(bounds),
+    )  # fmt: skip
+
+
+def _launch_moved(
+    launch: pl.DataFrame, events: pl.DataFrame, clocks: Mapping[str, HostClock], bounds: list[float]
+) -> pl.DataFrame:
+    """Begin and end of the launch, by the clock of the host that says that it began: the coordinator's."""
+    told = events.filter(pl.col("kind") == "launch_begin")["host"]
+    if len(told) == 0:
+        return launch
+    placed = launch.with_columns(host=pl.lit(str(told[0])))
+    return _moved(placed, clocks, ("begin_ns", "end_ns"), bounds).select(launch.columns)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OneClock:
+    """A record whose launches, steps, events, collectives and telemetry are on one clock in every launch where that can be."""
+
+    measured: Measured = field(repr=False)
+    troubles: Mapping[int, str]  # launch -> why its hosts' times cannot be compared; they are as they were
+
+
+def on_one_clock(measured: Measured) -> OneClock:
+    """For folds that compare times of workers with each other's and the coordinator's over all launches. Made once."""
+    return measured.once("on one clock", _on_one_clock)
+
+
+def _on_one_clock(measured: Measured) -> OneClock:
+    hosts = measured.table("events").group_by("launch").agg(pl.col("host").n_unique().alias("hosts"))
+    several = sorted(hosts.filter(pl.col("hosts") > 1)["launch"].to_list())
+    found = {launch: aligned(measured, launch) for launch in several}
+    moved = {launch: one for launch, one in found.items() if one.bound_ns > 0.0}
+    troubles = {launch: one.trouble for launch, one in found.items() if one.trouble}
+    if not moved:
+        return OneClock(measured=measured, troubles=troubles)
+    rest = ~pl.col("launch").is_in(list(moved))
+    own = {name: [getattr(one, name) for one in moved.values()] for name in MOVED}
+    tables = {**measured.tables, **{name: pl.concat([measured.table(name).filter(rest), *own[name]]) for name in MOVED}}
+    return OneClock(measured=replace(measured, tables=tables), troubles=troubles)
+
+
+def _coordinators(measured: Measured, placed: pl.DataFrame, host: str, clocks: Mapping[str, HostClock]) -> HostClock:
+    """The clock of a host on which no worker began: the coordinator's, known if its kernel is also some worker's."""
+    coordinator = measured.manifest.get("coordinator")
+    boot = coordinator.get("boot_id") if isinstance(coordinator, Mapping) else None
+    beside = placed.filter(pl.col("boot") == pl.lit(boot, dtype=pl.String))
+    if beside.height:
+        return replace(clocks[str(beside["host"][0])], host=host)
+    trouble = "no worker ran on the coordinator's host, so that its clock was not compared with theirs"
+    return HostClock(launch=int(placed["launch"][0]) if placed.height else 0, host=host, way="none", trouble=trouble)
+
+
+def _moved(
+    rows: pl.DataFrame, clocks: Mapping[str, HostClock], columns: tuple[str, ...], bounds: list[float]
+) -> pl.DataFrame:
+    """The rows with these columns on the common clock; their bounds are added to `bounds`."""
+    moved = []
+    for own in rows.with_row_index("_place").partition_by("host"):
+        clock, changed = clocks[str(own["host"][0])], []
+        for column in columns:
+            shift, bound = clock.shifts(own[column].drop_nulls().to_numpy().astype(np.float64))
+            bounds.append(bound)
+            known = own.select("_place", column).drop_nulls()
+            told = known.select("_place", (pl.col(column) + pl.Series(shift.round().astype(np.int64))).alias(column))
+            changed.append(told)
+        for told in changed:
+            own = own.drop(told.columns[-1]).join(told, on="_place", how="left")
+        moved.append(own)
+    return (
+        pl.concat([one.select("_place", *rows.columns) for one in moved]).sort("_place").drop("_place")
+        if moved
+        else rows
+    )
+
+
+def _with_starts(moved: pl.DataFrame, events: pl.DataFrame) -> pl.DataFrame:
+    """When a worker's process began stands in the detail of its worker_start: it is put on the common clock as well."""
+    shifts = (moved["ns"] - events["ns"]).to_list()
+    return moved.with_columns(
+        pl.Series("detail", [_shifted(text, ns) for text, ns in zip(moved["detail"], shifts, strict=True)])
+    )
+
+
+def _shifted(detail: str, ns: int) -> str:
+    if '"process_start_ns"' not in detail:
+        return detail
+    told = json.loads(detail)
+    began = told.get("process_start_ns")
+    return json.dumps({**told, "process_start_ns": began + ns}) if isinstance(began, int) else detail
+
+
+def _of_launch(measured: Measured, begun: pl.DataFrame) -> Iterator[HostClock]:
+    """The clocks of the hosts on which a launch's workers began, rank 0's first."""
+    if begun.height == 0:
+        return
+    launch, placed = int(begun["launch"][0]), begun.sort("incarnation", "rank")
+    boots = dict(placed.select("host", "boot").unique("host", keep="first", maintain_order=True).iter_rows())
+    reference = str(placed["host"][0])  # rank 0's
+    same = [
+        host for host, boot in boots.items() if host == reference or (boot is not None and boot == boots[reference])
+    ]
+    yield from (HostClock(launch=launch, host=host, way="same") for host in same)
+    others = [host for host in boots if host not in same]
+    if not others:
+        return
+    looks = measured.table("clocks").filter((pl.col("launch") == launch) & (pl.col("peer") == reference))
+    spans = _spans(measured.table("collectives").filter(pl.col("launch") == launch), placed)
+    for host in others:
+        joint = _joint(spans.get(host), spans.get(reference))
+        pings = _pings(looks.filter(pl.col("host") == host))
+        yield checked(_line(launch, host, "pings", pings), _line(launch, host, "collectives", joint))
+
+
+def checked(pings: HostClock, collectives: HostClock) -> HostClock:
+    """The better known of the two, with their disagreement, if any."""
+    if not (pings.known and collectives.known):
+        return (
+            pings
+            if pings.known or pings.looks >= max(LEAST_PINGS, collectives.looks) or not collectives.looks
+            else collectives
+        )
+    there = _at(collectives, pings)
+    apart, allowed = abs(pings.offset - there.offset), pings.bound + there.bound + 1.0
+    best = pings if pings.bound <= collectives.bound else collectives
+    if apart <= allowed:
+        return best
+    trouble = f"looks at its clock and the ends of collectives disagree by {apart / 1e6:.3f} ms, more than both bounds ({allowed / 1e6:.3f} ms)"
+    return replace(best, way="none", line=None, trouble=trouble)
+
+
+def _at(clock: HostClock, other: HostClock) -> Offset:
+    """The offset of one in the middle of the other's looks, with what is not known of its slope where that lies outside of its own."""
+    assert other.line is not None
+    middle = round((other.line.begin + other.line.end) / 2)
+    told = clock.common(middle)
+    return Offset(offset=told.offset - middle, bound=told.bound)
+
+
+def _line(launch: int, host: str, way: Way, pings: list[Ping]) -> HostClock:
+    if len(pings) < LEAST_PINGS:
+        missing = f"{len(pings)} {NOUNS[way]}; {LEAST_PINGS} are needed"
+        return HostClock(launch=launch, host=host, way="none", looks=len(pings), trouble=missing)
+    try:
+        line = linear_drift(pings)
+        middle = line.at((line.begin + line.end) / 2)
+    except ValueError as error:
+        return HostClock(launch=launch, host=host, way="none", looks=len(pings), trouble=str(error))
+    return HostClock(
+        launch=launch, host=host, way=way, offset=middle.offset, bound=middle.bound, slope=line.slope,
+        slope_bound=line.slope_bound, looks=len(pings), line=line,
+    )  # fmt: skip
+
+
+def _pings(looks: pl.DataFrame) -> list[Ping]:
+    times = looks.sort("sent_ns").select("sent_ns", "heard_ns", "answered_ns", "received_ns")
+    return [Ping(t0=a, t1=b, t2=c, t3=d) for a, b, c, d in times.iter_rows()]
+
+
+def _spans(calls: pl.DataFrame, placed: pl.DataFrame) -> dict[str, pl.DataFrame]:
+    """Host -> of every collective when it was asked last and done first on the host."""
+    joint = calls.filter(pl.col("op").is_in(JOINT) & pl.col("end_ns").is_not_null())
+    spans = (
+        joint.join(placed.select("rank", "incarnation", "host"), on=["rank", "incarnation"])
+        .group_by(*CALL, "host")
+        .agg(pl.col("begin_ns").max(), pl.col("end_ns").min())
+    )
+    return {str(own["host"][0]): own.drop("host") for own in spans.partition_by("host")}
+
+
+def _joint(own: pl.DataFrame | None, other: pl.DataFrame | None) -> list[Ping]:
+    """Calls that both hosts had a part in, the shortest of every stretch of time; what cannot be, since a clock jumped, is left out."""
+    if own is None or other is None:
+        return []
+    both = own.join(other, on=CALL, suffix="_there").sort("begin_ns")
+    length = (pl.col("end_ns") - pl.col("begin_ns")) + (pl.col("end_ns_there") - pl.col("begin_ns_there"))
+    cut = both.with_columns(_length=length, _stretch=pl.int_range(pl.len()) * STRETCHES // pl.len())
+    best = cut.filter(pl.col("_length") >= 0).sort("_length").group_by("_stretch").head(LOOKS).sort("begin_ns")
+    times = best.select("begin_ns", "end_ns_there", "begin_ns_there", "end_ns")
+    return [Ping(t0=a, t1=b, t2=c, t3=d) for a, b, c, d in times.iter_rows()]

@@ -1,0 +1,43 @@
+"""Which launches were ended after a number of steps, as asked, and what cannot be said of them?
+
+`workload.steps` ends a job long before it is done: its last epoch is cut, and there is no final model.  What only a whole job shows is
+absent with that reason, never a loss and never a worse quality.  The workers themselves say that they reached the number (event
+`steps_reached`); a script that ended earlier by itself ran to its end and is judged as usual.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from assay.estimates.estimate import Absent
+from assay.estimates.format import count
+
+if TYPE_CHECKING:
+    from assay.frames.record_data import Measured
+
+
+def ended(measured: Measured) -> frozenset[int]:
+    """The launches that were ended after their steps."""
+    return measured.once("ended launches", _ended)
+
+
+def _ended(measured: Measured) -> frozenset[int]:
+    return frozenset(measured.table("events").filter(pl.col("kind") == "steps_reached")["launch"].to_list())
+
+
+def ended_words(measured: Measured) -> str:
+    """How many steps were asked for: "ended after 200 steps as asked, beside 20 to warm up"; "" if no launch was ended."""
+    workload = measured.experiment.workload
+    if workload.steps is None or not ended(measured):
+        return ""
+    return f"ended after {count(workload.steps, 'steps')} as asked, beside {workload.warm_up_steps} to warm up"
+
+
+def not_to_its_end(measured: Measured, configuration: str, lacking: str) -> Absent | None:
+    """Why a configuration's launches do not show this; None if any of them ran to its end."""
+    own = measured.timed.filter(pl.col("configuration") == configuration)["launch"].to_list()
+    if not own or not set(own) <= ended(measured):
+        return None
+    return Absent(reason="not_measured", detail=f"every launch was {ended_words(measured)}: {lacking}")

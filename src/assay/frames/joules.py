@@ -1,0 +1,42 @@
+"""How many joules did each launch use, and how were they counted?  Shared by the energy metrics.
+
+Counted joules of all devices are added; a modelled estimate is a method of its own and is never added to them
+(METRICS.md, "Cost, energy").  Each device's counter runs from the launch's first reading to its last.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from assay.estimates.estimate import Absent
+from assay.frames.record_data import Measured
+
+
+def energy_method(measured: Measured) -> str | None:
+    """counter or modelled, as found in the telemetry; None where there is no energy reading."""
+    methods = set(_readings(measured)["method"].to_list())
+    return "counter" if "counter" in methods else "modelled" if "modelled" in methods else None
+
+
+def launch_joules(measured: Measured) -> pl.DataFrame:
+    """(launch, value): joules of all devices of a launch, by the one method that applies."""
+    method = energy_method(measured) or ""
+    own = _readings(measured).filter(pl.col("method") == method)
+    per_device = own.group_by("launch", "host", "device").agg(pl.col("value").max())
+    return per_device.group_by("launch").agg(pl.col("value").sum())
+
+
+def no_energy(measured: Measured) -> Absent:
+    """Why there are no joules, in the words of the instrument that looked for them."""
+    if measured.experiment.energy.source == "none":
+        return Absent(reason="not_measured", detail='the experiment asks for no energy (energy.source = "none")')
+    energy = measured.before.get("energy")
+    reason = energy.get("absent") if isinstance(energy, dict) else None
+    return Absent(
+        reason="not_measured",
+        detail=str(reason or "no energy counter was readable on this machine (RAPL, NVML)"),
+    )
+
+
+def _readings(measured: Measured) -> pl.DataFrame:
+    return measured.table("telemetry").filter(pl.col("counter") == "energy")

@@ -1,0 +1,1 @@
+"""Which frames do the metrics of collectives and of the network share?"""

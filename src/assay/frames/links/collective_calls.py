@@ -1,0 +1,202 @@
+"""What do the rows of the table `collectives` say about the time of a call?  The fold that several metrics share.
+
+A *loop* is what lies between two barriers of a group: calls of one operation and size, made without a pause.  On a rank a call took
+(end of the last - begin of the first) / calls; the loop's time is that of the slowest rank, as nccl-tests has it with -a 3.  (The
+duration is each rank's own: no clock of another host enters.)  A launch's value is the median of its loops; the interval is
+between launches.  A loop in which a rank's data were wrong has no time: a wrong result is not fast.
+Other aggregations (fastest, mean, rank 0) can be made from the same rows.
+Cannot tell: how long a single call takes alone, with a pause before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+import polars as pl
+
+from assay.estimates.estimate import Absent, Estimate, Value
+from assay.estimates.format import count
+from assay.estimates.over_launches import no_launch, positive
+from assay.frames.record_data import Measured
+from assay.spec.plan import configuration_name
+from assay.spec.sections.collectives import Cell, asked_of, cells
+
+CELL: Final = ("workers", "op", "in_place", "bytes")
+PART: Final = r"^group \d+$"  # one of several groups that call at the same time
+SIGNATURE: Final = "agg:median of loops|convention:nccl-tests"
+HOW: Final = "median of the launch's loops of back-to-back calls on their slowest rank"
+
+
+def loops(rows: pl.DataFrame, *, every_rank: bool = True) -> pl.DataFrame:
+    """One row per loop of every launch: launch, op, in_place, size (of the group), bytes, phase, loop, seconds (of a call, slowest rank),
+    fastest_s, slowest, calls, wrong, checked.
+
+    `wrong` are calls with wrong elements on some rank, `checked` calls whose data some rank looked at.  A loop that not every rank
+    finished is left out, but where another program wrote down one time for all (`every_rank` false).  Groups that call at the same time
+    are one loop, which lasts as long as in the slowest of them.
+    """
+    ordered = rows.sort("launch", "rank", "incarnation", "group", "call")
+    who = ("launch", "rank", "incarnation", "group")
+    numbered = ordered.with_columns((pl.col("op") == "barrier").cast(pl.Int64).cum_sum().over(who).alias("loop"))
+    calls = numbered.filter((pl.col("op") != "barrier") & pl.col("phase").is_in(["warm_up", "timed"]))
+    within = ("launch", "incarnation", "group", "loop", "phase", "op", "in_place", "size", "bytes")
+    on_rank = calls.group_by(*within, "rank").agg(
+        pl.col("begin_ns").min(), pl.col("end_ns").max(), pl.len().alias("calls"), pl.col("end_ns").null_count().alias("open"),
+    )  # fmt: skip
+    seconds = on_rank.with_columns(((pl.col("end_ns") - pl.col("begin_ns")) / pl.col("calls") / 1e9).alias("seconds"))
+    ranked = seconds.filter(pl.col("open") == 0).sort("rank").group_by(within).agg(
+        pl.col("seconds").max(), pl.col("seconds").min().alias("fastest_s"), pl.col("rank").get(pl.col("seconds").arg_max()).alias("slowest"),
+        pl.len().alias("ranks"), pl.col("calls").max(),
+    )  # fmt: skip
+    data = calls.group_by(*within, "call").agg(
+        (pl.col("wrong") > 0).any().alias("bad"), pl.col("wrong").is_not_null().any().alias("seen"),
+    ).group_by(within).agg(pl.col("bad").sum().alias("wrong"), pl.col("seen").sum().alias("checked"))  # fmt: skip
+    finished = ranked.filter(pl.col("ranks") == pl.col("size")) if every_rank else ranked
+    whole = _of_all_groups(finished.join(data, on=within, nulls_equal=True), on_rank)
+    return whole.sort("launch", "group", "loop")
+
+
+def _of_all_groups(whole: pl.DataFrame, on_rank: pl.DataFrame) -> pl.DataFrame:
+    """Groups that called at the same time as one row; not where one of them did not finish."""
+    parts = whole.filter(pl.col("group").str.contains(PART))
+    if not parts.height:
+        return whole
+    loop = ("launch", "incarnation", "loop", "phase", "op", "in_place", "size", "bytes")
+    groups = (
+        on_rank.filter(pl.col("group").str.contains(PART))
+        .group_by("launch")
+        .agg(pl.col("group").n_unique().alias("groups"))
+    )
+    together = parts.sort("group").group_by(loop).agg(
+        pl.lit("groups").alias("group"), pl.col("slowest").get(pl.col("seconds").arg_max()), pl.col("seconds").max(), pl.col("fastest_s").min(),
+        pl.col("ranks").sum(), pl.col("calls").max(), pl.col("wrong").sum(), pl.col("checked").sum(), pl.len().alias("seen"),
+    ).join(groups, on="launch").filter(pl.col("seen") == pl.col("groups"))  # fmt: skip
+    alone = whole.filter(~pl.col("group").str.contains(PART))
+    return pl.concat([alone, together.select(pl.col(name).cast(kind) for name, kind in whole.schema.items())])
+
+
+def timed_loops(measured: Measured) -> pl.DataFrame:
+    """`loops` of the timed phase of the timed launches, with block and configuration."""
+    launches = measured.timed.select("launch", "block", "configuration", "workers")
+    mine = measured.table("collectives").join(launches, on="launch", how="semi")
+    return (
+        loops(mine, every_rank=measured.foreign is None).filter(pl.col("phase") == "timed").join(launches, on="launch")
+    )
+
+
+def asked_cells(measured: Measured) -> tuple[Cell, ...]:
+    """Every cell that was asked for, worker counts ascending; of another program's record those that it holds."""
+    asked = asked_of(measured.experiment)
+    if measured.foreign is not None:
+        rows = (
+            measured.table("collectives")
+            .select("size", "op", "in_place", "bytes")
+            .unique()
+            .sort("size", "op", "in_place", "bytes")
+        )
+        return tuple(
+            Cell(
+                op=op,
+                size=nbytes,
+                place="in" if in_place else "out",
+                workers=size,
+                ranks=size,
+                count=nbytes // asked.element_size,
+                nbytes=nbytes,
+            )
+            for size, op, in_place, nbytes in rows.iter_rows()
+        )
+    return tuple(cell for level in measured.levels for cell in cells(asked, level))
+
+
+def per_launch(measured: Measured) -> Mapping[str, pl.DataFrame]:
+    """Name of the cell -> (launch, block, value in seconds, trials), in block order; loops with wrong data are left out."""
+    frame = timed_loops(measured)
+    found = frame.filter(pl.col("wrong") == 0).group_by("launch", "block", *CELL).agg(
+        pl.col("seconds").median().alias("value"), pl.col("calls").sum().alias("trials")
+    ).sort("block", "launch")  # fmt: skip
+    parts = {tuple(key): own for key, own in found.partition_by(CELL, as_dict=True).items()}
+    empty = found.clear()
+    return {
+        cell.name: parts.get((cell.workers, cell.op, int(cell.place == "in"), cell.nbytes), empty).select("launch", "block", "value", "trials")
+        for cell in asked_cells(measured)
+    }  # fmt: skip
+
+
+def missing(measured: Measured, cell: Cell) -> Absent:
+    """Why a cell has no time."""
+    name = configuration_name(cell.workers)
+    if measured.timed.filter(pl.col("configuration") == name).height == 0:
+        return no_launch(name)
+    if why := unsupported(measured).get((cell.op, cell.place, cell.workers)):
+        return Absent(
+            reason="not_applicable", detail=f"{asked_of(measured.experiment).backend} does not offer {cell.op}: {why}"
+        )
+    own = timed_loops(measured).filter(
+        (pl.col("op") == cell.op) & (pl.col("workers") == cell.workers) & (pl.col("bytes") == cell.nbytes)
+        & (pl.col("in_place") == int(cell.place == "in"))
+    )  # fmt: skip
+    if own.height:
+        wrong = int(own["wrong"].sum())
+        return Absent(
+            reason="refused",
+            detail=f"the data of {count(wrong, 'timed calls')} were wrong; a wrong result has no speed",
+        )
+    return Absent(reason="not_measured", detail="no loop of it was finished by every rank")
+
+
+def unsupported(measured: Measured) -> dict[tuple[str, str, int], str]:
+    """(operation, placement, workers) -> why the engine does not offer it, in its own words."""
+    import json
+
+    events = measured.table("events").filter(pl.col("kind") == "not_supported")
+    workers = dict(measured.table("launches").select("launch", "workers").iter_rows())
+    found = {}
+    for launch, text in events.select("launch", "detail").iter_rows():
+        detail = json.loads(text)
+        found[str(detail.get("op")), str(detail.get("place")), workers[launch]] = str(detail.get("why"))
+    return found
+
+
+def over_cells(
+    measured: Measured, of: Callable[[Cell, Sequence[float]], Sequence[float]], *, unit: str, name: str
+) -> dict[str, Value]:
+    """One estimate per cell from its launch values, which `of` turns from seconds into something else."""
+    found: dict[str, Value] = {}
+    values = per_launch(measured)
+    for cell in asked_cells(measured):
+        rows = values[cell.name]
+        if rows.height == 0:
+            found[cell.name] = missing(measured, cell)
+        else:
+            numbers = of(cell, rows["value"].to_list())
+            made = positive(
+                numbers, measured.confidence, unit=unit, aggregate=HOW, name=name, n_trials=int(rows["trials"].sum())
+            )
+            found[cell.name] = with_definition(made, name, cell, ranks_of(measured))
+    return found
+
+
+def ranks_of(measured: Measured) -> str:
+    """How the ranks' times became one: of the slowest, or as another program has it."""
+    return "slowest" if measured.foreign is None else str((measured.foreign.get("meanings") or {}).get("rank"))
+
+
+def with_definition(made: Estimate, name: str, cell: Cell, ranks: str) -> Estimate:
+    """The same number under a signature that says by which convention it is made."""
+    _, _, rest = made.signature.partition("|")
+    return replace(made, signature=f"{name}|{SIGNATURE}|rank:{ranks}|ranks:{cell.ranks}{groups_of(cell)}|{rest}")
+
+
+def groups_of(cell: Cell) -> str:
+    """Groups at the same time are another question than one alone."""
+    return "" if cell.ranks == cell.workers else f"|groups:{cell.workers // cell.ranks}"
+
+
+def a_group_of_one(cell: Cell) -> Absent | None:
+    """Bandwidths are those of links, and one rank has none."""
+    if cell.ranks > 1:
+        return None
+    return Absent(reason="not_applicable", detail="one rank sends nothing, so there is no bandwidth")

@@ -1,0 +1,127 @@
+"""What do the rounds of a look at the network say of each host?  The folds that its metrics, its audit and its verdict share.
+
+From `telemetry` with the device `to HOST` (`assay.runners.network`), the interfaces' counters of the same launches, and the events
+`network_lack` (what could not be measured) and `network_way` (by which interface).  A key of its metrics is the host as it was
+written, with " back" for what came from it.  Cannot tell: anything of a host that did not answer.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import polars as pl
+
+from assay.estimates.estimate import Absent, Value
+from assay.estimates.over_launches import positive
+from assay.frames.record_data import Measured
+
+LACK, WAY = "network_lack", "network_way"
+BACK: Final = " back"
+SECONDS: Final = "seconds="
+BY: Final = ("ping", "connect")  # ways of asking for an echo, the better one first
+
+COUNTERS: Final = ("received_bytes", "sent_bytes", "errors", "dropped")  # of interfaces, whose growth is told
+
+
+@dataclass(frozen=True, kw_only=True)
+class Interface:
+    """An interface that leads to some of the hosts: how it is set, and by how much its counters grew."""
+
+    name: str
+    to: tuple[str, ...]
+    settings: Mapping[str, Any]
+    grew: Mapping[str, float]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Network:
+    """What reports show of a look at the network beside its metrics."""
+
+    hosts: tuple[str, ...]
+    interfaces: tuple[Interface, ...]
+
+
+def hosts(measured: Measured) -> tuple[str, ...]:
+    """The hosts that were asked for, as they were written."""
+    return tuple(word for word in measured.experiment.workload.arguments if not word.startswith(SECONDS))
+
+
+def readings(measured: Measured, host: str, counter: str) -> pl.DataFrame:
+    """(launch, block, value) of a counter in the timed launches, in order."""
+    rows = measured.table("telemetry").filter((pl.col("device") == f"to {host}") & (pl.col("counter") == counter))
+    return (
+        rows.join(measured.timed.select("launch", "block"), on="launch")
+        .sort("block", "ns")
+        .select("launch", "block", "value")
+    )
+
+
+def lacks(measured: Measured) -> list[Mapping[str, Any]]:
+    """What could not be measured, each once: to, what, why, mend, and in how many rounds."""
+    found: dict[tuple[str, str, str], dict[str, Any]] = {}
+    for detail in _details(measured, LACK):
+        known = found.setdefault((detail["to"], detail["what"], detail["why"]), {**detail, "rounds": set()})
+        known["rounds"].add(detail["launch"])
+    return [{**one, "rounds": len(one["rounds"])} for one in found.values()]
+
+
+def ways(measured: Measured) -> dict[str, Mapping[str, Any]]:
+    """By which interface each host is reached, and how that is set, as the last round saw it."""
+    return {detail["to"]: detail for detail in _details(measured, WAY)}
+
+
+def _details(measured: Measured, kind: str) -> list[dict[str, Any]]:
+    rows = measured.table("events").filter(pl.col("kind") == kind).sort("launch", "ns")
+    return [{**json.loads(detail), "launch": launch} for launch, detail in rows.select("launch", "detail").iter_rows()]
+
+
+def by(measured: Measured, host: str) -> str:
+    """How its echoes were asked for: ping, connect, or empty where none came back."""
+    return next((one for one in BY if readings(measured, host, f"{one}_rtt").height), "")
+
+
+def medians(measured: Measured, host: str, counter: str, *, unit: str, name: str, missing: str) -> Value:
+    """Student t on the logarithms of each round's median."""
+    rows = readings(measured, host, counter)
+    if rows.height == 0:
+        return Absent(reason="not_measured", detail=missing)
+    values = rows.group_by("block", maintain_order=True).agg(pl.col("value").median())["value"].to_list()
+    if min(values) <= 0:
+        return Absent(reason="undefined", detail=f"{counter} was 0 in a round")
+    return positive(
+        values, measured.confidence, unit=unit, aggregate="median of the round", name=name, n_trials=rows.height
+    )
+
+
+def why_not(measured: Measured, host: str, *whats: str) -> str:
+    """Why something of a host is missing, in the words of the tool."""
+    found = [one for one in lacks(measured) if one["to"] == host and one["what"] in (*whats, "way")]
+    return "; ".join(dict.fromkeys(one["why"] for one in found)) or f"{host} was not asked"
+
+
+def grown(measured: Measured, device: str, counter: str) -> float:
+    """By how much a counter grew in the timed launches together; 0 where it was not read twice."""
+    rows = measured.table("telemetry").filter((pl.col("device") == device) & (pl.col("counter") == counter))
+    own = rows.join(measured.timed.select("launch"), on="launch", how="semi").sort("launch", "ns")
+    each = own.group_by("launch").agg((pl.col("value").last() - pl.col("value").first()).alias("grew"))
+    return float(each["grew"].sum() or 0.0)
+
+
+def network(measured: Measured) -> Network:
+    """From a record."""
+    seen = ways(measured)
+    names = dict.fromkeys(one["interface"] for one in seen.values() if one.get("interface"))
+    return Network(
+        hosts=hosts(measured),
+        interfaces=tuple(
+            Interface(
+                name=name, to=tuple(to for to, one in seen.items() if one.get("interface") == name),
+                settings=next(one for one in seen.values() if one.get("interface") == name),
+                grew={counter: grown(measured, f"net-{name}", counter) for counter in COUNTERS},
+            )
+            for name in names
+        ),
+    )  # fmt: skip

@@ -1,0 +1,168 @@
+"""How was each launch disturbed, and is that more than the experiment allows?
+
+Shares are differences of counters between a launch's first and last reading.  Of one launch:
+
+* foreign = (busy - the launch's own processor time - assay's) / (busy + idle + steal); steal / the same;
+* throttled, psi_cpu, psi_io, psi_memory: seconds / seconds between the two readings;
+* switches_per_s: involuntary context switches of the launch's own threads;
+* gpu_throttled: the largest share of readings in which one GPU was held down for one reason (hardware, heat, power brake);
+* clock_ratio: its median GPU clock / the median over launches, clock_lost = 1 - that; frequency_ratio: the processors' likewise;
+* sentinel: the slower of the readings before and after it; sentinel_ratio: that / the median of all readings;
+  deviations: (sentinel - median) / (1.4826 MAD), the robust standard deviations of methodology 1c.
+
+`disturbed` applies the experiment's `noise` limits, which were written down before anything ran, and never looks at what
+was measured.  Waiting for a processor (psi_cpu) and involuntary switches are given but have no limit: four workers on two
+cores wait for each other, and that is what is measured; what others take shows as `foreign`.  Waiting for disk and memory
+cannot be told apart in this way: a workload that reads a lot is flagged in every launch, and its limit should be raised.
+A gap in the counters is a null, never a 0.  What happened between two samples of a GPU is not seen.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import polars as pl
+
+from assay.estimates.format import given, reading
+from assay.frames.record_data import Measured
+from assay.spec.experiment import Noise
+from assay.units import FRACTION
+
+MAD_TO_SIGMA: Final = 1.4826  # of the normal distribution
+LEAST_SLOWER: Final = 1.05  # a sentinel within 5 % of the median is no disturbance, however quiet the others were
+_TOTALS: Final = {
+    ("cpu", "busy"): "busy", ("cpu", "idle"): "idle", ("cpu", "steal"): "stolen", ("launch", "cpu_time"): "own",
+    ("coordinator", "cpu_time"): "assay", ("cgroup", "throttled"): "stopped", ("cpu", "pressure_some"): "cpu_s",
+    ("io", "pressure_some"): "io_s", ("memory", "pressure_some"): "memory_s",
+    ("launch", "involuntary_switches"): "switches",
+}  # fmt: skip
+COLUMNS: Final = (
+    "foreign", "steal", "throttled", "psi_cpu", "psi_io", "psi_memory", "switches_per_s", "gpu_throttled",
+    "clock_ratio", "clock_lost", "frequency_ratio", "sentinel", "sentinel_ratio", "deviations",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limit:
+    """What one kind of disturbance may be at most."""
+
+    rule: str  # name of the finding
+    column: str
+    most: float
+    words: str  # with {value}, the share as text
+    remedy: str
+
+
+def limits(noise: Noise) -> tuple[Limit, ...]:
+    """The experiment's limits, the commonest disturbance first. The sentinel has a rule of its own (`slow_sentinel`)."""
+    return (
+        Limit(rule="foreign_load", column="foreign", most=noise.most_foreign,
+              words="other programs used {value} of the processors", remedy="leave the machine to the experiment"),
+        Limit(rule="steal", column="steal", most=noise.most_steal,
+              words="the hypervisor took {value} of the processors", remedy="use a machine that is not shared, or more launches"),
+        Limit(rule="throttled", column="throttled", most=noise.most_throttled,
+              words="the control group's quota stopped the processes for {value} of the launch", remedy="raise the CPU quota"),
+        Limit(rule="pressure_io", column="psi_io", most=noise.most_pressure,
+              words="tasks waited for input or output for {value} of the launch",
+              remedy="keep others off the disk; if the workload itself reads that much, raise noise.most_pressure"),
+        Limit(rule="pressure_memory", column="psi_memory", most=noise.most_pressure,
+              words="tasks waited for memory for {value} of the launch",
+              remedy="give the launch more memory; if the workload itself needs that much, raise noise.most_pressure"),
+        Limit(rule="gpu_slowdown", column="gpu_throttled", most=noise.most_gpu_throttled,
+              words="a GPU was slowed down for heat or power in {value} of the readings", remedy="cool the GPU, or set a clock that it can hold"),
+        Limit(rule="gpu_clock", column="clock_lost", most=noise.most_gpu_clock_lost,
+              words="a GPU's clock lay {value} below that of the median launch", remedy="set a clock that the GPU can hold"),
+    )  # fmt: skip
+
+
+def fold(measured: Measured) -> pl.DataFrame:
+    """One row per launch with telemetry: `launch` and `COLUMNS`; null where it was not read."""
+    rows = measured.table("telemetry")
+    found = rows.select("launch").unique().sort("launch")
+    for part in (_shares(rows), _gpu(rows), _sentinel(rows)):
+        found = found.join(part, on="launch", how="left")
+    return found.select("launch", *(pl.col(name).cast(pl.Float64) for name in COLUMNS))
+
+
+def disturbed(measured: Measured, launch: int) -> str:
+    """Why a launch counts as disturbed, by the limits of the experiment; "" if it does not.
+
+    It sees every launch of the record so far: the median of the sentinel is theirs.
+    """
+    row = fold(measured).filter(pl.col("launch") == launch)
+    if row.height == 0:
+        return ""
+    noise = measured.experiment.noise
+    reasons = [
+        f"{limit.words.format(value=reading(value, FRACTION))} (at most {reading(limit.most, FRACTION)})"
+        for limit in limits(noise) if (value := row[limit.column][0]) is not None and value > limit.most
+    ]  # fmt: skip
+    if slow(row, noise).height:
+        reasons.append(sentinel_words(float(row["sentinel_ratio"][0]), float(row["deviations"][0])))
+    return "; ".join(reasons)
+
+
+def slow(folded: pl.DataFrame, noise: Noise) -> pl.DataFrame:
+    """The rows whose sentinel was slow."""
+    far = pl.col("deviations") > noise.sentinel_deviations
+    return folded.filter(far & (pl.col("sentinel_ratio") > LEAST_SLOWER))
+
+
+def sentinel_words(ratio: float, deviations: float) -> str:
+    """How slow the sentinel was."""
+    far = f"{given(deviations, 2)} robust standard deviations" if deviations < float("inf") else "all others were equal"
+    return f"the sentinel took {given(ratio, 3)} times its median ({far})"
+
+
+def _shares(rows: pl.DataFrame) -> pl.DataFrame:
+    """Differences between the first and the last reading of the totals, as shares."""
+    key = pl.concat_str("device", "counter", separator="/")
+    names = {"/".join(pair): name for pair, name in _TOTALS.items()}
+    known = rows.with_columns(key.replace_strict(names, default=None, return_dtype=pl.String).alias("what"))
+    known = known.filter(pl.col("what").is_not_null())
+    totals = {name: pl.col("value").filter(pl.col("what") == name) for name in names.values()}
+    wide = known.group_by("launch").agg(
+        ((pl.col("ns").max() - pl.col("ns").min()) / 1e9).alias("window"),
+        *((total.max() - total.min()).alias(name) for name, total in totals.items()),
+    )
+    total = pl.col("busy") + pl.col("idle") + pl.col("stolen").fill_null(0.0)
+    foreign = (pl.col("busy") - pl.col("own") - pl.col("assay").fill_null(0.0)).clip(lower_bound=0.0)
+    seconds = {"throttled": "stopped", "psi_cpu": "cpu_s", "psi_io": "io_s", "psi_memory": "memory_s", "switches_per_s": "switches"}  # fmt: skip
+    return wide.select(
+        "launch", _over(foreign, total).alias("foreign"), _over(pl.col("stolen"), total).alias("steal"),
+        *(_over(pl.col(source), pl.col("window")).alias(name) for name, source in seconds.items()),
+    ).join(_relative(rows, "cpu", "frequency", "frequency_ratio"), on="launch", how="left")  # fmt: skip
+
+
+def _over(part: pl.Expr, whole: pl.Expr) -> pl.Expr:
+    """A share; null where there is nothing to share."""
+    return pl.when(whole > 0.0).then(part / whole)
+
+
+def _gpu(rows: pl.DataFrame) -> pl.DataFrame:
+    """The largest share of a slowdown, and the clock against the median launch."""
+    flags = rows.filter(pl.col("device").str.starts_with("gpu-") & pl.col("counter").str.starts_with("slowdown_"))
+    shares = flags.group_by("launch", "device", "counter").agg(pl.col("value").mean())
+    most = shares.group_by("launch").agg(pl.col("value").max().alias("gpu_throttled"))
+    clocks = _relative(rows, "gpu-", "sm_clock", "clock_ratio").with_columns(clock_lost=1.0 - pl.col("clock_ratio"))
+    return most.join(clocks, on="launch", how="full", coalesce=True)
+
+
+def _relative(rows: pl.DataFrame, device: str, counter: str, name: str) -> pl.DataFrame:
+    """A launch's median reading / the median over launches."""
+    own = rows.filter(pl.col("device").str.starts_with(device) & (pl.col("counter") == counter))
+    each = own.group_by("launch").agg(pl.col("value").median().alias(name))
+    return each.select("launch", pl.col(name) / pl.col(name).median())
+
+
+def _sentinel(rows: pl.DataFrame) -> pl.DataFrame:
+    """The slower of a launch's two readings, against all of them."""
+    own = rows.filter(pl.col("device") == "sentinel")
+    median = own["value"].median()
+    spread = (own["value"] - median).abs().median() if isinstance(median, float) else None
+    sigma = MAD_TO_SIGMA * spread if isinstance(spread, float) else 0.0
+    above = pl.col("sentinel") - pl.lit(median, pl.Float64)
+    far = above / sigma if sigma > 0.0 else pl.when(above > 0.0).then(float("inf")).otherwise(0.0)
+    each = own.group_by("launch").agg(pl.col("value").max().alias("sentinel"))
+    return each.with_columns((pl.col("sentinel") / pl.lit(median, pl.Float64)).alias("sentinel_ratio"), far.alias("deviations"))  # fmt: skip

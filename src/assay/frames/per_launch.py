@@ -1,0 +1,46 @@
+"""How does a frame of launches and values become one estimate per configuration, or values per block?"""
+
+from __future__ import annotations
+
+import math
+
+import polars as pl
+
+from assay.estimates.estimate import Absent, Value
+from assay.estimates.over_launches import no_launch, no_logarithm, positive
+from assay.frames.record_data import Measured
+
+
+def from_frame(
+    measured: Measured, values: pl.DataFrame, *, unit: str, aggregate: str, name: str, missing: str, trials: str
+) -> dict[str, Value]:
+    """One estimate per configuration from a frame (launch, value[, trials]); positive values, Student t on their logs.
+
+    `missing` completes the sentence of an absent value; `aggregate` says how a launch's value was made.
+    """
+    known = {row["launch"]: row for row in values.iter_rows(named=True)}
+    found: dict[str, Value] = {}
+    for configuration in measured.configurations:
+        launches = measured.timed_by_block.get(configuration, ())
+        rows = [known[launch] for launch, _ in launches if launch in known]
+        present = [row for row in rows if row["value"] is not None and math.isfinite(row["value"])]
+        numbers = [row["value"] for row in present]
+        if not launches:
+            found[configuration] = no_launch(configuration)
+        elif not present:
+            found[configuration] = Absent(reason="not_measured", detail=missing)
+        elif (refused := no_logarithm(numbers, name)) is not None:
+            found[configuration] = refused
+        else:
+            n_trials = int(sum(row[trials] or 0 for row in present)) if trials in values.columns else len(numbers)
+            found[configuration] = positive(
+                numbers, measured.confidence, unit=unit, aggregate=aggregate, name=name, n_trials=n_trials
+            )
+    return found
+
+
+def in_blocks(measured: Measured, values: pl.DataFrame, configuration: str) -> dict[int, float]:
+    """block -> value of the configuration's launch in that block, from a frame (launch, value)."""
+    known = dict(zip(values["launch"], values["value"], strict=True))
+    launches = measured.timed_by_block.get(configuration, ())
+    return {block: known[launch] for launch, block in launches if known.get(launch) is not None}

@@ -1,0 +1,63 @@
+"""Can the reference's quality show a loss at all?
+
+A comparison with a reference that gets nothing right, or no more than guessing would, holds whatever the candidate does; so does a
+margin that is as wide as what the reference is above its floor (ICH E10 calls it assay sensitivity).  The floor is quality.chance;
+without it 0 for scores of 0 to 1 (1 where lower is better and each is 0 or 1).  Answers without any text are none, whatever their score.
+Cannot tell: the chance level of a task, where nobody declares it.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from assay.estimates.estimate import Estimate, Value
+from assay.estimates.format import count, given
+from assay.spec.experiment import Quality
+
+
+def at_floor(scores: pl.DataFrame, quality: Quality) -> str | None:
+    """Why these scores (launch, example, score, empty) are no reference; None where they are one, or where there are none."""
+    values = scores["score"]
+    if scores.height == 0 or not values.is_finite().all():
+        return None
+    if bool(scores["empty"].all()):
+        return f"none of {count(scores.height, 'answers')} holds any text"
+    floor, mean = floor_of(values, quality), float(values.mean())  # type: ignore[arg-type]
+    if floor is None:
+        return None
+    lead = mean - floor if quality.direction == "higher" else floor - mean
+    shown = f"{quality.metric} is {given(mean, 4)}"
+    if lead <= 0.0 and quality.chance is None:
+        return f"nothing is right: {shown} over {count(scores['example'].n_unique(), 'examples')}"
+    if lead <= 0.0:
+        return f"it does not do better than guessing: {shown}, quality.chance is {given(floor)}"
+    if lead <= quality.margin * (1.0 + 1e-9):
+        return f"{shown}, within the margin of {given(quality.margin)} of {_named(quality, floor)}: who does no better would count as held"
+    return None
+
+
+def floor_of(values: pl.Series, quality: Quality) -> float | None:
+    """The score of who knows nothing; None where it cannot be told."""
+    if quality.chance is not None:
+        return quality.chance
+    if not bool(values.is_between(0.0, 1.0).all()):
+        return None
+    if quality.direction == "higher":
+        return 0.0
+    return 1.0 if bool(values.is_in([0.0, 1.0]).all()) else None
+
+
+def near_chance(value: Value, quality: Quality) -> str | None:
+    """Why the reference is not shown to be above the declared chance, though its mean is; None where it is shown."""
+    if quality.chance is None or not isinstance(value, Estimate):
+        return None
+    above = value.low > quality.chance if quality.direction == "higher" else value.high < quality.chance
+    return (
+        None
+        if above
+        else f"it is not shown that it is better than chance, {given(quality.chance)}; score more examples"
+    )
+
+
+def _named(quality: Quality, floor: float) -> str:
+    return f"chance, {given(floor)}" if quality.chance is not None else f"nothing right, {given(floor)}"

@@ -1,0 +1,334 @@
+"""What do metrics look at?  The record's tables, loaded once, with the folds that several metrics share.
+
+Pure: a `Measured` is built from frames; it never opens a file.  Folds:
+* a launch is *timed* if its role is timed and its status is ok;
+* the step of a launch is its last incarnation's version of that step, and its time is the slowest rank's
+  (end - begin - checkpoint), so that a saved checkpoint is not training time (METRICS.md, `step_time`);
+* warm-up steps are recognised per launch (`assay.stats.series.steady_state`) and left out of steady-state numbers; of a launch
+  without a steady state the later half of its steps is kept, and the audit `warm_up` names it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Final, Literal, TypeVar
+
+import polars as pl
+
+from assay.frames.ended_launches import ended
+from assay.frames.serving.answers import scored
+from assay.frames.serving.other_tools import numbers
+from assay.frames.serving.requests import Served, serve
+from assay.frames.training import parallelism, scaling_mode
+from assay.frames.training.effective_steps import effective_steps as effective_steps
+from assay.frames.training.step_communication import Communicated, fold
+from assay.frames.training.watched_steps import levelled
+from assay.record.reader import Record
+from assay.spec.experiment import Experiment
+from assay.spec.plan import Configuration, configuration_name, configurations
+from assay.stats.series.steady_state import SteadyState, steady_state
+
+Subject = Literal["training", "calls", "serving", "collectives", "network"]
+T = TypeVar("T")
+CALLS: Final = ("command", "function")  # runners whose launches time calls
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One record, ready to be folded. `tables` holds one frame per table of `assay.record.tables`."""
+
+    experiment: Experiment
+    manifest: Mapping[str, Any]
+    state: str  # complete | interrupted | failed
+    sealed: bool
+    tables: Mapping[str, pl.DataFrame] = field(repr=False)
+    seal: str = ""  # SHA-256 of the sealed manifest; empty where it is not known
+    profiles: tuple[Mapping[str, Any], ...] = field(default=(), repr=False)  # what the traces of profiled launches say
+
+    def table(self, name: str) -> pl.DataFrame:
+        """A raw table."""
+        return self.tables[name]
+
+    @property
+    def seal_words(self) -> str:
+        """Whether it is sealed, and by which digest."""
+        return f"sealed, SHA-256 {self.seal}" if self.seal else "sealed" if self.sealed else "not sealed"
+
+    @property
+    def before(self) -> Mapping[str, Any]:
+        """What the machine, the software and the script were like before the first launch; empty if nothing was written."""
+        found = (self.manifest.get("environment") or {}).get("before")
+        return found if isinstance(found, Mapping) else {}
+
+    @property
+    def confidence(self) -> float:
+        """The confidence of every interval: the one asked for, or after looks at the intervals the one that pays for the
+        looking (`assay.stats.comparing.sequential`), as the manifest holds it."""
+        looks = self.looks
+        return float(looks[-1]["confidence"]) if looks else self.experiment.launches.confidence
+
+    @property
+    def looks(self) -> Sequence[Mapping[str, Any]]:
+        """The looks at the intervals between blocks, in order; none where the number of launches was fixed."""
+        found = self.manifest.get("looks")
+        return found if isinstance(found, list) else ()
+
+    @property
+    def session(self) -> Mapping[str, Any] | None:
+        """Which other records were made in turn with this one: only launches of one session share blocks."""
+        found = self.manifest.get("session")
+        return found if isinstance(found, Mapping) else None
+
+    @property
+    def foreign(self) -> Mapping[str, Any] | None:
+        """Of a record that was imported from another program: which one, what its numbers mean and what they lack."""
+        found = self.manifest.get("foreign")
+        return found if isinstance(found, Mapping) else None
+
+    @property
+    def timeless(self) -> bool:
+        """Whether an imported record does not say when each of its requests was sent, so that it has no rates."""
+        return self.foreign is not None and self.foreign.get("times") != "whole"
+
+    @property
+    def noise_floor(self) -> float | None:
+        """The smallest relative difference that this machine can show between launches made in turn; None: not known."""
+        return self._doctors("noise_floor")
+
+    @property
+    def noise_floor_apart(self) -> float | None:
+        """The same between records made one after the other, by the machine's last `assay doctor`."""
+        return self._doctors("noise_floor_apart") or self.noise_floor
+
+    def _doctors(self, name: str) -> float | None:
+        doctor = self.before.get("doctor")
+        found = doctor.get(name) if isinstance(doctor, Mapping) else None
+        return float(found) if isinstance(found, int | float) else None
+
+    @property
+    def subject(self) -> Subject:
+        """What the record is about: which metrics, audits and gates have a meaning for it."""
+        if self.experiment.serving is not None:
+            return "serving"
+        if self.experiment.workload.runner == "collectives":
+            return "collectives"
+        if self.experiment.workload.runner == "network":
+            return "network"
+        return "calls" if self.experiment.workload.runner in CALLS else "training"
+
+    @cached_property
+    def varied(self) -> tuple[Configuration, ...]:
+        """The configurations, in the order of reports."""
+        return configurations(self.experiment)
+
+    @property
+    def levels(self) -> tuple[int, ...]:
+        """The worker count of each configuration; for serving the replicas of its engine."""
+        return tuple(one.workers for one in self.varied)
+
+    @property
+    def configurations(self) -> tuple[str, ...]:
+        """The names of the configurations: by ascending worker count, or engine by engine by ascending load."""
+        return tuple(one.name for one in self.varied)
+
+    @property
+    def base(self) -> str:
+        """The configuration that speedups are relative to; for serving the first."""
+        if self.experiment.serving is not None:
+            return self.varied[0].name
+        return configuration_name(self.experiment.base_level)
+
+    @cached_property
+    def mode(self) -> scaling_mode.Mode:
+        """Strong or weak scaling: as declared, else as the recorded work says."""
+        declared = self.experiment.scaling.mode
+        if declared != "auto":
+            return declared
+        return scaling_mode.nearest(scaling_mode.items_per_step(self), self.experiment.base_level)
+
+    @cached_property
+    def timed(self) -> pl.DataFrame:
+        """The successful timed launches, in order."""
+        launches = self.tables["launches"]
+        return launches.filter((pl.col("role") == "timed") & (pl.col("status") == "ok")).sort("launch")
+
+    @cached_property
+    def timed_by_block(self) -> Mapping[str, tuple[tuple[int, int], ...]]:
+        """configuration -> (launch, block) of its timed launches, in the order of the blocks."""
+        ordered = self.timed.select("configuration", "launch", "block").sort("block")
+        return {name: tuple(pairs) for name, pairs in ordered.rows_by_key("configuration").items()}
+
+    @cached_property
+    def global_steps(self) -> pl.DataFrame:
+        """One row per (launch, step) of every launch: slowest rank's time, phases of that slowest rank, items of all ranks.
+
+        Columns: launch, step, step_s, data_s, forward_s, backward_s, optimizer_s, unknown_s, items, ranks, fastest_s.
+        Phases that were not seen are null; `unknown_s` is the rest of the step.  No moments: ranks may be on hosts whose
+        clocks differ, and only durations of one host cross them (`assay.frames.clock_offsets` puts moments on one clock).
+        """
+        return parallelism.recount(self, fold_steps(self.tables["steps"]))
+
+    @cached_property
+    def communicated(self) -> Communicated:
+        """What the collectives of each step took: see `assay.frames.training.step_communication`."""
+        return fold(self.tables, effective_steps(self.tables["steps"]), self.steady_steps.select("launch", "step"))
+
+    @cached_property
+    def served(self) -> Served:
+        """The requests of a record about serving, folded: see `assay.frames.serving.requests`."""
+        return serve(self.experiment, self.tables, timeless=self.timeless)
+
+    @cached_property
+    def timed_requests(self) -> pl.DataFrame:
+        """`served.requests` of the timed launches: launches by block, each by due time."""
+        parts = {
+            int(own["launch"][0]): own for own in by_launch(self.served.requests)
+        }  # slices: a join would copy them
+        some = [parts[launch] for launch in self.timed.sort("block")["launch"].to_list() if launch in parts]
+        return pl.concat(some) if some else self.served.requests.clear()
+
+    @cached_property
+    def counted_requests(self) -> pl.DataFrame:
+        """Those of them that were due in the measured window of their launch."""
+        return self.timed_requests.filter("counted")
+
+    @cached_property
+    def peers(self) -> pl.DataFrame:
+        """One row per answered request that counts, with its numbers by other tools' definitions: see `assay.metrics.peers`."""
+        answered = self.counted_requests.filter("ok").select("launch", "request", "configuration")
+        return answered.join(numbers(self.tables), on=["launch", "request"])
+
+    @cached_property
+    def scores(self) -> pl.DataFrame:
+        """(launch, example, score, cluster, empty) of the metric that decides; a repeated score: the last incarnation's, its last
+        rank's.  `empty`: the prediction was kept, and is nothing.
+
+        Of serving, where nothing else scored the answers: `assay.frames.serving.answers`.
+        """
+        quality = self.experiment.quality
+        if self.subject == "serving" and self.tables["examples"].height == 0:
+            return scored(self.experiment, self.tables)
+        return self.scores_of(quality.metric if quality else "")
+
+    def scores_of(self, metric: str) -> pl.DataFrame:
+        """The same of any reported metric, of launches that ran to their end."""
+        finished = ~pl.col("launch").is_in(sorted(ended(self)))  # of the others the model is not the final one
+        rows = self.tables["examples"].filter((pl.col("metric") == metric) & finished)
+        ordered = rows.sort("incarnation", "rank", maintain_order=True)
+        empty = (pl.col("prediction").str.strip_chars() == "").fill_null(value=False).alias("empty")
+        kept = (pl.col("score").last(), pl.col("cluster").last(), empty.last())
+        return ordered.group_by("launch", "example").agg(*kept).sort("launch", "example")
+
+    @cached_property
+    def _kept(self) -> dict[str, Any]:
+        return {}
+
+    def once(self, name: str, fold: Callable[[Measured], T]) -> T:
+        """A fold of another module that several metrics share: made by the first that asks."""
+        if name not in self._kept:
+            self._kept[name] = fold(self)
+        found: T = self._kept[name]
+        return found
+
+    @cached_property
+    def steady(self) -> Mapping[int, SteadyState]:
+        """Per launch: how many steps at its beginning are warm-up, and of which class the series is."""
+        found = {launch: steady_state(steps.to_numpy()) for launch, steps in self._step_series}
+        # a step whose operations were counted is slower for it: it is warm-up, whatever it took (a lone step stays)
+        counted = set(self.tables["events"].filter(pl.col("kind") == "flops")["launch"].unique().to_list())
+        for launch, steps in self._step_series:
+            if launch in counted and found[launch].warmup == 0 and len(steps) > 1:
+                found[launch] = replace(found[launch], warmup=1)
+        return found
+
+    @property
+    def _step_series(self) -> list[tuple[int, pl.Series]]:
+        groups = levelled(self.global_steps, self.tables["communication"]).partition_by("launch", maintain_order=True)
+        return [(int(group["launch"][0]), group["step_s"]) for group in groups]
+
+    @cached_property
+    def steady_steps(self) -> pl.DataFrame:
+        """`global_steps` of the timed launches without their warm-up."""
+        steps = self.global_steps.join(self.timed.select("launch", "configuration", "block"), on="launch")
+        first = pl.DataFrame(
+            {"launch": list(self.steady), "_warm": [state.warmup for state in self.steady.values()]},
+            schema={"launch": pl.Int32, "_warm": pl.Int64},
+        )
+        ranked = steps.with_columns(pl.int_range(pl.len()).over("launch").alias("_i"))
+        return ranked.join(first, on="launch").filter(pl.col("_i") >= pl.col("_warm")).drop("_i", "_warm")
+
+
+def from_record(record: Record) -> Measured:
+    """Load a record's tables for judging."""
+    from assay.record.tables import TABLES
+
+    return Measured(
+        experiment=record.experiment,
+        manifest=record.manifest,
+        state=record.state,
+        sealed=record.sealed,
+        seal=record.seal,
+        tables={name: record.table(name) for name in TABLES},
+        profiles=record.profiles,
+    )
+
+
+PORTION: Final = 100_000  # steps
+
+
+def portions(measured: Measured, launches: pl.DataFrame) -> Iterator[pl.DataFrame]:
+    """The launches in groups of at most `PORTION` steps, or of one launch: what is made of a step takes ten times its memory."""
+    rows = dict(measured.table("steps").group_by("launch").len().iter_rows())
+    groups: list[list[int]] = []
+    held = 0
+    for launch in launches["launch"].to_list():
+        if not groups or held + rows.get(launch, 0) > PORTION:
+            groups.append([])
+            held = 0
+        groups[-1].append(launch)
+        held += rows.get(launch, 0)
+    yield from (launches.filter(pl.col("launch").is_in(group)) for group in groups)
+
+
+def by_launch(frame: pl.DataFrame) -> Iterator[pl.DataFrame]:
+    """The frame's rows launch by launch: a fold of one launch at a time needs the memory of one launch."""
+    ordered = frame if frame["launch"].is_sorted() else frame.sort("launch", maintain_order=True)
+    begin = 0
+    for length in ordered["launch"].rle().struct.field("len"):  # slices: a filter per launch would be quadratic
+        yield ordered.slice(begin, length)
+        begin += length
+
+
+def fold_steps(steps: pl.DataFrame) -> pl.DataFrame:
+    """Ranks -> one row per (launch, step). See `Measured.global_steps`."""
+    folded = [_fold_launch(own) for own in by_launch(steps)]
+    return pl.concat(folded) if folded else _fold_launch(steps)
+
+
+def _fold_launch(steps: pl.DataFrame) -> pl.DataFrame:
+    own = pl.col("end_ns") - pl.col("begin_ns") - pl.col("checkpoint_ns").fill_null(0)
+    phases = ("data", "forward", "backward", "optimizer")
+    known = pl.sum_horizontal(*(pl.col(f"{phase}_ns").fill_null(0) for phase in phases))
+    slowest = pl.col("_own").arg_max()
+    folded = (
+        effective_steps(steps)
+        .lazy()
+        .sort("launch", "step", "rank")  # of ranks that were equally slow, the first gives the phases
+        .with_columns(_own=own, _known=known)
+        .group_by("launch", "step")
+        .agg(
+            (pl.col("_own").max() / 1e9).alias("step_s"),
+            *((pl.col(f"{phase}_ns").get(slowest) / 1e9).alias(f"{phase}_s") for phase in phases),
+            ((pl.col("_own") - pl.col("_known")).get(slowest) / 1e9).alias("unknown_s"),
+            pl.col("items").sum().alias("items"),
+            pl.col("items").null_count().alias("_no_items"),
+            pl.len().alias("ranks"),
+            (pl.col("_own").min() / 1e9).alias("fastest_s"),
+        )
+        .with_columns(pl.when(pl.col("_no_items") == 0).then(pl.col("items")).alias("items"))
+        .drop("_no_items")
+        .sort("launch", "step")
+    )
+    return folded.collect()

@@ -1,0 +1,49 @@
+"""Was anything asked of the requests?  Shared by the metrics that need objectives."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from assay.estimates.estimate import Absent
+from assay.estimates.format import count
+from assay.frames.record_data import Measured
+
+NO_OBJECTIVES = Absent(
+    reason="not_measured",
+    detail="the experiment asks nothing of its requests; add serving.objectives, for example ttft_s = 0.5 and tpot_s = 0.05",
+)
+NEED_CHUNKS = Absent(
+    reason="not_applicable",
+    detail="serving.objectives asks for times of single tokens, and answers were not streamed (serving.stream = false)",
+)
+
+
+def no_objectives(measured: Measured) -> Absent | None:
+    """Why there is nothing to meet; None where there is."""
+    serving = measured.experiment.serving
+    if serving is None or not serving.objectives.any:
+        return NO_OBJECTIVES
+    asked = serving.objectives
+    chunked = (asked.ttft_s, asked.ttft_visible_s, asked.tpot_s, asked.itl_s)
+    if not serving.stream and any(value is not None for value in chunked):
+        return NEED_CHUNKS
+    return uncounted(measured)
+
+
+def uncounted(measured: Measured) -> Absent | None:
+    """Why a time per token that was asked for is not known of every answer; None where it is, or none was asked for.
+
+    An answer of one chunk took no time between tokens however many it holds; of several chunks it could be anything.
+    """
+    serving = measured.experiment.serving
+    if serving is None or (serving.objectives.tpot_s is None and serving.objectives.itl_s is None):
+        return None
+    open_ = pl.col("counted") & pl.col("ok") & pl.col("tokens").is_null() & (pl.col("text_chunks") > 1)
+    unknown = measured.served.requests.filter(open_).height
+    if not unknown:
+        return None
+    return Absent(
+        reason="not_measured",
+        detail=f"serving.objectives asks for a time per token, and nobody says how many tokens {count(unknown, 'answers')} had: the "
+        "server sent no usage; name the model's tokenizer (serving.tokenizer)",
+    )

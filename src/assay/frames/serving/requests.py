@@ -1,0 +1,359 @@
+"""What does a launch say about its requests?  The folds over the table `requests` that the serving metrics share.
+
+Times start when a request was due, whatever the client did then; in a closed loop, where the server cannot have missed a due time,
+when it was sent (METRICS.md, "Serving").  Of one launch:
+
+* measured window: from t0 + warm-up until the last request was due.  The ramp before it and the drain after it are outside.  Offline,
+  where all requests are due at once, it ends with the last answer;
+* in a closed loop the streams may keep step for ever, so that a window that begins anywhere holds a part of a wave too much or too
+  little.  It begins just behind an end, and ends with the last request sent, which is just behind one too: behind the first
+  answer of every stream, or, if the warm-up is longer, behind as many ends as there are streams after it.  Without as
+  many ends in it there is no window;
+* counted: requests of phase main that were due (sent) in the window, both ends included.  They are what percentiles and shares are
+  over.  Rates are over the half-open window: what ended in it, so that n equal gaps hold n requests and not n + 1;
+* tokens: by the server's usage where it gives any, else by the tokenizer;
+* time of a token: that of the chunk that brought it.  A chunk holds one token where there are as many chunks of text as tokens,
+  else what the tokenizer counted in it, else the answer's tokens are spread evenly over its chunks;
+* timeless: an imported record may say nothing of when requests were sent; it then has no window, so that nothing is inside of one
+  and no rate can be made, and all requests of phase main are counted;
+* met: the request was answered and met every objective; an objective that the answer leaves open (time per token of a single
+  token) is met, a first token that never came is not.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import polars as pl
+
+from assay.frames.serving.stamp_uncertainty import TEXT, of_every_chunk, uncertainties
+from assay.spec.sections.serving import Serving
+from assay.units import NS_PER_S
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from assay.spec.experiment import Experiment
+    from assay.spec.sections.serving import Objectives
+
+CLOSED: Final = ("closed", "single_stream", "multi_stream")  # a request is due when the one before it has ended
+UNUSED: Final = (
+    "chunk_ns",
+    "chunk_kind",
+    "chunk_chars",
+    "chunk_uncertainty_ns",
+    "logprobs",
+    "text",
+    "reasoning",
+)  # large
+CHUNKS: Final = ("chunk_ns", "chunk_kind", "chunk_uncertainty_ns")  # those of them that are folded
+SLICE: Final = 1 << 14  # requests whose chunks are folded together: memory stays that of the table
+TIMES: Final = ("t0_ns", "begin_ns", "end_ns", "seconds")  # of a window
+WINDOW: Final = "measured window: from t0 + warm-up, in a closed loop from the end of a wave, until the last request was due or sent"
+ENDED: Final = pl.coalesce(
+    "last_token_ns", "done_ns"
+)  # when a request ended; an answer without text (an embedding) when it is whole
+
+
+@dataclass(frozen=True, kw_only=True)
+class Served:
+    """The requests of a record, folded.
+
+    requests: one row per request of every launch, by launch and due time, without lists and texts; with configuration, block, role,
+        start_ns (due, in a closed loop sent), ok, counted, met, tokens (float, null: unknown), first_tokens (of the first
+        chunk with text), tokens_from (usage | tokenizer), text_chunks, and in seconds lag_s (without a new connection's set-up),
+        connect_s, tokenize_s, prefill_s, ttft_s, ttft_visible_s,
+        ttft_sent_s, tpot_s, e2e_s, worst_gap_s (the longest time per token between two chunks), and how unsure times are
+        (null: not known): ttft_uncertainty_s, ttft_visible_uncertainty_s, tpot_uncertainty_s, e2e_uncertainty_s.
+    windows: one row per launch: launch, configuration, block, role, t0_ns, begin_ns, end_ns, seconds (null: no window),
+        tokens (in the window; null: unknown), unknown and evenly (answers without a count; whose tokens were spread evenly).
+    gaps: per launch the times per token between the chunks of counted requests, by due time, in seconds.
+    gap_uncertainty: how unsure each of these is, in seconds; NaN: not known.
+    """
+
+    requests: pl.DataFrame = field(repr=False)
+    windows: pl.DataFrame = field(repr=False)
+    gaps: Mapping[int, NDArray[np.float64]] = field(repr=False)
+    gap_uncertainty: Mapping[int, NDArray[np.float64]] = field(repr=False)
+
+
+def serve(experiment: Experiment, tables: Mapping[str, pl.DataFrame], *, timeless: bool = False) -> Served:
+    """Fold the tables of a record about serving; of another record, which has no requests, to nothing.
+
+    `timeless`: the requests have no times of day, as in some imported records.
+    """
+    serving = experiment.serving or Serving()
+    windows = _windows(tables, serving)
+    if timeless:
+        windows = windows.with_columns(pl.lit(None, windows.schema[name]).alias(name) for name in TIMES)
+    counts = tables["token_counts"].select(
+        "launch",
+        "request",
+        pl.col("tokens_in").alias("_counted_in"),
+        pl.col("tokens_out").alias("_counted"),
+        "chunk_tokens",
+    )
+    folded, totals, gaps, unsure = [], [], {}, {}
+    for launch, own in _by_launch(tables["requests"]):
+        window = windows.row(by_predicate=pl.col("launch") == launch, named=True)
+        own_counts = counts.filter(pl.col("launch") == launch)
+        requests, total, spans = _fold(own, own_counts, window, serving, timeless=timeless)
+        folded.append(requests)
+        totals.append(total)
+        gaps[launch], unsure[launch] = (np.concatenate(parts) for parts in spans)
+    if not folded:
+        nothing = windows.row(0, named=True) if windows.height else dict.fromkeys(windows.columns)
+        requests, total, _ = _fold(tables["requests"], counts, nothing, serving)
+        folded, totals = [requests], [total.clear()]
+    launches = windows.select("launch", "configuration", "block", "role")
+    return Served(
+        requests=pl.concat(folded).join(launches, on="launch", maintain_order="left"),
+        windows=windows.join(pl.concat(totals), on="launch", how="left").sort("launch"),
+        gaps=gaps,
+        gap_uncertainty=unsure,
+    )
+
+
+def _by_launch(frame: pl.DataFrame) -> Iterator[tuple[int, pl.DataFrame]]:
+    """Launch by launch: folding one at a time needs the memory of one."""
+    ordered = frame if frame["launch"].is_sorted() else frame.sort("launch", maintain_order=True)
+    begin = 0
+    for length in ordered["launch"].rle().struct.field("len"):
+        yield int(ordered["launch"][begin]), ordered.slice(begin, length)
+        begin += length
+
+
+# ---- the window --------------------------------------------------------------------------------------------------
+
+
+def _windows(tables: Mapping[str, pl.DataFrame], serving: Serving) -> pl.DataFrame:
+    process = serving.arrivals.process
+    launches = tables["launches"].select("launch", "configuration", "block", "role").sort("launch")
+    columns = ("launch", "request", "phase", "stream", "scheduled_ns", "sent_ns", "done_ns")
+    load = tables["requests"].select(columns).filter(pl.col("phase") != "cold")
+    events = tables["events"].filter(pl.col("kind") == "load_begin")
+    begun = events.group_by("launch").agg(pl.col("ns").min().alias("_begun"))
+    main = pl.col("phase") == "main"
+    was_sent = pl.coalesce("sent_ns", "scheduled_ns")  # what was due and never sent was still the load's
+    end = was_sent if process in CLOSED else pl.col("done_ns") if process == "offline" else pl.col("scheduled_ns")
+    seen = load.group_by("launch").agg(
+        pl.col("scheduled_ns").min().alias("_first"), end.filter(main).max().alias("end_ns"),
+    )  # fmt: skip
+    found = launches.join(begun, on="launch", how="left").join(seen, on="launch", how="left")
+    warm_up = round(serving.arrivals.warm_up_s * NS_PER_S)
+    timed = found.with_columns(t0_ns=pl.coalesce("_begun", "_first")).with_columns(begin_ns=pl.col("t0_ns") + warm_up)
+    if process == "closed":
+        timed = _after_a_wave(timed, load)
+    some = pl.col("end_ns") > pl.col("begin_ns")
+    seconds = pl.when(some).then((pl.col("end_ns") - pl.col("begin_ns")) / NS_PER_S).alias("seconds")
+    return timed.with_columns(seconds).drop("_begun", "_first")
+
+
+def _after_a_wave(timed: pl.DataFrame, load: pl.DataFrame) -> pl.DataFrame:
+    """The windows with their begins just behind the end of a wave, and no end where no wave follows."""
+    ended = load.filter(pl.col("stream").is_not_null() & pl.col("done_ns").is_not_null()).sort("launch", "done_ns")
+    begins, ends = [], []
+    for window in timed.select("launch", "begin_ns", "end_ns").iter_rows(named=True):
+        own = ended.filter(pl.col("launch") == window["launch"])
+        begin, whole = _wave(own, window["begin_ns"], window["end_ns"])
+        begins.append(begin)
+        ends.append(window["end_ns"] + 1 if whole else None)
+    return timed.with_columns(pl.Series("begin_ns", begins, pl.Int64), pl.Series("end_ns", ends, pl.Int64))
+
+
+def _wave(ended: pl.DataFrame, floor: int | None, last: int | None) -> tuple[int | None, bool]:
+    """Just behind the first wave's end that is not before `floor`, and whether as many ends lie between it and `last`.
+
+    `ended`: what has ended, in its order.  What never ended holds nothing up.
+    """
+    streams = ended["stream"].n_unique()
+    if floor is None or last is None or not streams:  # another tool's closed loop does not say which stream sent what
+        return floor, last is not None
+    first = ended.unique("stream", keep="first")["done_ns"].max()
+    done = ended["done_ns"].to_numpy()
+    assert isinstance(first, int)
+    if first >= floor:
+        begin = first + 1
+    else:
+        place = int(done.searchsorted(floor)) + streams - 1
+        begin = int(done[place]) + 1 if place < len(done) else last
+    inside = int(done.searchsorted(last + 1) - done.searchsorted(begin))
+    return begin, inside >= streams
+
+
+# ---- the requests of one launch ----------------------------------------------------------------------------------
+
+
+def _fold(
+    own: pl.DataFrame,
+    counts: pl.DataFrame,
+    window: Mapping[str, int | float | None],
+    serving: Serving,
+    *,
+    timeless: bool = False,
+) -> tuple[pl.DataFrame, pl.DataFrame, tuple[list[NDArray[np.float64]], list[NDArray[np.float64]]]]:
+    seconds = window["seconds"] is not None
+    begin, end = (pl.lit(window[name] if seconds else None, pl.Int64) for name in ("begin_ns", "end_ns"))
+    measured = pl.col("phase") == "main"
+    closed = serving.arrivals.process in CLOSED
+    start = pl.coalesce("sent_ns", "scheduled_ns") if closed else pl.col("scheduled_ns")
+    needed = own.drop(name for name in UNUSED if name not in CHUNKS)
+    order = own.select(pl.arg_sort_by("scheduled_ns", "request")).to_series()
+    folded, gaps, unsure, totals = [], [], [], []
+    for first in range(0, max(1, own.height), SLICE):
+        ordered = needed[order.slice(first, SLICE)].join(
+            counts.drop("launch"), on="request", how="left", maintain_order="left"
+        )
+        flagged = ordered.with_columns(
+            start_ns=start,
+            ok=pl.col("status") == "ok",
+            counted=measured if timeless else (measured & (start >= begin) & (start <= end)).fill_null(False),
+            tokens=pl.coalesce("tokens_out", "_counted").cast(pl.Float64),
+            tokens_from=pl.when(pl.col("tokens_out").is_not_null()).then(pl.lit("usage"))
+            .when(pl.col("_counted").is_not_null()).then(pl.lit("tokenizer")),
+            tokens_in=pl.coalesce("tokens_in", "_counted_in"),
+            text_chunks=pl.col("chunk_kind").list.eval(pl.element().is_in(TEXT)).list.sum().cast(pl.Int64),
+        ).with_columns(first_tokens=_first_tokens()).with_columns(*uncertainties(_after_first()))  # fmt: skip
+        chunks = _chunks(flagged)
+        folded.append(_durations(flagged, chunks))
+        spans = chunks.filter("counted", pl.col("gap_s").is_not_null())
+        gaps.append(spans["gap_s"].to_numpy())
+        unsure.append(spans["gap_uncertainty_s"].to_numpy())
+        totals.append(_tokens(flagged, chunks, begin, end))
+    met = pl.concat(folded).with_columns(met=pl.col("ok") & _meets(serving.objectives))
+    return met, _totals(totals, window), (gaps, unsure)
+
+
+def _durations(flagged: pl.DataFrame, chunks: pl.DataFrame) -> pl.DataFrame:
+    """Requests with their times, without lists."""
+    timed = _times(flagged.drop(*CHUNKS, "chunk_tokens", "_counted", "_counted_in"))
+    return timed.join(_longest_gaps(chunks), on="request", how="left", maintain_order="left")
+
+
+def _longest_gaps(chunks: pl.DataFrame) -> pl.DataFrame:
+    """(request, worst_gap_s). An answer's chunks are contiguous, so a reduction per run is far cheaper than grouping them."""
+    runs = chunks["request"].rle().struct
+    lengths = runs.field("len").cast(pl.Int64)
+    gaps = chunks["gap_s"].fill_null(-math.inf).to_numpy()
+    longest = np.maximum.reduceat(gaps, (lengths.cum_sum() - lengths).to_numpy()) if len(gaps) else gaps
+    worst = pl.DataFrame({"request": runs.field("value"), "worst_gap_s": longest})
+    return worst.group_by("request").agg(
+        pl.col("worst_gap_s").max().replace(-math.inf, None)
+    )  # copied rows: one per request
+
+
+def _times(requests: pl.DataFrame) -> pl.DataFrame:
+    """Every duration of a request, in seconds."""
+
+    def since(column: str, begin: str = "start_ns") -> pl.Expr:
+        return (pl.col(column) - pl.col(begin)) / NS_PER_S
+
+    return requests.with_columns(
+        # A connection may have been opened for another request: who did not wait for it was not early.
+        lag_s=(pl.col("sent_ns") - pl.col("connect_ns").fill_null(0) - pl.col("scheduled_ns")).clip(lower_bound=0)
+        / NS_PER_S,
+        connect_s=pl.col("connect_ns") / NS_PER_S,
+        tokenize_s=pl.col("tokenize_ns") / NS_PER_S,
+        prefill_s=pl.col("prefill_ns") / NS_PER_S,
+        ttft_s=since("first_token_ns"),
+        ttft_visible_s=since("first_visible_ns"),
+        ttft_sent_s=since("first_token_ns", "sent_ns"),
+        tpot_s=since("last_token_ns", "first_token_ns") / _after_first(),
+        e2e_s=(ENDED - pl.col("start_ns")) / NS_PER_S,
+    )
+
+
+def _after_first() -> pl.Expr:
+    """Tokens that follow the first chunk with text; null where there are none, or nobody knows."""
+    chunked = pl.col("text_chunks").fill_null(0) > 0  # an imported answer has no chunks: one token in each
+    first = pl.when(chunked).then(pl.col("first_tokens")).otherwise(1.0)
+    follow = (
+        pl.when(chunked).then(pl.col("text_chunks") > 1).otherwise(pl.col("last_token_ns") > pl.col("first_token_ns"))
+    )
+    return pl.when(follow & (pl.col("tokens") > first)).then(pl.col("tokens") - first)
+
+
+def _meets(objectives: Objectives) -> pl.Expr:
+    """Whether a request meets every objective that was asked for."""
+    must = {"ttft_s": objectives.ttft_s, "ttft_visible_s": objectives.ttft_visible_s, "e2e_s": objectives.e2e_s}
+    may = {"tpot_s": objectives.tpot_s, "worst_gap_s": objectives.itl_s}
+    kept = [(pl.col(name) <= limit).fill_null(False) for name, limit in must.items() if limit is not None]
+    kept += [(pl.col(name) <= limit).fill_null(True) for name, limit in may.items() if limit is not None]
+    return pl.all_horizontal(*kept) if kept else pl.lit(True)
+
+
+def _share() -> pl.Expr:
+    """Tokens of a chunk with text where nobody counted them chunk by chunk: one each, or all spread evenly."""
+    return (
+        pl.when(pl.col("tokens") == pl.col("text_chunks")).then(1.0).otherwise(pl.col("tokens") / pl.col("text_chunks"))
+    )
+
+
+def _by_tokenizer() -> pl.Expr:
+    """Whether the tokenizer's counts of the chunks are needed, and there."""
+    there = pl.col("chunk_tokens").list.len() == pl.col("text_chunks")
+    return there.fill_null(False) & (pl.col("tokens") != pl.col("text_chunks")).fill_null(True)
+
+
+def _first_tokens() -> pl.Expr:
+    """Tokens of the first chunk with text; null where nobody knows."""
+    counted = pl.col("chunk_tokens").list.first().cast(pl.Float64)
+    return pl.when(pl.col("text_chunks") > 0).then(pl.when(_by_tokenizer()).then(counted).otherwise(_share()))
+
+
+def _chunks(requests: pl.DataFrame) -> pl.DataFrame:
+    """(request, counted, ns, tokens, gap_s, gap_uncertainty_s) of every chunk that bears tokens of the answered requests; absolute times.
+
+    `gap_s` is null for the first chunk of an answer, and where the tokens are not known.
+    """
+    some = requests.filter(pl.col("ok") & (pl.col("text_chunks") > 0))
+    spread = some.select(
+        pl.when(_by_tokenizer())
+        .then(pl.col("chunk_tokens").cast(pl.List(pl.Float64)))
+        .otherwise(_share().repeat_by("text_chunks"))
+        .alias("tokens")
+    )
+    flat = some.select("request", "counted", "sent_ns", "chunk_ns", "chunk_kind", of_every_chunk()).explode(*CHUNKS)
+    text = flat.filter(pl.col("chunk_kind").is_in(TEXT))
+    found = text.select(
+        "request",
+        "counted",
+        (pl.col("sent_ns") + pl.col("chunk_ns")).alias("ns"),
+        pl.col("chunk_uncertainty_ns").alias("unsure_ns"),
+    ).with_columns(spread["tokens"].explode().alias("tokens"))
+    bearing = found.filter((pl.col("tokens") > 0).fill_null(True))  # half of a character is no token yet
+    same = pl.col("request") == pl.col("request").shift(1)
+    either = pl.col("unsure_ns") + pl.col("unsure_ns").shift(1)
+    return bearing.with_columns(
+        gap_s=pl.when(same).then(pl.col("ns").diff() / NS_PER_S / pl.col("tokens")),
+        gap_uncertainty_s=pl.when(same).then(either / NS_PER_S / pl.col("tokens")),
+    )
+
+
+def _tokens(requests: pl.DataFrame, chunks: pl.DataFrame, begin: pl.Expr, end: pl.Expr) -> tuple[float, int, int]:
+    """Of answered requests: the known tokens whose time lies in the window, answers without a count, and those whose tokens
+    were spread evenly."""
+    whole = requests.filter(pl.col("ok") & (pl.col("text_chunks") == 0))  # not streamed: all of them at the end
+    ends = whole.select(ENDED.alias("ns"), "tokens")
+    times = pl.concat([chunks.select("ns", "tokens"), ends])
+    tokens = times.filter((pl.col("ns") >= begin) & (pl.col("ns") < end))["tokens"]
+    load = requests.filter(pl.col("ok") & (pl.col("phase") != "cold"))
+    spread = (pl.col("text_chunks") > 0) & (pl.col("tokens") != pl.col("text_chunks")) & (
+        pl.col("chunk_tokens").list.len().fill_null(0) != pl.col("text_chunks")
+    )  # fmt: skip
+    evenly = int(load.select(spread.fill_null(False).sum()).item())
+    return float(tokens.sum()), int(load["tokens"].null_count()), evenly
+
+
+def _totals(parts: Sequence[tuple[float, int, int]], window: Mapping[str, int | float | None]) -> pl.DataFrame:
+    """(launch, tokens, unknown, evenly): the tokens of answered requests whose time lies in the window."""
+    tokens, unknown, evenly = (sum(values) for values in zip(*parts, strict=True))
+    known = None if window["seconds"] is None or unknown else float(tokens)
+    return pl.DataFrame(
+        {"launch": [window["launch"]], "tokens": [known], "unknown": [unknown], "evenly": [evenly]},
+        schema={"launch": pl.Int32, "tokens": pl.Float64, "unknown": pl.Int64, "evenly": pl.Int64},
+    )

@@ -1,0 +1,1 @@
+"""Which frames do the metrics of a training share?"""

@@ -1,0 +1,333 @@
+"""Which numbers of a record stand in the model of `stats.communication_wall`, and where may it be asked?
+
+Times: median steady step time per launch, of the blocks that hold every worker count.  c(p): what a step sends (`links.demand`)
+over links of the alpha and beta of the same record (`links.links`).  What may hide it: the most that was seen hidden, times the
+workers, in the table `communication`; not seen: nothing hides.  How much slower the slowest worker is than the mean: how much longer
+the ranks wait in the mean than the last to arrive does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Final
+
+import numpy as np
+import polars as pl
+
+from assay.estimates.estimate import Absent, Estimate
+from assay.estimates.format import reading
+from assay.frames.per_launch import in_blocks
+from assay.frames.record_data import Measured
+from assay.frames.training.links import Demand, Links, demand, links, transfers
+from assay.frames.training.watched_steps import watched
+from assay.frames.training.work_time import time_basis
+from assay.stats.groups.expected_maximum import spread_of
+from assay.stats.intervals.intervals import Interval
+from assay.stats.models.affine_fit import Affine
+from assay.stats.models.communication_wall import LEAST_POINTS, Fitted, fit
+from assay.stats.models.scaling_laws import WORST_MISS
+from assay.units import NS_PER_S, SECONDS
+
+METHODS: Final = ("simulated", "group", "ddp_logging", "engine")  # in timed launches; the most direct first
+SAME_WORK: Final = 0.01  # how far the work of a step may differ between worker counts
+POINTS: Final = 4  # worker counts, below which a prediction is flagged
+FARTHEST: Final = 2.0  # times the largest measured, beyond which it is
+NEXT: Final = 2  # times the largest measured: where predictions are made
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seen:
+    """What the ranks of one worker count waited, medians over its launches; seconds, and a method of `communication`."""
+
+    hidden_s: float
+    slowest: float  # computing of the slowest worker over the mean's
+    method: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wall:
+    """The model fitted to a record, with as much communication hidden as was seen."""
+
+    levels: tuple[int, ...]
+    fitted: Fitted = field(repr=False)
+    others: tuple[Fitted, ...] = field(repr=False)
+    links: Links
+    demand: Demand
+    seen: dict[int, Seen]
+    blocks: tuple[int, ...]
+    steps: tuple[tuple[float, ...], ...]  # seconds, [blocks][levels]
+
+    @property
+    def largest(self) -> int:
+        """The largest measured worker count."""
+        return self.levels[-1]
+
+    @property
+    def next(self) -> int:
+        """The worker count that is predicted."""
+        return NEXT * self.largest
+
+    @property
+    def all_exposed(self) -> Fitted:
+        """The same curves with nothing hidden any more: the worst that can come of the links."""
+        return replace(self.fitted, curves=tuple(replace(curve, hideable_s=0.0) for curve in self.fitted.curves))
+
+    @property
+    def hides(self) -> bool:
+        """Whether communication was seen to hide under computing."""
+        return self.fitted.curves[0].hideable_s > 0.0
+
+    def flags(self, workers: float) -> tuple[str, ...]:
+        """Why a number at so many workers stands on the model more than on what was measured."""
+        found = []
+        if len(self.levels) < POINTS:
+            found.append(f"it rests on {len(self.levels)} worker counts, fewer than {POINTS}")
+        if workers > FARTHEST * self.largest:
+            found.append(
+                f"it lies {workers / self.largest:.3g} times beyond the largest measured worker count, {self.largest}"
+            )
+        return tuple(found)
+
+    @property
+    def words(self) -> str:
+        """What the model stands on, for a method."""
+        link = self.links.whole
+        hidden = (
+            f"up to {reading(self.fitted.curves[0].hideable_s, SECONDS)} of a worker's computing hide it, as seen"
+            if self.hides else "all of it taken to be exposed"
+        )  # fmt: skip
+        spread = self.fitted.curves[0].spread
+        uneven = f"; workers scatter by {spread:.1%}" if spread else ""
+        return (
+            f"T1 (s + (1 - s)/p) + c(p) in {self.fitted.blocks} blocks; alpha {reading(link.fixed, SECONDS)}, "
+            f"beta {reading(link.per_unit, SECONDS)} per byte ({self.links.words}); {self.demand.source}; {hidden}{uneven}"
+        )
+
+
+def model(measured: Measured) -> Wall | Absent:
+    """The model of a record's worker counts, made once."""
+    return measured.once("wall", wall)
+
+
+def wall(measured: Measured, levels: Sequence[int] | None = None) -> Wall | Absent:
+    """The model of a record, of all its worker counts or of some of them only."""
+    chosen = tuple(sorted(measured.levels if levels is None else levels))
+    if (refused := _refusal(measured, chosen)) is not None:
+        return refused
+    sent = demand(measured, chosen)
+    if isinstance(sent, Absent):
+        return sent
+    largest = max(sent.sent, key=lambda one: one.nbytes)
+    link = links(measured.once("transfers", transfers), chosen, largest.op)
+    if isinstance(link, Absent):
+        return link
+    blocks, times = _times(measured, chosen)
+    if not blocks:
+        return Absent(reason="insufficient", detail="no block holds a launch of every configuration")
+    seen = _seen(measured, chosen)
+    weak = measured.mode == "weak"
+    hidden = max((one.hidden_s * (1 if weak else level) for level, one in seen.items()), default=0.0)
+    hidden = min(hidden, float(times[:, 0].mean()) * (1 if weak else chosen[0]))  # no more can hide than is computed
+    slowest = [seen[level].slowest if level in seen else 1.0 for level in chosen]
+    spreads = [spread_of(level, one.slowest) for level, one in seen.items()]
+    own = link.alone if not link.swept else {}
+    fits = [own.get(block, link.whole) for block in blocks]
+
+    def made(each: Sequence[Affine]) -> Fitted:
+        totals = [partial(sent.seconds, one) for one in each]
+        return fit(
+            chosen, times, totals, hideable_s=hidden, slowest=slowest,
+            spread=float(np.median(spreads)) if spreads else 0.0, weak=weak,
+        )  # fmt: skip
+
+    return Wall(
+        levels=chosen, links=link, demand=sent, seen=seen, fitted=made(fits),
+        others=tuple(made([one] * len(blocks)) for one in link.alone.values()) if link.swept else (),
+        blocks=tuple(blocks), steps=tuple(tuple(row) for row in times.tolist()),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeldOut:
+    """The largest worker count, predicted by the model of the others: `predicted_s` and `errors` per block."""
+
+    workers: int
+    rest: Wall
+    predicted_s: tuple[float, ...]
+    measured_s: tuple[float, ...]
+    errors: tuple[float, ...]  # predicted / measured - 1
+
+    @property
+    def speedup(self) -> float:
+        """The predicted speedup there, by the curve of the others."""
+        return self.rest.fitted.middle.speedup(self.workers)
+
+
+def held_out(measured: Measured) -> HeldOut | Absent:
+    """Fit without the largest worker count, and predict it; made once."""
+    return measured.once("held_out", _held_out)
+
+
+def _held_out(measured: Measured) -> HeldOut | Absent:
+    whole = model(measured)
+    if isinstance(whole, Absent):
+        return whole
+    levels = whole.levels[:-1]
+    if len(levels) < LEAST_POINTS:
+        return Absent(
+            reason="insufficient",
+            detail=f"predicting the largest worker count needs at least {LEAST_POINTS} smaller ones, not {len(levels)}",
+        )
+    rest = wall(measured, levels)
+    if isinstance(rest, Absent):
+        return rest
+    by_block = dict(zip(rest.blocks, rest.fitted.curves, strict=True))
+    pairs = [(by_block[block].at(whole.largest), row[-1]) for block, row in zip(whole.blocks, whole.steps, strict=True)]
+    return HeldOut(
+        workers=whole.largest, rest=rest, predicted_s=tuple(model for model, _ in pairs), measured_s=tuple(own for _, own in pairs),
+        errors=tuple(model / own - 1.0 for model, own in pairs),
+    )  # fmt: skip
+
+
+def refusal(measured: Measured) -> Absent | None:
+    """Why nothing is predicted although there is a model: it misses the largest worker count when that is held out."""
+    held = held_out(measured)
+    if isinstance(held, Absent):
+        return None
+    miss = float(np.mean(held.errors))
+    if abs(miss) <= WORST_MISS:
+        return None
+    return Absent(
+        reason="refused",
+        detail=f"fitted without {held.workers} workers, the model of communication misses them by {abs(miss):.0%}, more than {WORST_MISS:.0%}",
+    )
+
+
+def of_model(
+    measured: Measured, found: Wall, interval: Interval, *, unit: str, name: str, how: str, values: tuple[float, ...] = (),
+    at: float | None = None,
+) -> Estimate:  # fmt: skip
+    """A number of the model as an estimate; `at`: the worker count that it speaks of, which may be out of reach."""
+    flags = found.flags(at) if at is not None else ()
+    flagged = f"FLAGGED, for {' and '.join(flags)}: " if flags else ""
+    blocks = found.fitted.blocks
+    return Estimate(
+        value=interval.value, low=interval.low, high=interval.high, unit=unit, confidence=measured.confidence, n_launches=blocks,
+        n_trials=blocks * len(found.levels), method=f"{flagged}{how} {found.words}",
+        signature=f"{name}|model:wall|links:{'sweep' if found.links.swept else 'training'}|hidden:{'seen' if found.hides else 'none'}"
+        f"|p:{','.join(map(str, found.levels))}|ci:t|k:{blocks}|conf:{measured.confidence:g}|v:1",
+        launch_values=values,
+    )  # fmt: skip
+
+
+def _refusal(measured: Measured, levels: Sequence[int]) -> Absent | None:
+    if measured.table("collectives").height == 0:
+        return Absent(
+            reason="not_measured",
+            detail="no collective was timed, so communication cannot be told from serial work; let assay see the script's collectives "
+            "(workload.attach), and set measure.communication = true",
+        )
+    if len(levels) < LEAST_POINTS:
+        return Absent(
+            reason="insufficient", detail=f"serial work and communication need at least {LEAST_POINTS} worker counts"
+        )
+    if time_basis(measured) != "step":
+        return Absent(
+            reason="not_applicable",
+            detail="the model is one of step times, and no steps were recorded (or scaling.time is wall)",
+        )
+    return _mixed(measured, levels)
+
+
+def _mixed(measured: Measured, levels: Sequence[int]) -> Absent | None:
+    """Strong scaling holds the work of a step, weak scaling that of a worker: nothing else has this model."""
+    rows = measured.steady_steps.join(measured.timed.select("launch", "workers"), on="launch")
+    rows = rows.filter(pl.col("workers").is_in(levels))
+    if rows["items"].null_count():
+        return None
+    weak = measured.mode == "weak"
+    work = rows.group_by("workers").agg((pl.col("items") / (pl.col("workers") if weak else 1)).median().alias("work"))[
+        "work"
+    ]
+    low, high = float(work.min() or 0.0), float(work.max() or 0.0)  # type: ignore[arg-type]
+    if high - low <= SAME_WORK * high:
+        return None
+    what = "a worker" if weak else "a step"
+    return Absent(
+        reason="refused",
+        detail=f"the work of {what} differs between worker counts ({low:g} to {high:g} items): no one curve describes them",
+    )
+
+
+def _times(measured: Measured, levels: Sequence[int]) -> tuple[list[int], np.typing.NDArray[np.float64]]:
+    """The blocks that hold every level, and a step's seconds in each, of shape [blocks, levels]."""
+    values = measured.steady_steps.group_by("launch").agg(pl.col("step_s").median().alias("value"))
+    names = dict(zip(measured.levels, measured.configurations, strict=True))
+    times = [in_blocks(measured, values, names[level]) for level in levels]
+    blocks = sorted(set.intersection(*(set(found) for found in times)))
+    blocks = [block for block in blocks if all(found[block] > 0.0 for found in times)]
+    return blocks, np.array([[found[block] for found in times] for block in blocks], dtype=np.float64)
+
+
+def _seen(measured: Measured, levels: Sequence[int]) -> dict[int, Seen]:
+    """What was seen of each worker count above one."""
+    seen = measured.once("waits", waits)
+    found = {}
+    for level in levels:
+        own = seen.filter(pl.col("workers") == level)
+        if level > 1 and own.height:
+            slowest = own["slowest"].median()
+            found[level] = Seen(
+                hidden_s=max(0.0, float(own["hidden_s"].median() or 0.0)),  # type: ignore[arg-type]
+                slowest=max(1.0, float(slowest)) if isinstance(slowest, int | float) else 1.0, method=str(own["method"][0]),
+            )  # fmt: skip
+    return found
+
+
+def waits(measured: Measured) -> pl.DataFrame:
+    """Per timed launch, by the most direct method with all its ranks: (launch, workers, method, hidden_s, slowest).
+
+    Of each step: the hidden time of the rank that waited least, and how much longer the ranks waited in the mean.
+    """
+    steps = watched(measured.steady_steps.select("launch", "step", "step_s"), measured.table("communication"))
+    timed = measured.timed.select("launch", "workers")
+    each = (
+        _with_totals(measured)
+        .group_by("launch", "step", "method")
+        .agg(
+            pl.len().alias("ranks"), pl.col("exposed_ns").mean().alias("_mean"), pl.col("exposed_ns").min().alias("_least"),
+            (pl.col("total_ns") - pl.col("exposed_ns")).sort_by("exposed_ns", "total_ns").first().alias("_hidden"),
+        )
+        .join(steps.lazy(), on=("launch", "step")).join(timed.lazy(), on="launch")
+        .filter(pl.col("ranks") == pl.col("workers"))
+        .with_columns((pl.col("step_s") - pl.col("_mean") / NS_PER_S).alias("_own"))
+        .filter(pl.col("_own") > 0.0)
+        .group_by("launch", "workers", "method")
+        .agg(
+            (pl.col("_hidden").median() / NS_PER_S).alias("hidden_s"),
+            (1.0 + (pl.col("_mean") - pl.col("_least")) / NS_PER_S / pl.col("_own")).mean().alias("slowest"),
+        )
+        .collect()
+    )  # fmt: skip
+    place = pl.col("method").replace_strict(list(METHODS), list(range(len(METHODS))), return_dtype=pl.Int32)
+    return each.sort(place, "launch").unique("launch", keep="first", maintain_order=True).sort("launch")
+
+
+def _with_totals(measured: Measured) -> pl.LazyFrame:
+    """Rows of `communication` whose exposed and whole times are known; the whole from the step's collectives where they do not say it."""
+    rows = (
+        measured.table("communication")
+        .lazy()
+        .filter(pl.col("exposed_ns").is_not_null() & pl.col("method").is_in(METHODS))
+    )
+    own = rows.filter(pl.col("total_ns").is_not_null())
+    if measured.table("communication").filter(pl.col("total_ns").is_null()).height == 0:
+        return own
+    calls = measured.communicated.calls.lazy().select("launch", "rank", "step", pl.col("total_ns").alias("_total"))
+    joined = rows.filter(pl.col("total_ns").is_null()).join(calls, on=["launch", "rank", "step"])
+    told = (
+        joined.with_columns(pl.col("_total").alias("total_ns")).drop("_total").filter(pl.col("total_ns").is_not_null())
+    )
+    return pl.concat([own, told])

@@ -1,0 +1,319 @@
+"""What were the first gradients, and are they those that one worker computes from the same samples?
+
+A launch's first gradients (table `gradients`) are compared with those of the launch of one worker in the same block.  Of a model that is
+sharded over the ranks (FSDP2) the parts are added up.  They should be equal but for rounding if both began with the same parameters (hashes
+of step 0) and used the same samples until then (their ids; in strong scaling without ids the same number of items).
+Where that does not hold nothing is compared, and the reason is said.
+The precision is the coarser of both sides.  Source: house research, quality section 4, layer B.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+import polars as pl
+
+from assay.estimates.estimate import Absent
+from assay.frames.record_data import Measured
+from assay.frames.training.hashed_state import hashes
+from assay.frames.training.parallelism import absent
+from assay.frames.training.sample_ledger import known_samples
+from assay.stats.groups.gradient_difference import Difference, Part, compare, tolerance
+
+NO_GRADIENTS = "no gradients were kept; watch the model (probe.watch), or tell them (probe.gradients), as for FSDP1; those of fully_shard are kept"
+SAME_NORM = 1e-4  # relative: threads add up in another order
+NO_REFERENCE = (
+    "no launch of one worker is in the record, with whose gradient it could be compared; add 1 to the worker counts"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gradient:
+    """One parameter's on one rank; without a gradient there is no norm."""
+
+    norm: float | None
+    sums: tuple[float, ...]
+    part: int = 0
+    parts: int = 1
+    start: int | None = None  # hash of the parameter before
+
+
+@dataclass(frozen=True, kw_only=True)
+class First:
+    """The gradients of a launch's first step, or of a later one that was looked at."""
+
+    launch: int
+    configuration: str
+    workers: int
+    block: int
+    step: int
+    precision: str
+    of_rank: Mapping[int, Mapping[str, Gradient]]
+
+    @cached_property
+    def own(self) -> Mapping[str, Gradient]:
+        """The whole gradients: those of the first rank, or the sum of the parts."""
+        first = self.of_rank[min(self.of_rank)]
+        return {name: _whole(self._parts(name)) if one.parts > 1 else one for name, one in first.items()}
+
+    @property
+    def sharded(self) -> bool:
+        """Whether ranks hold parts of parameters."""
+        return any(one.parts > 1 for own in self.of_rank.values() for one in own.values())
+
+    def missing(self) -> tuple[str, ...]:
+        """The parameters of which parts are not there."""
+        first = self.of_rank[min(self.of_rank)]
+        return tuple(name for name, one in first.items() if len(self._parts(name)) != one.parts)
+
+    def apart(self) -> tuple[str, ...]:
+        """The parameters whose gradients are not the same on all ranks that hold them, bit for bit; none where ranks have other parameters
+        (each its stage of a pipeline) and so are no replicas."""
+        ranks = list(self.of_rank.values())
+        if any(one.keys() != ranks[0].keys() for one in ranks):
+            return ()
+        return tuple(name for name in sorted(ranks[0]) if not all(map(_all_equal, self._holders(name).values())))
+
+    def _holders(self, name: str) -> dict[int, list[Gradient]]:
+        """part of a parameter -> what its holders say of it, the first rank first."""
+        found: dict[int, list[Gradient]] = {}
+        for rank in sorted(self.of_rank):
+            if (one := self.of_rank[rank].get(name)) is not None:
+                found.setdefault(one.part, []).append(one)
+        return found
+
+    def _parts(self, name: str) -> list[Gradient]:
+        return [holders[0] for holders in self._holders(name).values()]
+
+
+def _whole(parts: Sequence[Gradient]) -> Gradient:
+    """The parameter's gradient of its parts': squares and sums add up."""
+    norms = [one.norm for one in parts if one.norm is not None]
+    sums = [np.asarray(one.sums, dtype=np.float64) for one in parts if one.sums]
+    if not norms or any(one.shape != sums[0].shape for one in sums):
+        return Gradient(norm=None, sums=(), start=_added(parts))
+    return Gradient(norm=math.hypot(*norms), sums=tuple(np.sum(sums, axis=0).tolist()), start=_added(parts))
+
+
+def _added(parts: Sequence[Gradient]) -> int | None:
+    starts = [one.start for one in parts]
+    return None if None in starts else (sum(one for one in starts if one is not None) + 2**63) % 2**64 - 2**63
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compared:
+    """A launch's first gradients beside those of one worker."""
+
+    first: First
+    reference: int | None  # launch
+    difference: Difference | None
+    reason: str  # why there is no difference; empty if there is one
+    precision: str = ""
+    accumulation: int | None = None  # batches in the step, where that is known
+    by: Literal["ids", "items"] = "items"  # by what both have the same samples; their number alone does not say which
+
+
+def firsts(measured: Measured) -> tuple[First, ...]:
+    """The first gradients of all timed launches that kept them, by launch."""
+    rows = measured.table("gradients").filter(pl.col("incarnation") == 0)
+    rows = rows.filter(pl.col("step") == pl.col("step").min().over("launch"))
+    joined = rows.join(measured.timed.select("launch", "configuration", "workers", "block"), on="launch")
+    return tuple(_first(own) for own in joined.sort("launch", "rank", "parameter").partition_by("launch"))
+
+
+def laters(measured: Measured) -> tuple[First, ...]:
+    """Those of the later steps that all ranks looked at, by launch and step: norms, and some elements in place of the sums."""
+    return measured.once("later_gradients_kept", _laters)
+
+
+def _laters(measured: Measured) -> tuple[First, ...]:
+    rows = measured.table("gradients").filter(pl.col("incarnation") == 0)
+    rows = rows.filter(pl.col("step") > pl.col("step").min().over("launch"))
+    joined = rows.join(measured.timed.select("launch", "configuration", "workers", "block"), on="launch")
+    parts = joined.sort("launch", "step", "rank", "parameter").partition_by("launch", "step", maintain_order=True)
+    return tuple(one for one in map(_first, parts) if len(one.of_rank) == one.workers)
+
+
+def compared(measured: Measured) -> tuple[Compared, ...]:
+    """Every launch of several workers, with its difference or the reason why there is none."""
+    return measured.once("first_gradients", _every)
+
+
+def _every(measured: Measured) -> tuple[Compared, ...]:
+    every = firsts(measured)
+    alone = {first.block: first for first in every if first.workers == 1}
+    starts, batches = _starts(measured), _batches(measured, every)
+    return tuple(
+        _compared(measured, first, alone.get(first.block), starts, batches) for first in every if first.workers > 1
+    )
+
+
+def accumulations(measured: Measured, first: First) -> int | None:
+    """Batches that went into the gradient on a rank: as told, or as often as samples were told in its step."""
+    fingerprints = measured.table("fingerprints").filter(
+        (pl.col("launch") == first.launch) & (pl.col("what") == "accumulation")
+    )
+    if fingerprints.height:
+        return int(fingerprints["value"].max())  # type: ignore[arg-type]
+    own = known_samples(measured).filter((pl.col("launch") == first.launch) & (pl.col("step") <= first.step))
+    return None if own.height == 0 else int(own.group_by("rank", "incarnation").len()["len"].max())  # type: ignore[arg-type]
+
+
+def worst(measured: Measured, configuration: str) -> Compared | Absent:
+    """The launch whose gradient differs most; why there is none."""
+    if (unfit := absent(measured, configuration, "gradients")) is not None:
+        return unfit
+    own = [one for one in compared(measured) if one.first.configuration == configuration]
+    known = [one for one in own if one.difference is not None]
+    if known:
+        return max(known, key=lambda one: one.difference.error if one.difference is not None else 0.0)
+    if own:
+        return Absent(reason="insufficient", detail=own[0].reason)
+    return Absent(reason="not_measured", detail=NO_GRADIENTS)
+
+
+# ---- one launch ------------------------------------------------------------------------------------------------------
+
+
+def _first(own: pl.DataFrame) -> First:
+    of_rank: dict[int, dict[str, Gradient]] = {}
+    for row in own.iter_rows(named=True):
+        gradient = Gradient(
+            norm=row["norm"], sums=tuple(row["sums"]), part=int(row["part"]), parts=int(row["parts"]), start=row["start"],
+        )  # fmt: skip
+        of_rank.setdefault(int(row["rank"]), {})[row["parameter"]] = gradient
+    row = own.row(0, named=True)
+    return First(
+        launch=int(row["launch"]), configuration=row["configuration"], workers=int(row["workers"]), block=int(row["block"]),
+        step=int(row["step"]), precision=coarsest(own["precision"].unique().to_list()), of_rank=of_rank,
+    )  # fmt: skip
+
+
+def coarsest(precisions: list[str]) -> str:
+    """Of several precisions the one that rounds most; a parameter without a gradient has none."""
+    named = sorted(one for one in precisions if one)
+    return max(named, key=lambda one: tolerance(one).error, default="float32")
+
+
+def _all_equal(gradients: list[Gradient]) -> bool:
+    head, *rest = gradients
+    return all(_equal(head, other) for other in rest)
+
+
+def _equal(a: Gradient, b: Gradient) -> bool:
+    if a.norm is None or b.norm is None:
+        return a.norm is b.norm
+    near = math.isclose(a.norm, b.norm, rel_tol=SAME_NORM) or (math.isnan(a.norm) and math.isnan(b.norm))
+    return near and np.array_equal(a.sums, b.sums, equal_nan=True)
+
+
+# ---- against one worker ----------------------------------------------------------------------------------------------
+
+
+def _compared(
+    measured: Measured, first: First, alone: First | None, starts: Mapping[int, str], batches: Mapping[int, object]
+) -> Compared:
+    reason = _incomparable(measured, first, alone, starts, batches)
+    if alone is None or reason:
+        return Compared(first=first, reference=None, difference=None, reason=reason)
+    precision = coarsest([first.precision, alone.precision])
+    difference = compare(list(_parts(first, alone)), precision)
+    return Compared(
+        first=first, reference=alone.launch, difference=difference, reason="", precision=precision,
+        accumulation=accumulations(measured, first), by="ids" if _told(first, alone, batches) else "items",
+    )  # fmt: skip
+
+
+def _incomparable(
+    measured: Measured, first: First, alone: First | None, starts: Mapping[int, str], batches: Mapping[int, object]
+) -> str:
+    if alone is None:
+        return NO_REFERENCE
+    if reason := other_step(first, alone) or _other_start(first, alone, starts):
+        return reason
+    return other_samples(measured, first, alone, batches)
+
+
+def other_step(first: First, alone: First) -> str:
+    """Why gradients are not of the same step and parameters as one worker's; empty if they are."""
+    if len(first.of_rank) != first.workers:
+        return f"only {len(first.of_rank)} of {first.workers} ranks kept their gradients"
+    if missing := first.missing():
+        return f"not all parts of {missing[0]} were kept"
+    if first.step != alone.step or first.own.keys() != alone.own.keys():
+        return "one worker's gradients are of another step, or of other parameters"
+    return ""
+
+
+def other_samples(measured: Measured, first: First, alone: First, batches: Mapping[int, object]) -> str:
+    """Why gradients are not of the same samples as one worker's; empty if they are."""
+    if _told(first, alone, batches):
+        same = batches[first.launch] == batches[alone.launch]
+        return "" if same else "one worker's first step used other samples"
+    if measured.mode != "strong":
+        return "whether one worker's first step used the same samples is not known; call probe.samples(ids)"
+    return _other_amount(measured, first, alone)
+
+
+def _told(first: First, alone: First, batches: Mapping[int, object]) -> bool:
+    """Whether the ids of both sides' samples are known."""
+    return first.launch in batches and alone.launch in batches
+
+
+def _other_start(first: First, alone: First, starts: Mapping[int, str]) -> str:
+    """Whether both began with the same parameters: by their hashes, or where ranks hold parts by the sums of the parts' hashes."""
+    other = "one worker began with other parameters; give all worker counts the same seed"
+    # a rank that holds a part knows the hash of the part alone, and without a gradient not that it is one: such a parameter says nothing
+    known = [(first.own[name], right) for name, right in alone.own.items() if first.own[name].norm is not None]
+    pairs = [(left.start, right.start) for left, right in known if right.norm is not None]
+    if pairs and all(one is not None and right is not None for one, right in pairs):
+        return "" if all(one == right for one, right in pairs) else other
+    if first.launch not in starts or alone.launch not in starts:
+        return "the parameters at the start were not hashed, or are not the same on all ranks"
+    return "" if starts[first.launch] == starts[alone.launch] else other
+
+
+def _other_amount(measured: Measured, first: First, alone: First) -> str:
+    """Without ids: the same number of items is taken for the same samples, which strong scaling promises."""
+    amounts = []
+    for one in (first, alone):
+        rows = measured.table("steps").filter((pl.col("launch") == one.launch) & (pl.col("step") <= one.step))
+        amounts.append(float(rows["items"].sum()))
+    return "" if amounts[0] == amounts[1] else "one worker's first step used another number of items"
+
+
+def _parts(first: First, alone: First) -> Iterator[Part]:
+    for name, right in alone.own.items():
+        found, zeros = first.own[name], (0.0,) * max(len(right.sums), len(first.own[name].sums))
+        yield Part(
+            name=name, found=found.sums or zeros, right=right.sums or zeros, right_norm=right.norm or 0.0,
+        )  # fmt: skip
+
+
+def _starts(measured: Measured) -> dict[int, str]:
+    """launch -> hash of the parameters before the first step, where all ranks have the same."""
+    begun = hashes(measured).filter((pl.col("step") == 0) & pl.col("agree"))
+    return dict(zip(begun["launch"].to_list(), begun["text"].to_list(), strict=True))
+
+
+def _batches(measured: Measured, every: Sequence[First]) -> dict[int, object]:
+    """launch -> the sorted ids of the samples, over all ranks, that its first gradient is made of."""
+    ids = samples_of(measured, every).group_by("launch", maintain_order=True).agg("ids")
+    return dict(zip(ids["launch"].to_list(), ids["ids"].to_list(), strict=True))
+
+
+def samples_of(measured: Measured, every: Sequence[First]) -> pl.DataFrame:
+    """(launch, ids), sorted: the samples of all steps until the optimizer's first.  A script whose steps are the passes of an accumulation
+    makes several of them for one gradient."""
+    until = pl.DataFrame(
+        {"launch": [one.launch for one in every], "until": [one.step for one in every]},
+        schema={"launch": pl.Int32, "until": pl.Int64},
+    )
+    rows = known_samples(measured).filter(pl.col("incarnation") == 0).join(until, on="launch")
+    rows = rows.filter(pl.col("step") <= pl.col("until")).select("launch", "ids")
+    return rows.explode("ids").drop_nulls("ids").sort("launch", "ids")

@@ -1,0 +1,247 @@
+"""How much work is a step, and what could the devices of a launch do?  Folds of the event `flops`, shared by three metrics.
+
+Operations of a launch's step: the sum over its ranks of what each counted in its first step, times the mean items of its steady steps over
+the items of that step (the same batch: times 1); or a formula's operations per token times the tokens of a step.
+Peak of a launch: the sum over its devices.  A device that multiplies in several precisions has the peak at which all of them at
+their own peaks would take as long together: F / sum(F_p / P_p).  Two ranks on one GPU share one peak.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import polars as pl
+
+from assay.estimates.estimate import Absent, Reason
+from assay.frames.record_data import Measured, effective_steps
+from assay.spec.peaks import QUANTISED, TERA, knows, peak_of
+from assay.spec.sections.flops import Flops
+from assay.stats.models.flops import megatron, megatron_2021, palm, torchtitan
+
+NOTHING_SAID: Final = (
+    "nothing was counted: the script's steps were not seen in torch, or flops.convention is none. A formula can be declared instead: "
+    'flops.convention = "palm" with its numbers'
+)
+LEAST_SHARE: Final = 1e-3  # of the products, below which a precision without a peak does not matter
+
+
+Best = Mapping[tuple[str, str, int | None], float]  # device, precision, threads -> operations per second
+
+
+@dataclass(frozen=True, kw_only=True)
+class Told:
+    """What a rank said of its first step."""
+
+    launch: int
+    rank: int
+    host: str
+    flops: float | None
+    detail: Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Amount:
+    """Something of one launch, or why it is not known."""
+
+    value: float | None
+    why: str = ""
+    reason: Reason = "not_measured"
+
+
+def told(measured: Measured) -> Mapping[int, tuple[Told, ...]]:
+    """launch -> what each of its ranks said, the last start's word; timed launches only."""
+    return measured.once("flops told", _told)
+
+
+def _told(measured: Measured) -> dict[int, tuple[Told, ...]]:
+    events = measured.table("events").filter(pl.col("kind") == "flops")
+    events = events.join(measured.timed.select("launch"), on="launch", how="semi").sort("launch", "rank", "incarnation")
+    last: dict[int, dict[int, Told]] = {}
+    for row in events.select("launch", "rank", "host", "value", "detail").iter_rows():
+        one = Told(launch=row[0], rank=row[1], host=row[2], flops=row[3], detail=json.loads(row[4]))
+        last.setdefault(one.launch, {})[one.rank] = one
+    return {launch: tuple(ranks.values()) for launch, ranks in last.items()}
+
+
+# ---- operations --------------------------------------------------------------------------------------------------------
+
+
+def per_token(flops: Flops) -> float:
+    """Operations per token by the convention that was declared; its numbers are there, as `assay.spec.sections.flops` checks."""
+    layers, heads, sequence = flops.layers or 0, flops.heads or 0, flops.sequence or 0
+    size, hidden, vocabulary = flops.head_dim or 0, flops.hidden or 0, flops.vocabulary or 0
+    if flops.convention == "palm":
+        return palm(parameters=flops.parameters or 0.0, layers=layers, heads=heads, head_dim=size, sequence=sequence)
+    if flops.convention == "torchtitan":
+        return torchtitan(
+            parameters=flops.parameters or 0.0, embedding_parameters=flops.embedding_parameters or 0.0, layers=layers, heads=heads,
+            sequence=sequence, qk_dim=size, v_dim=size,
+        )  # fmt: skip
+    if flops.convention == "megatron":
+        return megatron(
+            layers=layers, hidden=hidden, heads=heads, head_dim=size, groups=flops.groups or heads,
+            feed_forward=flops.feed_forward or 0, gated=flops.gated, vocabulary=vocabulary, sequence=sequence,
+        )  # fmt: skip
+    return megatron_2021(layers=layers, hidden=hidden, vocabulary=vocabulary, sequence=sequence)
+
+
+def of_steps(measured: Measured, *, with_recomputed: bool = False) -> dict[int, Amount]:
+    """launch -> the operations of one step of all its ranks; counted ones, if asked, with those that are made a second time."""
+    if measured.experiment.flops.convention == "none":
+        return {}
+    if measured.experiment.flops.convention != "counter":
+        return _by_formula(measured)
+    workers = dict(measured.timed.select("launch", "workers").iter_rows())
+    items = _items(measured)
+    return {
+        launch: _sum(ranks, workers[launch], items, again=with_recomputed) for launch, ranks in told(measured).items()
+    }
+
+
+def _sum(ranks: tuple[Told, ...], workers: int, items: Mapping[tuple[int, int], float], *, again: bool) -> Amount:
+    if len(ranks) < workers:
+        return Amount(value=None, why=f"only {len(ranks)} of {workers} ranks counted their first step")
+    total = 0.0
+    for one in ranks:
+        if one.flops is None:
+            return Amount(value=None, why=f"rank {one.rank}: {one.detail.get('absent') or 'not counted'}")
+        counted, usual = one.detail.get("items"), items.get((one.launch, one.rank))
+        made = one.flops + (one.detail.get("recomputed") or 0 if again else 0)
+        total += made * (usual / counted if counted and usual else 1.0)
+    return Amount(value=total)
+
+
+def _items(measured: Measured) -> dict[tuple[int, int], float]:
+    """(launch, rank) -> mean items of its steady steps, whose time these operations are held against; of a step done again, the last time's."""
+    own = effective_steps(measured.table("steps")).filter(pl.col("items").is_not_null())
+    steps = own.join(measured.steady_steps.select("launch", "step"), on=["launch", "step"], how="semi")
+    found = steps.group_by("launch", "rank").agg(pl.col("items").mean())
+    return {(launch, rank): items for launch, rank, items in found.iter_rows()}
+
+
+def _by_formula(measured: Measured) -> dict[int, Amount]:
+    flops = measured.experiment.flops
+    each = per_token(flops)
+    if flops.tokens_per_step is not None:
+        return dict.fromkeys(measured.timed["launch"].to_list(), Amount(value=each * flops.tokens_per_step))
+    tokens = 1 if measured.experiment.workload.work == "tokens" else flops.sequence or 1
+    steps = measured.steady_steps.group_by("launch").agg(pl.col("items").mean())
+    why = "the script counts no items, so that its tokens are not known: write flops.tokens_per_step"
+    return {
+        launch: Amount(value=None, why=why) if items is None else Amount(value=each * tokens * items)
+        for launch, items in steps.iter_rows()
+    }
+
+
+# ---- peaks -------------------------------------------------------------------------------------------------------------
+
+
+def peaks(measured: Measured) -> dict[int, Amount]:
+    """launch -> operations per second that all its devices together can do."""
+    workers = dict(measured.timed.select("launch", "workers").iter_rows())
+    said = told(measured)
+    best = _best(one for ranks in said.values() for one in ranks)
+    return {launch: _peak(measured, ranks, workers[launch], best) for launch, ranks in said.items()}
+
+
+def source(measured: Measured) -> str:
+    """Where the peak is from: given, measured or datasheet."""
+    return "given" if measured.experiment.flops.peak_tflops is not None else measured.experiment.flops.peak
+
+
+def precisions(measured: Measured) -> tuple[str, ...]:
+    """The precisions of the products, of all launches."""
+    declared = measured.experiment.flops.precision
+    if declared is not None:
+        return (declared,)
+    parts = (part for ranks in told(measured).values() for one in ranks for part in one.detail.get("by", ()))
+    return tuple(sorted({str(part["precision"]) for part in parts}))
+
+
+def _peak(measured: Measured, ranks: tuple[Told, ...], workers: int, best: Best) -> Amount:
+    if len(ranks) < workers:
+        return Amount(value=None, why=f"only {len(ranks)} of {workers} ranks told their device")
+    devices: dict[tuple[str, str], float] = {}
+    for one in ranks:
+        for device, parts in _by_device(one, measured.experiment.flops.precision).items():
+            found = _of_device(measured, best, parts)
+            if found.value is None:
+                return found
+            key = parts[0].get("uuid") or f"rank {one.rank} {device}"
+            devices[(one.host, key)] = found.value
+    return Amount(value=sum(devices.values())) if devices else Amount(value=None, why="no rank told its device")
+
+
+def _by_device(one: Told, declared: str | None) -> dict[str, list[dict[str, Any]]]:
+    """device -> its parts {name, precision, flops}; where nothing was counted, the device with the declared precision."""
+    parts = one.detail.get("by") or [
+        {**device, "precision": declared, "flops": 1} for device in one.detail.get("devices", ())
+    ]
+    threads = {made["device"]: made.get("threads") for made in one.detail.get("peaks") or ()}
+    found: dict[str, list[dict[str, Any]]] = {}
+    for part in parts:
+        own = {**part, "precision": declared or part["precision"], "threads": threads.get(part["device"])}
+        found.setdefault(str(part["device"]), []).append(own)
+    return found
+
+
+def _of_device(measured: Measured, best: Best, parts: list[dict[str, Any]]) -> Amount:
+    total = sum(part["flops"] for part in parts)
+    time = 0.0
+    for part in parts:
+        if part["precision"] in QUANTISED:
+            why = f"products in {part['precision']} are quantised: there is no peak that all of the step could be held against"
+            return Amount(value=None, why=why, reason="not_applicable")
+        speed = _speed(measured, best, part)
+        if speed is None and part["flops"] > LEAST_SHARE * total:
+            return Amount(value=None, why=_unknown(measured, str(part["name"]), part["precision"]))
+        time += part["flops"] / speed if speed else 0.0
+    return Amount(value=total / time) if time else Amount(value=None, why="no product was counted")
+
+
+def _speed(measured: Measured, best: Best, part: Mapping[str, Any]) -> float | None:
+    flops = measured.experiment.flops
+    if flops.peak_tflops is not None:
+        return flops.peak_tflops * TERA
+    if flops.peak == "measured":
+        return best.get((str(part["name"]), str(part["precision"]), part["threads"])) or None
+    found = None if part["precision"] is None else peak_of(str(part["name"]), str(part["precision"]))
+    return None if found is None else found.flops_per_s
+
+
+def _best(ranks: Iterable[Told]) -> dict[tuple[str, str, int | None], float]:
+    """(name of a device, precision, threads of a processor) -> the fastest product that any rank made in any launch.
+
+    A peak is the device's and not the moment's; but a rank's processor is as many cores as it has threads.
+    """
+    found: dict[tuple[str, str, int | None], float] = {}
+    for one in ranks:
+        names = {part["device"]: part["name"] for part in (*one.detail.get("by", ()), *one.detail.get("devices", ()))}
+        for made in one.detail.get("peaks") or ():
+            key = (str(names.get(made["device"])), str(made["precision"]), made.get("threads"))
+            found[key] = max(found.get(key, 0.0), float(made.get("flops_per_s") or 0.0))
+    return found
+
+
+def _unknown(measured: Measured, device: str, precision: str | None) -> str:
+    mend = 'Write flops.peak_tflops with its source, or flops.peak = "measured"; achieved_flops says what was reached'
+    if measured.experiment.flops.peak == "measured":
+        return f"no product in {precision} was made on {device} to measure its peak"
+    if precision is None:
+        return f"in which precision {device} multiplied was not seen: write flops.precision"
+    if knows(device):
+        return f"the table has no peak of {device} in {precision}. {mend}"
+    return f"no peak is known of {device!r}. {mend}"
+
+
+def absent(amounts: Iterable[Amount], otherwise: str = NOTHING_SAID) -> Absent:
+    """Why there is no number, by the first launch that says so."""
+    first = next((amount for amount in amounts if amount.why), None)
+    return (
+        Absent(reason="not_measured", detail=otherwise)
+        if first is None
+        else Absent(reason=first.reason, detail=first.why)
+    )

@@ -1,0 +1,42 @@
+"""At which looks were the parameters, or another state that is hashed, the same on all ranks?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from assay.frames.training.effective_steps import effective_steps
+
+if TYPE_CHECKING:
+    from assay.frames.record_data import Measured
+
+
+def hashes(measured: Measured, *, role: str = "timed", what: str = "parameter_hash") -> pl.DataFrame:
+    """(launch, configuration, workers, step, incarnation, ranks, agree, different, text) of every hashed step that all ranks
+    reported: whether their hashes are equal, how many different ones there are, and the first rank's."""
+    return measured.once(f"hashes {role} {what}", lambda one: _hashes(one, role, what))
+
+
+def _hashes(measured: Measured, role: str, what: str) -> pl.DataFrame:
+    rows = effective_steps(measured.table("fingerprints").filter(pl.col("what") == what))
+    launches = measured.table("launches").filter((pl.col("role") == role) & (pl.col("status") == "ok"))
+    # A rank that watches several models has several hashes at a step: their set is compared.
+    of_rank = (
+        rows.lazy().group_by("launch", "step", "rank").agg(pl.col("incarnation").max(), pl.col("text").unique().sort())
+    )
+    return (
+        of_rank.with_columns(pl.col("text").list.join(" "))
+        .group_by("launch", "step")
+        .agg(
+            pl.col("incarnation").max(),
+            pl.col("rank").n_unique().alias("ranks"),
+            (pl.col("text").n_unique() == 1).alias("agree"),
+            pl.col("text").n_unique().alias("different"),
+            pl.col("text").sort_by("rank").first(),
+        )
+        .join(launches.lazy().select("launch", "configuration", "workers"), on="launch")
+        .filter(pl.col("ranks") == pl.col("workers"))
+        .sort("launch", "step")
+        .collect()
+    )

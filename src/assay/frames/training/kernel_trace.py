@@ -1,0 +1,296 @@
+"""What do the kernels of a profiled step say of its communication?  Reads a Chrome trace of torch.profiler (Kineto).
+
+Per rank and step, with W the step's window, C the times in which a computing kernel runs, M those in which a kernel (gloo: a call)
+of a collective does:
+
+    total = |M|    hidden = |M and C|    exposed = |M without C|    computing = |C|
+    copying = |copies without M and C|    idle = the rest of W;    exposed + computing + copying + idle = |W|
+
+Times are united before they are measured: adding the durations of kernels that run at once counts a step twice (marin#8053: a
+bubble of 3.17 s was 1.02 s).  Collectives are known by all names that NCCL has had (HTA#360: `ncclKernel_`, `ncclDevKernel_`, and
+without regard to case) and by what PyTorch notes beside them; waiting for events and streams is nobody's work (HTA#162); copies stand apart.
+Source: HolisticTraceAnalysis and PyTorch's trace format, as read in torch 2.13; definitions as in the house research, 2.2.
+
+Which step a kernel is of: a device runs behind its host, so a step on a device reaches from the first kernel that was launched in it
+to the first of the next; where no kernel says by what it was launched, and on a processor, the host's own marks are taken.
+
+Cannot tell: a collective's kernel runs while it waits for the slowest rank, so the total holds waiting; on a processor only
+operators count as computing, so Python between two operators looks exposed; what profiling itself adds.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Final, Literal
+
+from assay.stats.groups.interval_union import Spans, both, length, union, within, without
+
+Kind = Literal["compute", "communication", "copy", "sync"]
+
+_COLLECTIVE_KERNEL: Final = re.compile(
+    r"^(void\s+)?(nccl|rccl|msccl)|(multimem|one_shot|two_shot)_all_reduce|cross_device_reduce|deep_ep::", re.IGNORECASE
+)
+_COLLECTIVE_RANGE: Final = re.compile(r"^(gloo|mpi|ucc):")  # calls of engines whose work is done by the processor
+# asking or waiting, no work
+_ASKING: Final = re.compile(r"^(c10d::|_?c10d_functional|record_param_comms|(gloo|mpi|ucc|nccl|xccl):)")
+_SYNC: Final = re.compile(r"^(stream wait event|(context|device|stream|event) sync)", re.IGNORECASE)
+_STEP: Final = re.compile(r"^ProfilerStep\s*#?\s*(\d+)$")
+_DEVICE: Final = {
+    "kernel": "compute",
+    "gpu_memcpy": "copy",
+    "gpu_memset": "copy",
+    "memcpy": "copy",
+    "memset": "copy",
+    "cuda_sync": "sync",
+}
+_OPERATIONS: Final = {  # how names say an operation, without case and separators -> the operation
+    "allreduce": "all_reduce", "allgather": "all_gather", "reducescatter": "reduce_scatter", "alltoall": "all_to_all",
+    "broadcast": "broadcast", "sendrecv": "send_recv", "gather": "gather", "scatter": "scatter", "barrier": "barrier",
+    "reduce": "reduce", "send": "send", "recv": "recv",
+}  # fmt: skip
+_BYTES: Final = {
+    "float": 4, "float32": 4, "int": 4, "int32": 4, "double": 8, "float64": 8, "long": 8, "int64": 8, "half": 2, "float16": 2,
+    "bfloat16": 2, "short": 2, "int16": 2, "char": 1, "int8": 1, "byte": 1, "uint8": 1, "bool": 1, "float8_e4m3fn": 1,
+    "float8_e5m2": 1,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """Something that a device did; or, of engines that work on the processor, a collective from its asking to its end."""
+
+    kind: Kind
+    name: str
+    begin: int
+    end: int
+    stream: str
+    device: str
+    correlation: int | None = None  # the same number as the call that launched it
+    op: str = ""  # of a collective: as in the table `collectives`, or what its name says
+    group: str = ""
+    nbytes: int | None = None
+    dtype: str = ""
+    size: int | None = None  # ranks of the group
+    by_host: bool = False  # a call of an engine whose work the processor does
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """An operator that the processor ran."""
+
+    name: str
+    begin: int
+    end: int
+    thread: str
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A step: from when to when, by whose marks."""
+
+    step: int
+    begin: int
+    end: int
+    source: Literal["device", "host", "trace"]
+
+
+@dataclass(frozen=True)
+class Trace:
+    """A rank's profiled window. All times in nanoseconds since the first event."""
+
+    rank: int | None
+    workers: int | None
+    backend: str
+    origin_ns: int  # the first event's time by the profiler's clock (since 1970, to its rounding)
+    steps: tuple[Window, ...]
+    kernels: tuple[Kernel, ...]
+    operators: tuple[Operator, ...]
+
+    @property
+    def on_device(self) -> bool:
+        """Whether computing is seen as kernels; if not, as operators of the processor."""
+        return any(kernel.kind in ("compute", "communication") and not kernel.by_host for kernel in self.kernels)
+
+    @cached_property
+    def computing(self) -> Spans:
+        """When something is computed."""
+        if self.on_device:
+            return union((k.begin, k.end) for k in self.kernels if k.kind == "compute")
+        return _operating(self.operators)
+
+    @cached_property
+    def communicating(self) -> Spans:
+        """When a collective is under way."""
+        return union((k.begin, k.end) for k in self.kernels if k.kind == "communication")
+
+    @cached_property
+    def copying(self) -> Spans:
+        """When something is copied or set."""
+        return union((k.begin, k.end) for k in self.kernels if k.kind == "copy")
+
+    def window(self, step: int | None) -> Window:
+        """A step's window; None: everything that was seen.
+
+        Raises:
+            KeyError: no such step was profiled.
+        """
+        if step is None:
+            spans = [(one.begin, one.end) for one in self.kernels]
+            spans += [(one.begin, one.end) for one in self.operators]
+            spans += [(one.begin, one.end) for one in self.steps]
+            return Window(-1, min((a for a, _ in spans), default=0), max((b for _, b in spans), default=0), "trace")
+        for window in self.steps:
+            if window.step == step:
+                return window
+        raise KeyError(f"step {step} was not profiled; profiled were {[window.step for window in self.steps]}")
+
+
+@dataclass(frozen=True, slots=True)
+class Overlap:
+    """How a step's time divides: exposed + compute + copy + idle = window, and hidden + exposed = total."""
+
+    total_ns: int
+    hidden_ns: int
+    exposed_ns: int
+    compute_ns: int
+    idle_ns: int
+    copy_ns: int
+    window_ns: int
+
+    @property
+    def share(self) -> float | None:
+        """Which share of the communication is hidden; None: there is none."""
+        return self.hidden_ns / self.total_ns if self.total_ns else None
+
+
+def overlap(trace: Trace, step: int | None = None) -> Overlap:
+    """What one step's communication took, and what of it nothing hid; without a step, of the whole trace.
+
+    Raises:
+        KeyError: no such step was profiled.
+    """
+    window = trace.window(step)
+    begin, end = window.begin, window.end
+    computing, communicating = within(trace.computing, begin, end), within(trace.communicating, begin, end)
+    busy = union((*computing, *communicating))
+    copying = without(within(trace.copying, begin, end), busy)
+    hidden = length(both(communicating, computing))
+    total = length(communicating)
+    return Overlap(
+        total_ns=total, hidden_ns=hidden, exposed_ns=total - hidden, compute_ns=length(computing), copy_ns=length(copying),
+        idle_ns=end - begin - length(busy) - length(copying), window_ns=end - begin,
+    )  # fmt: skip
+
+
+def intervals(trace: Mapping[str, Any]) -> Trace:
+    """Read a Chrome trace of one rank, as `json.load` gives it."""
+    events = [one for one in trace.get("traceEvents") or () if one.get("ph") == "X" and "ts" in one]
+    base = min((float(one["ts"]) for one in events), default=0.0)
+    seen = _Seen(base)
+    for one in events:
+        seen.add(one)
+    told = trace.get("distributedInfo") or {}
+    kernels = tuple(sorted(seen.kernels, key=lambda one: (one.begin, one.end)))
+    return Trace(
+        rank=told.get("rank"), workers=told.get("world_size"), backend=str(told.get("backend") or ""),
+        origin_ns=int(trace.get("baseTimeNanoseconds") or 0) + round(base * 1000),
+        steps=_steps(seen, kernels), kernels=kernels, operators=tuple(sorted(seen.operators, key=lambda one: one.begin)),
+    )  # fmt: skip
+
+
+class _Seen:
+    """Events of a trace, sorted by what they are."""
+
+    def __init__(self, base: float) -> None:
+        self.base = base
+        self.marks: list[Window] = []
+        self.kernels: list[Kernel] = []
+        self.operators: list[Operator] = []
+        self.launched: dict[int, int] = {}  # correlation -> when the host launched it
+
+    def add(self, event: Mapping[str, Any]) -> None:
+        """One complete event."""
+        name, category = str(event.get("name", "")), str(event.get("cat", "")).lower()
+        begin = self._ns(event["ts"])
+        end = begin + max(0, round(float(event.get("dur") or 0) * 1000))
+        told = event.get("args") or {}
+        if category in _DEVICE:
+            self.kernels.append(_kernel(_kind(category, name, told), name, begin, end, event, told))
+        elif category in ("cuda_runtime", "cuda_driver", "hip_runtime") and "correlation" in told:
+            self.launched[int(told["correlation"])] = begin
+        elif category in ("user_annotation", "cpu_op") and _COLLECTIVE_RANGE.match(name):
+            self.kernels.append(replace(_kernel("communication", name, begin, end, event, told), by_host=True))
+        elif category == "user_annotation" and (marked := _STEP.match(name)):
+            self.marks.append(Window(int(marked.group(1)), begin, end, "host"))
+        elif category == "cpu_op":
+            self.operators.append(Operator(name, begin, end, f"{event.get('pid')}/{event.get('tid')}"))
+
+    def _ns(self, ts: Any) -> int:
+        # the difference first: microseconds since 1970 leave no room for digits
+        return round((float(ts) - self.base) * 1000)
+
+
+def _kind(category: str, name: str, told: Mapping[str, Any]) -> Kind:
+    if _SYNC.match(name):
+        return "sync"
+    if category == "kernel":
+        return "communication" if "Collective name" in told or _COLLECTIVE_KERNEL.search(name) else "compute"
+    return "copy" if _DEVICE[category] == "copy" else "sync"
+
+
+def _kernel(kind: Kind, name: str, begin: int, end: int, event: Mapping[str, Any], told: Mapping[str, Any]) -> Kernel:
+    stream, device = told.get("stream", event.get("tid")), told.get("device", event.get("pid"))
+    correlation = int(told["correlation"]) if "correlation" in told else None
+    if kind != "communication":
+        return Kernel(kind, name, begin, end, str(stream), str(device), correlation)
+    dtype = str(told.get("dtype") or "")
+    elements = max((int(told[key]) for key in ("In msg nelems", "Out msg nelems") if key in told), default=None)
+    return Kernel(
+        kind, name, begin, end, str(stream), str(device), correlation, op=operation(str(told.get("Collective name") or name)),
+        group=str(told.get("Process Group Name") or ""), dtype=dtype.lower(), size=int(told["Group size"]) if "Group size" in told else None,
+        nbytes=elements * _BYTES[dtype.lower()] if elements is not None and dtype.lower() in _BYTES else None,
+    )  # fmt: skip
+
+
+def operation(name: str) -> str:
+    """Which collective a kernel's, a range's or a call's name says: all_reduce of `ncclDevKernel_AllReduce_Sum_f32_RING_LL`; or none."""
+    flat = re.sub(r"[^a-z]", "", name.split("(")[0].lower())
+    return next((op for said, op in _OPERATIONS.items() if said in flat), "")
+
+
+def _operating(operators: Iterable[Operator]) -> Spans:
+    """When the processor computes: in operators, but not where one of them asks for a collective or waits for it."""
+    threads: dict[str, tuple[list[tuple[int, int]], list[tuple[int, int]]]] = {}
+    for one in operators:
+        own = threads.setdefault(one.thread, ([], []))
+        own[1 if _ASKING.match(one.name) else 0].append((one.begin, one.end))
+    return union(span for working, asking in threads.values() for span in without(union(working), union(asking)))
+
+
+def _steps(seen: _Seen, kernels: Iterable[Kernel]) -> tuple[Window, ...]:
+    """The steps by the device's own times where kernels say by what they were launched, else by the host's marks."""
+    marks = sorted(seen.marks, key=lambda one: one.begin)
+    begins = [mark.begin for mark in marks]
+    first: dict[int, int] = {}
+    last: dict[int, int] = {}
+    for kernel in kernels:
+        if kernel.kind == "sync" or kernel.correlation is None:
+            continue
+        launched = seen.launched.get(kernel.correlation)
+        place = bisect_right(begins, launched) - 1 if launched is not None else -1
+        if place < 0 or launched is None or launched >= marks[place].end:
+            continue
+        first[place] = min(first.get(place, kernel.begin), kernel.begin)
+        last[place] = max(last.get(place, kernel.end), kernel.end)
+    if len(first) < len(marks):
+        return tuple(marks)
+    ends = [first[place] for place in range(1, len(marks))]
+    ends += [max(last[place], marks[place].end) for place in range(len(marks))][-1:]
+    return tuple(
+        Window(mark.step, first[place], end, "device")
+        for place, (mark, end) in enumerate(zip(marks, ends, strict=True))
+    )

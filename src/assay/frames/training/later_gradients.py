@@ -1,0 +1,208 @@
+"""Are the gradients of later steps multiples of one worker's, as those of the first step are not?
+
+A later step is compared only where both launches still go the same way: the first gradients agree, all samples so far are the same, and the
+losses of the step differ by at most 1 %.  Rounding grows from step to step, so that only a factor is judged, never a small difference:
+
+    scale    median over the parameters of |g| / |g*|, g as it was before torch clipped it
+    spread   largest relative distance of a parameter's |g| / |g*| from it; parameters below 1 % of the largest |g*| left out
+    turn     1 - cos of the elements that are kept; nothing of parts of parameters, which keep other elements
+
+Cannot tell: a fault that has led the training elsewhere before the first step that was looked at after it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import polars as pl
+
+from assay.estimates.format import given
+from assay.frames.record_data import Measured
+from assay.frames.training.first_gradients import (
+    Compared,
+    First,
+    compared,
+    laters,
+    other_samples,
+    other_step,
+    samples_of,
+)
+from assay.frames.training.loss_curves import loss_curves
+from assay.stats.groups.gradient_difference import direction, tolerance
+
+SAME_LOSS: Final = 1e-2  # relative
+SAME_CLIP: Final = 1e-3  # relative distance of norms that are one
+NEGLIGIBLE: Final = 1e-2  # of the largest norm of a parameter
+
+
+@dataclass(frozen=True, kw_only=True)
+class Clip:
+    """What torch's clipping found and was given in a step; each call of the step."""
+
+    norms: tuple[float, ...]
+    limits: tuple[float, ...]
+
+    @property
+    def factor(self) -> float:
+        """What it multiplied the gradient by, where it was called once; NaN where that is not known."""
+        if len(self.norms) != 1:
+            return math.nan if self.norms else 1.0
+        return min(1.0, self.limits[0] / (self.norms[0] + 1e-6))
+
+
+NO_CLIP: Final = Clip(norms=(), limits=())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Later:
+    """A later step's gradients beside those of one worker."""
+
+    later: First
+    reference: int  # launch
+    scale: float  # as the optimizer got them
+    unclipped: float  # before torch clipped them; NaN where that is not known
+    spread: float
+    turn: float  # NaN of sharded ones
+
+
+def compared_later(measured: Measured) -> tuple[Later, ...]:
+    """Every later step of several workers that can be compared, by launch and step."""
+    return measured.once("later_gradients", lambda one: tuple(_every(one)))
+
+
+def clips(measured: Measured) -> Mapping[tuple[int, int], Mapping[int, Clip]]:
+    """(launch, step) -> rank -> clipping, of timed launches in their first incarnation."""
+    return measured.once("clips", _clips)
+
+
+def _clips(measured: Measured) -> Mapping[tuple[int, int], Mapping[int, Clip]]:
+    rows = measured.table("fingerprints").filter(
+        pl.col("what").is_in(["clip_norm", "clip_limit"]) & (pl.col("incarnation") == 0)
+    )
+    own = rows.join(measured.timed.select("launch"), on="launch", how="semi")
+    kept = own.group_by("launch", "step", "rank", "what", maintain_order=True).agg("value")
+    found: dict[tuple[int, int], dict[int, dict[str, tuple[float, ...]]]] = {}
+    for launch, step, rank, what, values in kept.iter_rows():
+        found.setdefault((launch, step), {}).setdefault(rank, {})[what] = tuple(values)
+    return {
+        key: {
+            rank: Clip(norms=both.get("clip_norm", ()), limits=both.get("clip_limit", ())) for rank, both in own.items()
+        }
+        for key, own in found.items()
+    }
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClippedApart:
+    """A step in which ranks clipped other gradients than those that they trained with."""
+
+    launch: int
+    step: int
+    norms: str
+    limit: float
+    active: bool  # whether a norm was above the limit
+
+
+def clipped_apart(measured: Measured, hashed: pl.DataFrame, configuration: str) -> Iterator[ClippedApart]:
+    """Steps in which torch's clipping found other norms on other ranks, though all ranks had the same parameters at the next look; by launch
+    and step, those first in which it clipped.
+
+    Where parameters are sharded or ranks hold stages, norms may differ; these have no replicas to be equal.
+    """
+    workers = dict(
+        measured.timed.filter(pl.col("configuration") == configuration).select("launch", "workers").iter_rows()
+    )
+    found = [
+        _apart(key, of_rank)
+        for key, of_rank in sorted(clips(measured).items())
+        if len(of_rank) == workers.get(key[0]) and _norms_differ(of_rank) and _equal_after(hashed, *key)
+    ]
+    yield from sorted(found, key=lambda one: not one.active)
+
+
+def _apart(key: tuple[int, int], of_rank: Mapping[int, Clip]) -> ClippedApart:
+    head = of_rank[min(of_rank)]
+    place = next(i for i in range(len(head.norms)) if _far([one.norms[i] for one in of_rank.values()]))
+    norms, limits = ([getattr(of_rank[rank], what)[place] for rank in sorted(of_rank)] for what in ("norms", "limits"))
+    return ClippedApart(
+        launch=key[0], step=key[1], norms=", ".join(given(norm, digits=4) for norm in norms), limit=limits[0],
+        active=any(norm > limit for norm, limit in zip(norms, limits, strict=True)),
+    )  # fmt: skip
+
+
+def _norms_differ(of_rank: Mapping[int, Clip]) -> bool:
+    """As many calls on every rank, and one whose norms are all finite and differ."""
+    lists = [one.norms for one in of_rank.values()]
+    return len({len(one) for one in lists}) == 1 and any(_far(norms) for norms in zip(*lists, strict=True))
+
+
+def _far(norms: Sequence[float]) -> bool:
+    return all(map(math.isfinite, norms)) and max(norms) - min(norms) > SAME_CLIP * max(norms)
+
+
+def _equal_after(hashed: pl.DataFrame, launch: int, step: int) -> bool:
+    after = hashed.filter((pl.col("launch") == launch) & (pl.col("step") > step)).sort("step")
+    return after.height > 0 and bool(after["agree"][0])
+
+
+def _every(measured: Measured) -> Iterator[Later]:
+    every = laters(measured)
+    alone = {(one.block, one.step): one for one in every if one.workers == 1}
+    sound = {one.first.launch for one in compared(measured) if _agrees(one)}
+    clipped = clips(measured)
+    losses = {
+        (launch, step): loss
+        for launch, step, loss in loss_curves(measured).select("launch", "step", "loss").iter_rows()
+    }
+    for later in every:
+        right = alone.get((later.block, later.step))
+        if later.workers == 1 or later.launch not in sound or right is None:
+            continue
+        if other_step(later, right):
+            continue
+        both = samples_of(measured, [later, right]).group_by("launch", maintain_order=True).agg("ids")
+        batches = dict(zip(both["launch"].to_list(), both["ids"].to_list(), strict=True))
+        if other_samples(measured, later, right, batches):
+            continue
+        ours, theirs = (losses.get((one.launch, one.step), math.nan) for one in (later, right))
+        if math.isfinite(ours) and abs(ours - theirs) <= SAME_LOSS * abs(theirs):
+            found = _compare(later, right, clipped)
+            if found is not None:
+                yield found
+
+
+def _agrees(one: Compared) -> bool:
+    return one.difference is not None and one.difference.error <= tolerance(one.precision).error
+
+
+def _compare(later: First, right: First, clipped: Mapping[tuple[int, int], Mapping[int, Clip]]) -> Later | None:
+    norms = {name: (later.own[name].norm, one.norm) for name, one in right.own.items()}
+    pairs = [(ours, theirs) for ours, theirs in norms.values() if ours is not None and theirs is not None]
+    largest = max((theirs for _, theirs in pairs), default=0.0)
+    ratios = np.array([ours / theirs for ours, theirs in pairs if theirs > NEGLIGIBLE * largest], dtype=np.float64)
+    if not len(ratios) or not np.isfinite(ratios).all():
+        return None
+    scale = float(np.median(ratios))
+    ours, theirs = (_clip(clipped, one).factor for one in (later, right))
+    return Later(
+        later=later, reference=right.launch, scale=scale, unclipped=scale * theirs / ours if ours else math.nan,
+        spread=float(np.abs(ratios / scale - 1.0).max()) if scale else math.inf, turn=_turn(later, right),
+    )  # fmt: skip
+
+
+def _clip(clipped: Mapping[tuple[int, int], Mapping[int, Clip]], one: First) -> Clip:
+    return clipped.get((one.launch, one.step), {}).get(min(one.of_rank), NO_CLIP)
+
+
+def _turn(later: First, right: First) -> float:
+    if later.sharded or right.sharded:
+        return math.nan
+    pairs = [(later.own[name].sums, one.sums) for name, one in right.own.items()]
+    same = [(np.asarray(ours), np.asarray(theirs)) for ours, theirs in pairs if len(ours) == len(theirs) and ours]
+    if not same:
+        return math.nan
+    return direction(np.concatenate([ours for ours, _ in same]), np.concatenate([theirs for _, theirs in same]))[1]

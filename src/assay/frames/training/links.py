@@ -1,0 +1,226 @@
+"""How fast are the links between the workers, and what does a training step send over them, by what the same record holds?
+
+A collective's transfer time is the shortest over its ranks: the last to arrive waits for nobody.  A call that was entered while an
+earlier one of its group was still under way counts from that one's end.  With x = share S / rounds every ring operation of every
+group size lies on one line, T / rounds = alpha + beta x (`metrics.bandwidth`), fitted by relative errors (`stats.affine_fit`).
+Taken from launches that sweep sizes outside of a training, where there are any; else from the training's own calls, block by block.
+Cannot tell: which algorithm the engine used.  Calls inside a training share processors and links with its computing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import polars as pl
+
+from assay.estimates.estimate import Absent
+from assay.frames.links.bandwidth import WHOLE, rounds, share
+from assay.frames.record_data import Measured
+from assay.frames.training.watched_steps import all_watched
+from assay.stats.models.affine_fit import LEAST_SIZES, Affine, affine_fit
+from assay.units import MIB, NS_PER_S
+
+RINGS: Final = ("all_reduce", *WHOLE)
+BUCKET: Final = 25 * MIB  # what DDP packs together unless told otherwise
+PARAMETER_BYTES: Final = 4  # float32, where nothing says otherwise
+COUNTED: Final = ("timed", "replay")  # phases of calls outside of a training
+
+
+@dataclass(frozen=True, kw_only=True)
+class Links:
+    """Alpha and beta of a ring's links: of everything together, and of each launch or block alone."""
+
+    whole: Affine
+    alone: dict[int, Affine]  # by launch of a sweep, or by block of the training
+    swept: bool  # outside of a training
+    op: str  # the operation they were fitted to; several: joined by a comma
+    sizes: tuple[int, ...]  # of the groups
+    calls: int
+
+    @property
+    def words(self) -> str:
+        """Where they come from, for a method."""
+        what = "a sweep of sizes" if self.swept else "the training's own calls"
+        groups = ", ".join(map(str, self.sizes))
+        return f"{self.op} in {what}, {self.calls:,} calls in groups of {groups}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sent:
+    """What a step sends by one operation, per rank: so many calls with so many bytes in all, as nccl-tests counts them."""
+
+    op: str
+    calls: float
+    nbytes: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Demand:
+    """What a step sends, and how that is known."""
+
+    sent: tuple[Sent, ...]
+    source: str
+
+    def seconds(self, link: Affine, workers: float) -> float:
+        """c(p): all of it one after the other, by the model."""
+        if workers <= 1:
+            return 0.0
+        n = workers
+        return sum(
+            one.calls * _rounds(one.op, n) * link.fixed + _share(one.op, n) * one.nbytes * link.per_unit
+            for one in self.sent
+        )
+
+
+def _rounds(op: str, n: float) -> float:
+    return rounds(op, int(n)) if op not in RINGS else (2.0 if op == "all_reduce" else 1.0) * (n - 1.0)
+
+
+def _share(op: str, n: float) -> float:
+    return share(op, int(n)) if op not in RINGS else (2.0 if op == "all_reduce" else 1.0) * (n - 1.0) / n
+
+
+def transfers(measured: Measured) -> pl.DataFrame:
+    """One row per (launch, in a training?, op, group size, bytes): median transfer time in seconds, and how many calls."""
+    launches = measured.table("launches").filter(pl.col("status") == "ok").select("launch", "block", "workers", "role")
+    one_call = ("launch", "incarnation", "group", "call")
+    seen = (
+        measured.table("collectives")
+        .lazy()
+        .filter((pl.col("size") > 1) & pl.col("op").is_in(RINGS) & (pl.col("phase") != "warm_up"))
+    )
+    queue = ("launch", "incarnation", "rank", "group")
+    before = pl.col("end_ns").cum_max().shift(1).over(queue)
+    found = (
+        seen.sort(*queue, "call")
+        .with_columns(before.alias("_before"))
+        .filter(pl.col("end_ns").is_not_null())
+        .with_columns((pl.col("end_ns") - pl.max_horizontal("begin_ns", "_before")).alias("_own"))
+        .group_by(one_call)
+        .agg(
+            pl.col("_own").min(), pl.len().alias("_ranks"), pl.col("op", "size", "bytes").first(),
+            pl.col("step").first().is_not_null().alias("trained"), pl.col("phase").first(),
+        )
+        .filter((pl.col("_ranks") == pl.col("size")) & (pl.col("_own") > 0))
+        .filter(pl.col("trained") | pl.col("phase").is_in(COUNTED))
+        .group_by("launch", "trained", "op", "size", "bytes")
+        .agg((pl.col("_own").median() / NS_PER_S).alias("seconds"), pl.len().alias("calls"))
+        .sort("launch", "trained", "op", "size", "bytes")
+        .collect()
+    )  # fmt: skip
+    return found.join(launches, on="launch")
+
+
+def links(found: pl.DataFrame, levels: Sequence[int], wanted: str) -> Links | Absent:
+    """Alpha and beta by `transfers`, of groups no larger than these levels: of a sweep, preferably of the operation `wanted`, else of the
+    training's launches."""
+    sweep = found.filter(~pl.col("trained") & (pl.col("size") <= max(levels)))
+    if wanted in sweep["op"].unique():
+        sweep = sweep.filter(pl.col("op") == wanted)
+    trained = found.filter(pl.col("trained") & (pl.col("role") == "timed") & pl.col("workers").is_in(levels))
+    for own, key in ((sweep, "launch"), (trained, "block")):
+        whole = _fit(own)
+        if whole is not None:
+            parts = {int(part[key][0]): _fit(part) for part in own.partition_by(key, maintain_order=True)}
+            return Links(
+                whole=whole, alone={name: fit for name, fit in parts.items() if fit is not None}, swept=key == "launch",
+                op=", ".join(sorted(own["op"].unique())), sizes=tuple(sorted(own["size"].unique())), calls=int(own["calls"].sum()),
+            )  # fmt: skip
+    why = (
+        "no collective was seen to begin and end on all its ranks"
+        if found.height == 0
+        else (
+            f"the collectives that were seen have too few different sizes to tell latency from bandwidth ({LEAST_SIZES} are needed)"
+        )
+    )
+    return Absent(
+        reason="not_measured",
+        detail=f"{why}; set measure.communication = true, which sweeps their sizes in launches of their own",
+    )
+
+
+def _fit(own: pl.DataFrame) -> Affine | None:
+    """Alpha (`fixed`) and beta (`per_unit`) of rows of `transfers`; None where they cannot be told apart."""
+    turns = [rounds(op, n) for op, n in zip(own["op"], own["size"], strict=True)]
+    x = [
+        share(op, n) * nbytes / r for op, n, nbytes, r in zip(own["op"], own["size"], own["bytes"], turns, strict=True)
+    ]
+    t = [seconds / r for seconds, r in zip(own["seconds"], turns, strict=True)]
+    if len({round(place, 3) for place in x}) < LEAST_SIZES:
+        return None
+    return affine_fit(x, t)
+
+
+def demand(measured: Measured, levels: Sequence[int]) -> Demand | Absent:
+    """What a step of the largest of these levels sends."""
+    timed = measured.timed.filter(pl.col("workers").is_in([level for level in levels if level > 1]))
+    launches = timed.sort("workers", descending=True)
+    for level in launches["workers"].unique(maintain_order=True):
+        own = launches.filter(pl.col("workers") == level)["launch"].implode()
+        found = _counted(measured, own) or _listed(measured, own) or _summed(measured, own, int(level))
+        if found is not None:
+            return found
+    return _by_parameters(measured, timed["launch"].implode())
+
+
+def _counted(measured: Measured, launches: pl.Expr | pl.Series) -> Demand | None:
+    calls = measured.table("collectives").filter(
+        pl.col("launch").is_in(launches)
+        & pl.col("step").is_not_null()
+        & (pl.col("rank") == 0)
+        & pl.col("op").is_in(RINGS)
+    )
+    calls = all_watched(calls, measured.table("communication"))
+    steps = calls.select("launch", "step").unique().height
+    if not steps:
+        return None
+    ops = calls.group_by("op").agg(pl.len().alias("calls"), pl.col("bytes").sum()).sort("op")
+    sent = tuple(Sent(op=op, calls=n / steps, nbytes=total / steps) for op, n, total in ops.iter_rows())
+    return Demand(sent=sent, source=f"the calls of {steps} steps")
+
+
+def _listed(measured: Measured, launches: pl.Expr | pl.Series) -> Demand | None:
+    """By torch's own list, where no hook saw a call."""
+    rows = measured.table("inventory").filter(
+        pl.col("launch").is_in(launches)
+        & (pl.col("rank") == 0)
+        & pl.col("op").is_in(RINGS)
+        & pl.col("bytes").is_not_null()
+    )
+    steps = rows.select("launch", "step").unique().height
+    if not steps:
+        return None
+    ops = rows.group_by("op").agg(pl.col("calls", "bytes").sum()).sort("op")
+    sent = tuple(Sent(op=op, calls=n / steps, nbytes=total / steps) for op, n, total in ops.iter_rows())
+    return Demand(sent=sent, source=f"the calls that torch's flight recorder lists of {steps} steps")
+
+
+def _summed(measured: Measured, launches: pl.Expr | pl.Series, workers: int) -> Demand | None:
+    rows = measured.table("communication").filter(
+        pl.col("launch").is_in(launches) & pl.col("bytes").is_not_null() & (pl.col("bytes") > 0) & (pl.col("rank") == 0)
+    )
+    if not rows.height:
+        return None
+    return _all_reduced(float(np.median(rows["bytes"].to_numpy())), f"the bytes that steps of {workers} workers sent")
+
+
+def _by_parameters(measured: Measured, launches: pl.Expr | pl.Series) -> Demand | Absent:
+    rows = measured.table("fingerprints").filter(
+        pl.col("launch").is_in(launches) & (pl.col("what") == "parameters") & pl.col("value").is_not_null()
+    )
+    if not rows.height:
+        detail = (
+            "neither the collectives of a step nor the number of parameters was seen, so what a step sends is not known"
+        )
+        return Absent(reason="not_measured", detail=detail)
+    many = float(np.median(rows["value"].to_numpy()))
+    return _all_reduced(many * PARAMETER_BYTES, f"{many:,.0f} parameters, taken to be float32")
+
+
+def _all_reduced(nbytes: float, source: str) -> Demand:
+    buckets = max(1.0, -(-nbytes // BUCKET))
+    words = f"{source}; taken to be summed in {buckets:.0f} buckets of at most 25 MiB, as DDP does"
+    return Demand(sent=(Sent(op="all_reduce", calls=buckets, nbytes=nbytes),), source=words)

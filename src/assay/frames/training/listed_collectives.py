@@ -1,0 +1,121 @@
+"""Which collectives does torch itself list of a step, and did the hooks see all of them?
+
+The table `inventory` holds what torch's flight recorder (`assay.instruments.recorder.flight_recorder`) still held at the end of each rank: calls and bytes
+of the last steps, of every engine and from wherever they were asked for; durations only where NCCL was told to take them.
+Used three ways: where the hooks saw nothing it says what a step sends (and, with durations, for how long); where they saw something it is
+held against it; and what is missing from one of the two is said.
+
+    unseen calls of a step = max(0, listed - seen), mean over ranks, median over steady steps of a launch, the largest of its launches
+
+Calls that are point to point are left out of the comparison: gloo's are not listed.  Cannot tell: what is exposed.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Final
+
+import polars as pl
+
+from assay.frames.record_data import Measured, effective_steps
+from assay.frames.training.step_communication import APART
+from assay.frames.training.watched_steps import all_watched
+from assay.units import NS_PER_S
+
+_RANK_STEP: Final = ("launch", "rank", "step")
+_PAIRED: Final = ("send", "recv")
+_NEVER: Final = (
+    0.5  # calls of a step that may be missing: one in a step now and then is another's (a logger's, an evaluation's)
+)
+
+
+@dataclass(frozen=True)
+class Inventory:
+    """What torch lists of the steady steps of one configuration."""
+
+    calls: float  # of a step
+    nbytes: tuple[float, ...] | None  # a launch's bytes of a step; None: of a type whose size is not known
+    ops: tuple[tuple[str, float], ...]  # operation, calls of a step
+    seconds: tuple[float, ...] | None  # a launch's sum of durations of a step; None: the recorder has none
+    seen: float | None  # calls of a step that the hooks saw; None: there were no hooks
+    steps: int
+
+    @property
+    def unseen(self) -> float:
+        """Calls of a step that the hooks did not see."""
+        return 0.0 if self.seen is None or self.calls - self.seen < _NEVER else self.calls - self.seen
+
+    @property
+    def words(self) -> str:
+        """`4 all_reduce and 1 broadcast a step`."""
+        parts = [f"{calls:.3g} {op}" for op, calls in self.ops]
+        return f"{', '.join(parts[:-1])}{' and ' if len(parts) > 1 else ''}{parts[-1]} a step"
+
+
+def inventory(measured: Measured, configuration: str) -> Inventory | None:
+    """What torch lists of a configuration's steady steps; None: nothing."""
+    rows = measured.once("inventory", _rows)
+    own = rows.filter(pl.col("configuration") == configuration)
+    if own.height == 0:
+        return None
+    listed = own.filter(pl.col("listed") > 0)
+    steps = listed.group_by("launch", "step").agg(
+        pl.col("listed", "seen").mean(),
+        *(pl.when(pl.col(name).null_count() == 0).then(pl.col(name).mean()).alias(name) for name in ("bytes", "ns")),
+    )
+    launches = steps.group_by("launch").agg(pl.col("listed", "seen", "bytes", "ns").median()).sort("launch")
+    sizes, times = launches["bytes"].to_list(), launches["ns"].to_list()
+    one = launches.sort(pl.col("listed") - pl.col("seen"), nulls_last=False).row(-1, named=True)
+    return Inventory(
+        calls=float(one["listed"]), seen=None if one["seen"] is None else float(one["seen"]), ops=_operations(measured, listed),
+        nbytes=None if None in sizes else tuple(sizes), seconds=None if None in times else tuple(ns / NS_PER_S for ns in times),
+        steps=steps.height,
+    )  # fmt: skip
+
+
+def _rows(measured: Measured) -> pl.DataFrame:
+    """(configuration, launch, rank, step, listed, seen, bytes, ns) of the steady steps of timed launches that are listed."""
+    table = measured.table("inventory").filter(~pl.col("op").is_in(_PAIRED))
+    schema = {"configuration": pl.String, "launch": pl.Int32, "rank": pl.Int32, "step": pl.Int64, "listed": pl.Float64,
+              "seen": pl.Float64, "bytes": pl.Float64, "ns": pl.Float64}  # fmt: skip
+    if table.height == 0:
+        return pl.DataFrame(schema=schema)
+    wanted = measured.steady_steps.select("launch", "step", "configuration")
+    lives = effective_steps(measured.table("steps")).select(*_RANK_STEP, "incarnation")
+    own = table.join(lives, on=[*_RANK_STEP, "incarnation"], how="semi").join(wanted, on=["launch", "step"])
+    own = all_watched(own, measured.table("communication"))
+    per_step = own.group_by("configuration", *_RANK_STEP).agg(
+        pl.col("calls").sum().alias("listed"),
+        *(
+            pl.when(pl.col(name).null_count() == 0).then(pl.col(name).sum()).alias(name)
+            for name in ("bytes", "total_ns")
+        ),
+    )
+    calls = measured.table("collectives").filter(pl.col("step").is_not_null() & ~pl.col("op").is_in([*_PAIRED]))
+    calls = calls.filter(~pl.col("phase").is_in(APART))
+    hooked = calls.select("launch", "rank").unique().with_columns(_hooked=pl.lit(value=True))
+    seen = calls.group_by(_RANK_STEP).agg(pl.len().alias("seen"))
+    joined = per_step.join(hooked, on=["launch", "rank"], how="left").join(seen, on=_RANK_STEP, how="left")
+    filled = joined.with_columns(seen=pl.when("_hooked").then(pl.col("seen").fill_null(0)), ns=pl.col("total_ns"))
+    return filled.select(pl.col(name).cast(kind) for name, kind in schema.items())
+
+
+def _operations(measured: Measured, listed: pl.DataFrame) -> tuple[tuple[str, float], ...]:
+    table = measured.table("inventory").join(listed.select(_RANK_STEP), on=_RANK_STEP, how="semi")
+    sums = (
+        table.filter(~pl.col("op").is_in(_PAIRED))
+        .group_by("op")
+        .agg(pl.col("calls").sum())
+        .sort("calls", "op", descending=[True, False])
+    )
+    return tuple((op, calls / listed.height) for op, calls in sums.iter_rows())
+
+
+def why_none(measured: Measured, configuration: str) -> str:
+    """Why torch's recorder lists nothing of a configuration's steps; empty: it was not asked, or nothing is known."""
+    launches = measured.timed.filter(pl.col("configuration") == configuration).select("launch")
+    events = (
+        measured.table("events").filter(pl.col("kind") == "flight_recorder").join(launches, on="launch", how="semi")
+    )
+    return next((why for text in events["detail"] if (why := json.loads(text).get("absent"))), "")

@@ -1,0 +1,214 @@
+"""What does a record show of how a training is spread over its ranks?  Facts, without a conclusion (`assay.frames.training.parallelism`).
+
+From one timed launch of a configuration, its first that told the event `parallelism` (`assay.instruments.hooks.parallelism`): what is wrapped
+and sharded, and with the tables `collectives`, `waits`, `fingerprints` and `samples` what every step communicated, whether the ranks
+began with the same parameters and kept them, and whether they used the same samples.
+
+A step *carries gradients* if its sums over ranks move at least `CARRIES` of the bytes of the model's gradients (half precision moves half),
+or its gathering exactly those of all ranks; what an evaluation gathers is seldom as large by chance.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import polars as pl
+
+from assay.frames.training.hashed_state import hashes
+
+if TYPE_CHECKING:
+    from assay.frames.record_data import Measured
+from assay.frames.training.watched_steps import all_watched
+
+KIND: Final = "parallelism"  # of the event
+CARRIES: Final = 0.4
+PEERS: Final = ("send", "recv")
+SMALL: Final = ("barrier", *PEERS)
+SUMMING: Final = ("all_reduce", "reduce", "reduce_scatter", "broadcast")
+GATHERING: Final = ("all_gather", "gather")
+AVERAGES: Final = 0.9
+EXACT: Final = 0.01
+LOOKED_AT: Final = 16  # steps whose samples are compared
+SAME_LOSS: Final = 1e-9  # relative
+Likeness = Literal["same", "different", "partly", "unknown"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Facts:
+    """What is known of one configuration."""
+
+    workers: int
+    group: int  # ranks that met; 0: none did
+    told: Mapping[str, Any]  # of the event, over all ranks
+    steps: int  # whose communication was watched
+    of_steps: str  # the same in words
+    training: int  # ranks that made steps
+    carrying: tuple[int, ...]  # steps that carry gradients
+    averaging: bool  # what they carry is as much as all parameters
+    outside: float  # how often collectives outside of the steps carried as much
+    moved: float  # bytes that collectives moved in a step, per byte of gradients
+    in_forward: int  # steps with collectives in the forward pass
+    peers: int  # steps with calls from rank to rank
+    exchanges: int  # steps with all-to-all
+    unseen: bool  # the engine counted more collectives than were seen
+    start: Likeness  # the parameters before the first step
+    stayed: bool  # they were the same at every look, and changed
+    rejoined: bool  # they were the same at some look after the first step
+    met_again: bool | None  # they were whenever looked at after a step that carries; None: never looked at then
+    samples: Likeness  # of the ranks, in one step
+    sharing: int | None  # ranks that use the same samples, where that is known
+
+    def often(self, steps: int) -> bool:
+        """Whether that is in at least half of the steps."""
+        return self.steps > 0 and 2 * steps >= self.steps
+
+
+def facts(measured: Measured, name: str) -> Facts | None:
+    """Of a configuration of several workers; None where no rank told anything."""
+    launches = measured.timed.filter(pl.col("configuration") == name)
+    events = measured.table("events").filter(pl.col("kind") == KIND)
+    events = events.join(launches.select("launch"), on="launch", how="semi").sort("launch", "rank", "incarnation")
+    if events.height == 0:
+        return None
+    launch = int(events["launch"][0])
+    details = [json.loads(text) for text in events.filter(pl.col("launch") == launch)["detail"].to_list()]
+    workers = int(launches.filter(pl.col("launch") == launch)["workers"][0])
+    return _facts(measured, launch, workers, details)
+
+
+def _facts(measured: Measured, launch: int, workers: int, details: list[dict[str, Any]]) -> Facts:
+    own = {name: measured.table(name).filter(pl.col("launch") == launch) for name in ("collectives", "waits", "steps", "samples", "fingerprints")}  # fmt: skip
+    told = _together(details)
+    every = own["steps"]["step"].n_unique()
+    own |= {name: all_watched(own[name], measured.table("communication")) for name in ("collectives", "waits", "steps")}
+    steps = own["steps"]["step"].n_unique()
+    looks = hashes(measured).filter(pl.col("launch") == launch)
+    start = "different" if told["shapes"] > 1 else _start(looks)
+    moved = _moved(own["collectives"], told["bytes"], workers)
+    carries = moved.filter((pl.col("summed") >= CARRIES) | pl.col("gathered").is_between(1.0 - EXACT, 1.0 + EXACT))
+    carrying = tuple(carries["step"].sort().to_list())
+    return Facts(
+        workers=workers, group=max(told["group"], _met(own["collectives"])), told=told, steps=steps,
+        of_steps=f"{steps} {'steps' if steps == every else 'watched steps'}", training=own["steps"]["rank"].n_unique(), carrying=carrying,
+        averaging=bool((carries["share"] >= AVERAGES).all()),
+        outside=_outside(own["collectives"], own["steps"], told["bytes"], workers),
+        moved=float(moved["share"].sum()) / max(1, steps),
+        in_forward=_ranks_steps(own["waits"].filter((pl.col("phase") == "forward") & (pl.col("asking_ns") > 0)), workers),
+        peers=max(told["p2p_steps"], _ranks_steps(own["collectives"].filter(pl.col("op").is_in(PEERS)), workers)),
+        exchanges=_ranks_steps(own["collectives"].filter(pl.col("op") == "all_to_all"), workers),
+        unseen=_unseen(own["collectives"], details), start=start,
+        stayed=looks.height > 1 and bool(looks["agree"].all()) and looks["text"].n_unique() > 1,
+        rejoined=bool(looks.filter(pl.col("step") > 0)["agree"].any()), met_again=_met_again(looks, carrying), samples=_likeness(own, told, start, workers),
+        sharing=_sharing(own["samples"], workers),
+    )  # fmt: skip
+
+
+def _met(calls: pl.DataFrame) -> int:
+    """Ranks of the largest group that was asked for something: it may be gone before anybody looks for one."""
+    return max((int(size) for size in calls["size"].unique() if size is not None and size > 1), default=0)
+
+
+def _together(details: list[dict[str, Any]]) -> dict[str, Any]:
+    """What the ranks told, as one."""
+
+    def every(key: str) -> list[Any]:
+        return [one[key] for one in details if key in one]
+
+    def union(key: str) -> list[Any]:
+        return sorted({value for values in every(key) for value in values})
+
+    sums = ("group", "fsdp", "dtensor", "ddp_ignored", "sharing")
+    return {
+        **{key: max(every(key), default=0) for key in sums},
+        **{key: union(key) for key in ("ddp", "ddp_hooks", "layers", "libraries")},
+        "stage": any(every("stage")),
+        "p2p_steps": min(every("p2p_steps"), default=0),
+        "bytes": max(every("bytes"), default=0),
+        "shapes": len(set(every("shapes"))),
+        "models": len(every("shapes")),
+        "optimizers": sorted(set(every("optimizer"))),
+    }
+
+
+def _start(looks: pl.DataFrame) -> Likeness:
+    first = looks.filter(pl.col("step") == 0)
+    return "unknown" if first.height == 0 else "same" if bool(first["agree"].all()) else "different"
+
+
+def _moved(collectives: pl.DataFrame, gradient_bytes: int, workers: int) -> pl.DataFrame:
+    """(step, share, summed, gathered): bytes of a rank's collectives in each step, per byte of gradients; those that sum or send the same to all,
+    and those that gather, per rank of the group."""
+    known = pl.col("step").is_not_null() & ~pl.col("op").is_in(SMALL) & (pl.col("size") > 1) & (gradient_bytes > 0)
+    each = pl.col("bytes") / (workers * max(1, gradient_bytes))
+    summed, gathered = (pl.col("op").is_in(names) for names in (SUMMING, GATHERING))
+    return collectives.filter(known).group_by("step").agg(
+        each.sum().alias("share"), each.filter(summed).sum().alias("summed"), (each / pl.col("size")).filter(gathered).sum().alias("gathered"),
+    )  # fmt: skip
+
+
+def _outside(collectives: pl.DataFrame, steps: pl.DataFrame, gradient_bytes: int, workers: int) -> float:
+    """How many times the gradients' bytes a rank's collectives moved between the steps."""
+    if steps.height == 0 or not gradient_bytes:
+        return 0.0
+    spans = steps.group_by("rank").agg(pl.col("begin_ns").min().alias("first"), pl.col("end_ns").max().alias("last"))
+    calls = collectives.filter(pl.col("step").is_null() & ~pl.col("op").is_in(SMALL)).join(spans, on="rank")
+    between = calls.filter(pl.col("begin_ns").is_between(pl.col("first"), pl.col("last")))
+    return float(between["bytes"].sum()) / (workers * gradient_bytes)
+
+
+def _ranks_steps(rows: pl.DataFrame, workers: int) -> int:
+    """The steps that every rank has a row of, at the least."""
+    counts = rows.filter(pl.col("step").is_not_null()).group_by("rank").agg(pl.col("step").n_unique())["step"]
+    return int(counts.min()) if counts.len() == workers else 0  # type: ignore[arg-type]
+
+
+def _unseen(collectives: pl.DataFrame, details: Iterable[Mapping[str, Any]]) -> bool:
+    """Whether the default group made more calls between two looks at it than torch.distributed's functions were seen to make."""
+    for one in details:
+        if len(looks := one.get("engine", ())) == 2:
+            (first, before), (last, after) = looks
+            seen = collectives.filter(pl.col("step").is_between(first, last, closed="left")).group_by("rank").len()
+            known = int(seen["len"].max() or 0)  # type: ignore[arg-type]
+            if after - before - known > max(2, (last - first) / 2):
+                return True
+    return False
+
+
+def _met_again(looks: pl.DataFrame, carrying: tuple[int, ...]) -> bool | None:
+    after = looks.filter(pl.col("step").is_in([step + 1 for step in carrying]))
+    return bool(after["agree"].all()) if after.height else None
+
+
+def _likeness(own: Mapping[str, pl.DataFrame], told: Mapping[str, Any], start: Likeness, workers: int) -> Likeness:
+    """Whether the ranks use the same samples: by ids, by a sampler that shares them out, or by the losses of equal parameters."""
+    kinds = _kinds(own["samples"], workers)
+    if kinds is not None:
+        return "same" if kinds == 1 else "different" if kinds == workers else "partly"
+    if told["sharing"] > 1:
+        return "different" if told["sharing"] == workers else "partly"
+    prints = own["fingerprints"]
+    draws = prints.filter((pl.col("what") == "random_layers") & (pl.col("value") > 0)).height
+    losses = prints.filter((pl.col("what") == "loss") & (pl.col("step") == pl.col("step").min())).unique(["rank"])[
+        "value"
+    ]
+    if start != "same" or draws or losses.len() != workers or losses.null_count():
+        return "unknown"
+    least, most = float(losses.min()), float(losses.max())  # type: ignore[arg-type]
+    return "same" if most - least <= SAME_LOSS * abs(most) else "different"
+
+
+def _sharing(samples: pl.DataFrame, workers: int) -> int | None:
+    kinds = _kinds(samples, workers)
+    return workers // kinds if kinds and workers % kinds == 0 else None
+
+
+def _kinds(samples: pl.DataFrame, workers: int) -> int | None:
+    """How many different sets of samples the ranks used in the first steps; None where not every rank told its own."""
+    first = samples.filter((pl.col("incarnation") == 0) & (pl.col("step") < pl.col("step").min() + LOOKED_AT))
+    sets = first.explode("ids").group_by("rank").agg(pl.struct("step", "ids").unique().sort())
+    if sets.height < workers:
+        return None
+    return len({tuple((one["step"], one["ids"]) for one in row) for row in sets["step"].to_list()})

@@ -1,0 +1,392 @@
+"""Which parallelism is a configuration's, by what evidence, and what may therefore be judged of it?
+
+Declared (`workload.parallelism`), else recognised, by the first rule whose evidence is there:
+
+| evidence | it is |
+|---|---|
+| torch's pipeline; FSDP; DTensor or layers of tensor parallelism; DistributedDataParallel | what they say; several, or over a part of the ranks: mixed |
+| no process group of several ranks | nothing is distributed |
+| all-to-all in most steps (embeddings or experts that lie on different ranks) | mixed |
+| parameters equal at every look, though every rank used other samples | data |
+| calls from rank to rank in most steps, and parameters that differ from the start | pipeline |
+| collectives in most forward passes, parameters that differ from the start, the same samples | tensor |
+| collectives as large as the parameters in single steps, never in two that follow each other, after which the replicas are equal | local SGD |
+| collectives as large as the gradients in most steps | data |
+| equal parameters at the start, other samples on every rank, and no gradient moves | data: it was meant, and is not done |
+| nothing moves | nothing is distributed |
+
+Else it is not known, and nothing is judged that another parallelism would not have.  A record that holds no evidence (an older one, or a
+script that is not hooked) is taken for data-parallel, as its probe's calls are documented.
+Cannot tell: ranks that exchange parameters by random pairs, parameter servers, actors and learners (not known); a tensor parallelism whose parts
+began equal and whose ranks draw other samples from what forgot its gradients.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final, Literal
+
+import polars as pl
+
+from assay.estimates.estimate import Absent
+from assay.frames.training.effective_steps import effective_steps
+from assay.frames.training.parallel_evidence import Facts, Likeness, facts
+
+if TYPE_CHECKING:
+    from assay.frames.record_data import Measured
+
+Kind = Literal["data", "sharded", "tensor", "pipeline", "local_sgd", "mixed", "none"]
+Claim = Literal["replicas", "gradients", "samples", "random numbers", "loss", "speedup"]
+By = Literal["declared", "recognised", "assumed", "one worker"]
+Counted = Literal["sum", "one", "unknown"]
+
+JUDGED: Final[Mapping[Kind | None, tuple[Claim, ...]]] = {
+    "data": ("replicas", "gradients", "samples", "random numbers", "loss", "speedup"),
+    "sharded": ("replicas", "gradients", "samples", "random numbers", "loss", "speedup"),  # replicas: of what is not sharded
+    "local_sgd": ("samples", "random numbers", "loss", "speedup"),
+    "tensor": ("loss", "speedup"),
+    "pipeline": ("loss", "speedup"),
+    "mixed": ("loss", "speedup"),
+    "none": (),
+    None: ("speedup",),
+}  # fmt: skip
+WORDS: Final[Mapping[Kind | None, str]] = {
+    "data": "data parallelism", "sharded": "sharded data parallelism", "tensor": "tensor parallelism", "pipeline": "pipeline parallelism",
+    "local_sgd": "local SGD", "mixed": "a mixture of parallelisms", "none": "no parallelism", None: "a parallelism that is not known",
+}  # fmt: skip
+UNFIT: Final[Mapping[Claim, Mapping[Kind | None, str]]] = {
+    "replicas": {
+        "local_sgd": "replicas part between two averages", "tensor": "every rank holds its own part of the model",
+        "pipeline": "every rank holds its own stage of the model", "mixed": "not every rank is a replica of every other",
+    },
+    "gradients": {
+        "local_sgd": "gradients stay with their rank", "tensor": "a rank's gradient is that of its part of the model",
+        "pipeline": "a rank's gradient is that of its stage", "mixed": "which ranks average their gradients is not known",
+    },
+    "samples": {
+        "tensor": "all ranks use the same samples", "pipeline": "all stages work on the same samples",
+        "mixed": "some ranks use the same samples",
+    },
+    "random numbers": {"tensor": "parts of one layer may have to draw alike"}, "loss": {}, "speedup": {},
+}  # fmt: skip
+DDP: Final = "DistributedDataParallel"
+DECLARE: Final = "declare workload.parallelism"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parallelism:
+    """What a configuration is taken for."""
+
+    kind: Kind | None  # None: not known
+    by: By
+    evidence: str  # of what was recognised, or why nothing was
+    seen: Kind | None = None  # what was recognised, whatever was declared
+    alone: bool = False  # nothing is distributed: it was seen so
+    counted: Counted = "sum"  # how the items of the ranks make those of a step
+    sharing: int = 1  # ranks that use the same samples
+    samples: Likeness = "unknown"  # of the ranks
+    meant: bool = False  # it is data parallelism by its samples and its start, and nothing is averaged
+
+    @property
+    def contradicted(self) -> bool:
+        """Whether what was declared is not what was seen."""
+        if self.by != "declared" or self.seen is None or self.seen == self.kind:
+            return False
+        alike: tuple[set[Kind | None], ...] = (
+            {"data", "sharded"},
+            {"mixed", "sharded"},
+            {"mixed", "tensor"},
+            {"mixed", "pipeline"},
+            {"mixed", "data"},
+            {"local_sgd", "none"},  # its averages may be farther apart than the run is long
+        )
+        return {self.kind, self.seen} not in alike
+
+
+ONE: Final = Parallelism(kind="data", by="one worker", evidence="one worker")
+ASSUMED: Final = Parallelism(kind="data", by="assumed", evidence="the record does not say")
+
+
+def parallelism(measured: Measured, name: str) -> Parallelism:
+    """Of a configuration."""
+    return measured.once("parallelism", _all)[name]
+
+
+def _all(measured: Measured) -> Mapping[str, Parallelism]:
+    levels = dict(zip(measured.configurations, measured.levels, strict=True))
+    return {
+        name: ONE if level == 1 or measured.subject != "training" else _one(measured, name)
+        for name, level in levels.items()
+    }
+
+
+def _one(measured: Measured, name: str) -> Parallelism:
+    declared, known = measured.experiment.workload.parallelism, facts(measured, name)
+    if known is None:
+        return (
+            ASSUMED
+            if declared == "auto"
+            else _counted(Parallelism(kind=declared, by="declared", evidence="declared"), None)
+        )
+    found = recognise(known)
+    if declared == "auto":
+        return _counted(found, known)
+    # without a group nothing can be distributed; whatever else was not seen may be rarer than the run is long
+    alone, seen = found.alone and known.group <= 1, None if found.meant else found.kind
+    return _counted(Parallelism(kind=declared, by="declared", evidence=found.evidence, seen=seen, alone=alone), known)
+
+
+def _counted(found: Parallelism, known: Facts | None) -> Parallelism:
+    """How the items of a step follow from those of its ranks."""
+    counted: Counted = "sum"
+    sharing = 1
+    if found.kind in ("tensor", "pipeline"):
+        counted = "one"
+    elif found.kind in ("mixed", None):
+        likeness = "unknown" if known is None else known.samples
+        sharing = (known.sharing if known is not None else None) or 1
+        counted = "sum" if likeness == "different" or sharing > 1 else "one" if likeness == "same" else "unknown"
+    return replace(found, counted=counted, sharing=sharing, samples="unknown" if known is None else known.samples)
+
+
+# ---- what follows -----------------------------------------------------------------------------------------------------
+
+
+def why_not(measured: Measured, name: str, claim: Claim) -> str:
+    """Why this cannot be judged of a configuration; empty where it can."""
+    found = parallelism(measured, name)
+    if found.alone or found.kind == "none":
+        return f"nothing is distributed: {found.evidence}" if found.alone else "every worker trains alone, as declared"
+    if claim == "speedup" and found.counted == "unknown":
+        return f"whether the ranks use the same samples is not known ({found.evidence}), so their work cannot be added up; {DECLARE}"
+    if claim in JUDGED[found.kind]:
+        return ""
+    if found.kind is None:
+        if claim == "samples" and found.samples == "different":  # they share out the data, by whatever they communicate
+            return ""
+        return f"which parallelism this is, is not known: {found.evidence}; {DECLARE}"
+    why = UNFIT[claim].get(found.kind, "it does not apply")
+    return f"{why}: {WORDS[found.kind]}{'' if found.by == 'recognised' else ', as declared'}"
+
+
+def absent(measured: Measured, name: str, claim: Claim) -> Absent | None:
+    """The same as a value that is missing."""
+    why = why_not(measured, name, claim)
+    if not why:
+        return None
+    return Absent(reason="not_measured" if parallelism(measured, name).kind is None else "not_applicable", detail=why)
+
+
+def recount(measured: Measured, folded: pl.DataFrame) -> pl.DataFrame:
+    """`Measured.global_steps` with the items of steps whose ranks work on the same samples counted once."""
+    others = {
+        name: found
+        for name, found in measured.once("parallelism", _all).items()
+        if found.counted != "sum" or found.sharing > 1
+    }
+    if not others:
+        return folded
+    launches = (
+        measured.table("launches").filter(pl.col("configuration").is_in(list(others))).select("launch", "configuration")
+    )
+    how = pl.DataFrame(
+        {"configuration": list(others), "_counted": [one.counted for one in others.values()], "_sharing": [one.sharing for one in others.values()]}
+    )  # fmt: skip
+    one = effective_steps(measured.table("steps")).group_by("launch", "step").agg(pl.col("items").max().alias("_one"))
+    joined = folded.join(launches.join(how, on="configuration").drop("configuration"), on="launch", how="left")
+    joined = joined.join(one, on=["launch", "step"], how="left", maintain_order="left")
+    items = (
+        pl.when(pl.col("_counted").is_null()).then(pl.col("items"))
+        .when(pl.col("_counted") == "one").then(pl.col("_one"))
+        .when(pl.col("_counted") == "sum").then(pl.col("items") / pl.col("_sharing"))
+    )  # fmt: skip
+    return joined.with_columns(items.alias("items")).drop("_counted", "_sharing", "_one")
+
+
+# ---- recognition ------------------------------------------------------------------------------------------------------
+
+Rule = Callable[[Facts], Parallelism | None]
+
+
+def recognise(known: Facts) -> Parallelism:
+    """The first rule that fits; not known where none does."""
+    rules: tuple[Rule, ...] = (
+        _staged, _fully_sharded, _split, _exchanging, _wrapped, _strangers, _agreeing, _piped, _cut, _averaged, _reduced, _blind, _forgotten, _apart,
+    )  # fmt: skip
+    for rule in rules:
+        found = rule(known)
+        if found is not None:
+            return found
+    nothing = not known.group and not known.training
+    unseen = "neither a process group nor a training was seen in the workers"
+    return _unknown(unseen if nothing else "what the ranks communicate fits none that is known")
+
+
+def _is(kind: Kind, evidence: str, *, alone: bool = False) -> Parallelism:
+    return Parallelism(kind=kind, by="recognised", evidence=evidence, seen=kind, alone=alone)
+
+
+def _unknown(why: str) -> Parallelism:
+    return Parallelism(kind=None, by="recognised", evidence=why)
+
+
+def _ranks(known: Facts, number: int) -> str:
+    return f"{number} of {known.workers} ranks" if number < known.workers else f"{number} ranks"
+
+
+def _staged(known: Facts) -> Parallelism | None:
+    if not known.told["stage"]:
+        return None
+    beside = [
+        word
+        for key, word in (("ddp", "DistributedDataParallel"), ("fsdp", "FSDP"), ("dtensor", "DTensor"))
+        if known.told[key]
+    ]
+    if beside:
+        return _is("mixed", f"stages of torch's pipeline, with {' and '.join(beside)}")
+    return _is("pipeline", "stages of torch's pipeline")
+
+
+def _fully_sharded(known: Facts) -> Parallelism | None:
+    ranks, mesh = known.told["fsdp"], known.told["dtensor"]
+    if not ranks:
+        return None
+    if ranks < known.workers or mesh > ranks or known.told["layers"]:
+        return _is("mixed", f"FSDP over {_ranks(known, ranks)}, and another parallelism over the others")
+    return _is("sharded", f"FSDP over {_ranks(known, ranks)}")
+
+
+def _split(known: Facts) -> Parallelism | None:
+    mesh, wrapped = known.told["dtensor"], max(known.told["ddp"], default=0)
+    layers = known.told["layers"] if known.start == "different" and wrapped < known.workers else []
+    if not mesh and not layers:
+        return None
+    what = (
+        f"parameters that are DTensors, sharded over {_ranks(known, mesh)}"
+        if mesh
+        else f"layers called {', '.join(layers)}"
+    )
+    if wrapped > 1 or 0 < mesh < known.workers:
+        return _is(
+            "mixed", what + (f", with DistributedDataParallel over {_ranks(known, wrapped)}" if wrapped > 1 else "")
+        )
+    return _is("tensor", what)
+
+
+def _exchanging(known: Facts) -> Parallelism | None:
+    """Data parallelism has no use for it: what is exchanged was computed by parts of the model that the others do not have."""
+    if not known.often(known.exchanges):
+        return None
+    wrapped = max(known.told["ddp"], default=0)
+    beside = f", with {DDP} over {_ranks(known, wrapped)}" if wrapped > 1 else ""
+    return _is("mixed", f"all-to-all in {known.exchanges} of {known.of_steps}{beside}")
+
+
+def _wrapped(known: Facts) -> Parallelism | None:
+    ranks = max(known.told["ddp"], default=0)
+    if ranks < 2:
+        return None
+    evidence = f"{DDP} over {_ranks(known, ranks)}"
+    if any("localsgd" in hook.casefold() for hook in known.told["ddp_hooks"]):
+        return _is("local_sgd", f"{evidence} with {', '.join(known.told['ddp_hooks'])}")
+    if known.told["ddp_ignored"]:
+        return _is("mixed", f"{evidence}, which leaves {known.told['ddp_ignored']} parameters and buffers to each rank")
+    if ranks < known.workers:
+        return _is("mixed", evidence)
+    # averaged at intervals, with `no_sync` in between: a step that only reduces gradients again does not make replicas equal
+    rare = _averaged(known) if known.met_again else None
+    return rare or _is("data", evidence)
+
+
+def _strangers(known: Facts) -> Parallelism | None:
+    seen = max(known.told["models"], 0 if known.group else known.training)
+    if known.group > 1 or known.told["libraries"] or seen < known.workers:
+        return None
+    evidence = "no process group was made" if known.group == 0 else "every worker's process group is its own"
+    return _is("none", f"{evidence}, so that each of {known.workers} workers trains by itself", alone=True)
+
+
+def _agreeing(known: Facts) -> Parallelism | None:
+    if known.stayed and known.start == "same" and known.samples in ("different", "partly"):
+        return _is("data", "the parameters of all ranks stay equal while they use different samples")
+    return None
+
+
+def _piped(known: Facts) -> Parallelism | None:
+    if not known.often(known.peers) or known.start != "different" or known.told["models"] < known.workers:
+        return None
+    if known.carrying:
+        return _is("mixed", "calls from rank to rank, and collectives as large as the gradients")
+    return _is(
+        "pipeline",
+        f"calls from rank to rank in {known.peers} of {known.of_steps}, and other parameters on every rank",
+    )
+
+
+def _cut(known: Facts) -> Parallelism | None:
+    if not known.often(known.in_forward) or known.start != "different" or known.samples == "different":
+        return None
+    evidence = (
+        f"collectives in the forward pass of {known.in_forward} of {known.of_steps}, and other parameters on every rank"
+    )
+    return _is("mixed" if known.samples == "partly" else "tensor", evidence)
+
+
+def _averaged(known: Facts) -> Parallelism | None:
+    steps = known.carrying
+    gaps = [later - earlier for earlier, later in pairwise(steps)]
+    if (
+        not steps
+        or not known.averaging
+        or min(gaps, default=2) < 2
+        or known.told["shapes"] > 1
+        or known.stayed  # between two averages replicas part
+        or known.met_again is False
+    ):
+        return None
+    if known.met_again is None and len(steps) < 2:
+        return None
+    return _is(
+        "local_sgd",
+        f"collectives as large as the parameters in {len(steps)} of {known.of_steps}, and none as large in the others",
+    )
+
+
+def _reduced(known: Facts) -> Parallelism | None:
+    if not known.often(len(known.carrying)) or known.told["shapes"] > 1:
+        return None
+    return _is("data", f"collectives as large as the gradients in {len(known.carrying)} of {known.of_steps}")
+
+
+def _blind(known: Facts) -> Parallelism | None:
+    """What follows rests on nothing being moved: it must have been seen."""
+    if known.told["libraries"]:
+        return _unknown(f"{' and '.join(known.told['libraries'])} may communicate, which is not seen")
+    if known.unseen:
+        return _unknown("the ranks communicate by calls that are not seen (isend, irecv, functional collectives)")
+    if known.carrying or known.outside >= 1.0:
+        return _unknown("collectives as large as the gradients are made in some steps or between them")
+    return None
+
+
+def _forgotten(known: Facts) -> Parallelism | None:
+    if known.start != "same" or known.samples != "different" or known.peers or known.rejoined:
+        return None
+    evidence = "the ranks began with the same parameters and share out the samples, and no collective is as large as the gradients"
+    return replace(_is("data", evidence), meant=True)
+
+
+def _apart(known: Facts) -> Parallelism | None:
+    met = known.rejoined and known.samples != "same"  # by ways that were not seen
+    if met or known.moved >= CARRIES_SOME or known.in_forward or known.peers or known.told["models"] < known.workers:
+        return None
+    return _is(
+        "none",
+        f"no collective of the steps is as large as the gradients, so that each of {known.workers} workers trains by itself",
+        alone=True,
+    )
+
+
+CARRIES_SOME: Final = 0.1  # of the gradients: losses and counts for a log are less, but for the smallest models

@@ -1,0 +1,176 @@
+"""What took the time of the profiled steps of a rank?  From a trace of torch.profiler, as plain data.
+
+    operators   of the processor, by self time: their own time without the operators that they call
+    kernels     of the device, by time
+    classes     the same times by kind of work (`CLASSES`): kernels where there are any, else self times of operators
+    steps       how the steps divide by unions of intervals (`assay.frames.training.kernel_trace`): computing, exposed communication, copies, idle
+    collectives their kernels one by one, for the record: what is said of them is in `steps`
+    memory      the most that was allocated on each device, where allocations were followed
+
+Classes are told by names; what no rule knows is "other".  Sums of times of kernels that run at once may exceed the steps.
+Cannot tell: what the steps take without the profiler; time in Python between operators, which looks idle.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from assay.frames.training.kernel_trace import Kernel, Operator, Trace, intervals, overlap
+
+TOP: Final = 20
+CLASSES: Final = ("matmul", "attention", "elementwise", "reduction", "communication", "copy", "other")
+_RULES: Final = {  # the first that is found in the name, without case
+    "communication": r"nccl|rccl|^c10d::|gloo:|mpi:|allreduce|all_reduce|allgather|all_gather|reduce_scatter|record_param_comms",
+    "attention": r"attention|flash|fmha|sdpa",
+    "matmul": r"gemm|gemv|matmul|\bmm\b|addmm|\bbmm\b|baddbmm|linear|conv|cutlass|cublas|xmma|wgrad|dgrad|einsum|tensile|Cijk",
+    "reduction": r"reduce|softmax|norm|\bsum\b|\bmean\b|argm(ax|in)|\bmax\b|\bmin\b|\bvar\b|loss|cumsum|topk|sort|welford",
+    "copy": r"copy|memcpy|memset|\bcat\b|clone|contiguous|\bto\b|gather|scatter|index|embedding|pad|stack|fill|zero|empty|transpose",
+    "elementwise": (
+        r"elementwise|vectorized|\badd_?\b|\bmul_?\b|\bsub_?\b|\bdiv_?\b|relu|gelu|silu|sigmoid|tanh|dropout|threshold|exp|log"
+        r"|sqrt|pow|clamp|where|foreach|adam|sgd|triton_poi|_fused_|lerp|addcmul|addcdiv|neg|ones"
+    ),
+}
+_RULE: Final = tuple((kind, re.compile(pattern, re.IGNORECASE)) for kind, pattern in _RULES.items())
+
+
+def summary(content: Mapping[str, Any]) -> dict[str, Any]:
+    """What a trace says, of a Chrome trace as `json.load` gives it."""
+    trace = intervals(content)
+    operators = _operators(trace.operators)
+    kernels = _kernels(trace.kernels)
+    parts = kernels if trace.on_device else operators
+    first = int(content.get("assay_first_step") or 0)  # the profiler numbers the steps that it saw from 0
+    return {
+        "rank": trace.rank, "workers": trace.workers, "on_device": trace.on_device,
+        "steps": [{**_step(trace, window.step), "step": first + window.step} for window in trace.steps],
+        "operators": _top(operators), "kernels": _top(kernels), "classes": _classes(parts), "memory": _memory(content),
+        "collectives": list(_collectives(trace, first, content)),
+    }  # fmt: skip
+
+
+def kind_of(name: str, kind: str = "compute") -> str:
+    """The class of a kernel or an operator, by its name and by what Kineto says that it is."""
+    if kind in ("communication", "copy"):
+        return kind
+    bare = name.removeprefix("aten::")
+    return next((found for found, rule in _RULE if rule.search(bare)), "other")
+
+
+def _operators(operators: Iterable[Operator]) -> dict[str, dict[str, Any]]:
+    """name -> calls, own time, time with what it calls, class."""
+    found: dict[str, dict[str, Any]] = {}
+    for one, own in _self_times(operators):
+        row = found.setdefault(one.name, _row(one.name, kind_of(one.name)))
+        row["calls"] += 1
+        row["ns"] += own
+        row["total_ns"] += one.end - one.begin
+    return found
+
+
+def _self_times(operators: Iterable[Operator]) -> Iterator[tuple[Operator, int]]:
+    """Each operator with its time less that of the operators right inside of it, thread by thread."""
+    threads: dict[str, list[Operator]] = {}
+    for one in operators:
+        threads.setdefault(one.thread, []).append(one)
+    for own in threads.values():
+        stack: list[list[Any]] = []  # [operator, time of its children]
+        for one in sorted(own, key=lambda o: (o.begin, -o.end)):
+            while stack and stack[-1][0].end <= one.begin:
+                yield _popped(stack)
+            if stack:
+                stack[-1][1] += min(one.end, stack[-1][0].end) - one.begin
+            stack.append([one, 0])
+        while stack:
+            yield _popped(stack)
+
+
+def _popped(stack: list[list[Any]]) -> tuple[Operator, int]:
+    one, children = stack.pop()
+    return one, max(0, one.end - one.begin - children)
+
+
+def _kernels(kernels: Iterable[Kernel]) -> dict[str, dict[str, Any]]:
+    found: dict[str, dict[str, Any]] = {}
+    for one in kernels:
+        if one.kind == "sync":
+            continue
+        row = found.setdefault(one.name, _row(one.name, kind_of(one.name, one.kind)))
+        row["calls"] += 1
+        row["ns"] += one.end - one.begin
+        row["total_ns"] += one.end - one.begin
+    return found
+
+
+def _row(name: str, kind: str) -> dict[str, Any]:
+    return {"name": name, "class": kind, "calls": 0, "ns": 0, "total_ns": 0}
+
+
+def _top(rows: Mapping[str, dict[str, Any]]) -> list[dict[str, Any]]:
+    return sorted(rows.values(), key=lambda row: (-row["ns"], row["name"]))[:TOP]
+
+
+def _classes(rows: Mapping[str, dict[str, Any]]) -> dict[str, int]:
+    found = dict.fromkeys(CLASSES, 0)
+    for row in rows.values():
+        found[row["class"]] += row["ns"]
+    return found
+
+
+def _step(trace: Trace, step: int) -> dict[str, Any]:
+    divided = overlap(trace, step)
+    return {
+        "step": step, "window_ns": divided.window_ns, "compute_ns": divided.compute_ns, "communication_ns": divided.total_ns,
+        "exposed_ns": divided.exposed_ns, "copy_ns": divided.copy_ns, "idle_ns": divided.idle_ns, "bytes": _sent(trace, step),
+    }  # fmt: skip
+
+
+def _collectives(trace: Trace, first: int, content: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """The kernels of collectives, by the monotonic clock of the host where the trace says how far the profiler's is from it.
+
+    Numbered step by step within a group, in the order in which they began: the same call has the same number on every rank.  Calls of
+    engines that the processor serves are none: the hooks time them.
+    """
+    apart = int(content.get("assay_wall_minus_monotonic_ns") or 0)
+    for window in trace.steps:
+        numbers: Counter[str] = Counter()
+        for one in trace.kernels:
+            if one.kind != "communication" or not trace.on_device or not window.begin <= one.begin < window.end:
+                continue
+            number = numbers[one.group]
+            numbers[one.group] += 1
+            begin = trace.origin_ns + one.begin - apart
+            yield {
+                "step": first + window.step, "group": one.group, "number": number, "op": one.op, "size": one.size or trace.workers,
+                "bytes": one.nbytes, "dtype": one.dtype, "begin_ns": begin, "end_ns": begin + one.end - one.begin,
+            }  # fmt: skip
+
+
+def _sent(trace: Trace, step: int) -> int | None:
+    """Bytes of the collectives that began in the step; None where one of them does not say, or there is none."""
+    window = trace.window(step)
+    sizes = [
+        one.nbytes for one in trace.kernels if one.kind == "communication" and window.begin <= one.begin < window.end
+    ]
+    known = [size for size in sizes if size is not None]
+    return sum(known) if sizes and len(known) == len(sizes) else None
+
+
+def _memory(content: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """device -> the most that was allocated at once, and how often memory was asked for."""
+    found: dict[tuple[int, int], dict[str, Any]] = {}
+    for event in content.get("traceEvents") or ():
+        told = event.get("args") or {}
+        if event.get("name") != "[memory]" or "Total Allocated" not in told:
+            continue
+        key = (int(told.get("Device Type", 0)), int(told.get("Device Id", 0)))
+        row = found.setdefault(key, {"device": _device(*key), "peak_bytes": 0, "allocations": 0})
+        row["peak_bytes"] = max(row["peak_bytes"], int(told["Total Allocated"]))
+        row["allocations"] += int(told.get("Bytes", 0)) > 0
+    return [found[key] for key in sorted(found)]
+
+
+def _device(kind: int, number: int) -> str:
+    return "cpu" if kind == 0 else f"cuda:{number}" if kind == 1 else f"device {kind}:{number}"

@@ -1,0 +1,185 @@
+"""How long was each rank itself at work in each phase of a step, without waiting for the others?
+
+Where ranks wait for each other in the backward pass, every rank's backward pass lasts as long as the slowest one's: walls equalise,
+and say nothing.  What a rank waits is taken off, by the best way that its launch allows; all of them are durations on one host:
+* `thread`: what communication took of the rank's own thread, phase by phase (table waits); asking for collectives is then a phase
+  of its own, `communication`;
+* `ddp_logging`, `kineto`: the exposed communication of the step (table communication), taken off the backward pass, in those steps
+  of which it is known;
+* `durations`: of the step's last collective, how much longer it lasted on this rank than on the one where it was shortest
+  (of kernels: of each collective, since a kernel that waits holds up those behind it);
+* none: then the backward pass, and what lies between the phases, are not compared at all: they may be nothing but waiting.
+A rank whose whole own time stands out while none of its phases does is named for `throughout`.
+Only steady steps count that were seen on every rank, and whose communication was watched (`assay.frames.training.watched_steps`).
+`between` is the step's time in no phase and no pause.
+Source: transfer = minimum over ranks, wait = the rest, as in METRICS.md (`comm_transfer`, `comm_wait`).
+Cannot tell: a link or a card that is slow while its rank asks in time (all ranks then end late together: `assay comm`);
+where only durations are known, whether a rank was late in its backward pass or in asking.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from typing import Any, Final
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from assay.frames.record_data import Measured, effective_steps
+from assay.frames.training.watched_steps import watched
+from assay.stats.groups.stragglers import Search, search
+from assay.units import NS_PER_S
+
+Array = NDArray[np.float64]
+
+PHASES: Final = ("data", "forward", "backward", "optimizer")
+BETWEEN: Final = "between"
+ASKING: Final = "communication"
+THROUGHOUT: Final = "throughout"  # no phase: the whole step, for ranks that are slow in none of them by enough
+LOGGED: Final = (
+    "ddp_logging",
+    "kineto",
+)  # methods of the table communication that see exposed communication on every device
+KEY: Final = ["step", "rank"]
+# of logs, which are read of some steps alone, so many steps are enough where they are fewer than half
+SAMPLED: Final = 20
+ONE_RANK: Final = "one worker has no other to wait for"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Own:
+    """Own times of a launch, seconds, shape [steps, ranks]."""
+
+    launch: int
+    configuration: str
+    ranks: tuple[int, ...]
+    phases: Mapping[str, Array] = field(repr=False)
+    whole: Array | None = field(repr=False)  # of the whole step; None where waiting cannot be taken off
+    step_s: Array = field(repr=False)  # of the slowest rank, shape [steps]
+    method: str  # thread, ddp_logging, kineto, durations or none
+
+    def searched(self) -> Search:
+        """The ranks and phases that are slower than the others; `rank` is the place in `ranks`."""
+        return self._searched
+
+    @cached_property
+    def _searched(self) -> Search:
+        """A rank that is slow by a little everywhere (a share of a processor, a clock, a neighbour) is slow as a whole."""
+        series = self.phases if self.whole is None or not self.phases else {**self.phases, THROUGHOUT: self.whole}
+        found = search(series, self.step_s)
+        told = {one.rank for one in found.found if one.phase != THROUGHOUT}
+        return replace(
+            found, found=tuple(one for one in found.found if one.phase != THROUGHOUT or one.rank not in told)
+        )
+
+
+def own_times(measured: Measured) -> tuple[Own, ...]:
+    """Of every timed launch of several workers that has steady steps seen on all of them, in the launches' order; made once."""
+    return measured.once("own_times", lambda one: tuple(_own_times(one)))
+
+
+def _own_times(measured: Measured) -> Iterator[Own]:
+    steady = watched(measured.steady_steps.select("launch", "step", "ranks"), measured.table("communication"))
+    tables = {name: measured.table(name) for name in ("steps", "waits", "communication", "collectives")}
+    for launch, configuration, workers in measured.timed.select("launch", "configuration", "workers").iter_rows():
+        mine = steady.filter((pl.col("launch") == launch) & (pl.col("ranks") == workers))
+        if workers > 1 and mine.height:
+            own = pl.col("launch") == launch
+            of_launch = {name: table.filter(own) if table.height else table for name, table in tables.items()}
+            yield _own(launch, configuration, mine["step"], of_launch)
+
+
+def _own(launch: int, configuration: str, steady: pl.Series, tables: Mapping[str, pl.DataFrame]) -> Own:
+    steps = effective_steps(tables["steps"]).filter(pl.col("step").is_in(steady.implode())).sort(KEY)
+    counted = steps.select(*KEY, "incarnation")
+    for method, (name, taken) in _METHODS.items():
+        rows = tables[name].join(counted, on=[*KEY, "incarnation"], how="semi") if tables[name].height else tables[name]
+        if not rows.height:
+            continue
+        whole = _complete(steps.join(taken(rows), on=KEY, how="inner"), steps["rank"].n_unique())
+        if 2 * whole["step"].n_unique() >= (min(len(steady), 2 * SAMPLED) if method in LOGGED else len(steady)):
+            return _arrays(launch, configuration, whole, method)
+    return _arrays(launch, configuration, steps, "none")
+
+
+def _complete(steps: pl.DataFrame, ranks: int) -> pl.DataFrame:
+    return steps.filter(pl.len().over("step") == ranks).sort(KEY)
+
+
+# ---- what is taken off: (step, rank, taken_<phase> ...), nanoseconds ------------------------------------------------------
+
+
+def _of_thread(waits: pl.DataFrame) -> pl.DataFrame:
+    seen = waits.filter(pl.col("waiting_ns").is_not_null())
+    both = pl.col("asking_ns") + pl.col("waiting_ns")
+    of_phase = [both.filter(pl.col("phase") == phase).sum().alias(f"taken_{phase}") for phase in (*PHASES, BETWEEN)]
+    folded = seen.group_by(KEY).agg(
+        *of_phase, pl.col("asking_ns").sum().alias("asking"), (pl.col("phase") == "backward").any().alias("_told")
+    )
+    return folded.filter("_told").drop("_told")
+
+
+def _of_logging(communication: pl.DataFrame, method: str) -> pl.DataFrame:
+    own = communication.filter((pl.col("method") == method) & pl.col("exposed_ns").is_not_null())
+    return own.group_by(KEY).agg(pl.col("exposed_ns").sum().alias("taken_backward"))
+
+
+def _of_durations(calls: pl.DataFrame) -> pl.DataFrame:
+    """What a rank waited in the collective that ended last, or of kernels in each of them."""
+    call = ["incarnation", "group", "call"]
+    length = calls.filter(pl.col("end_ns").is_not_null()).with_columns(_length=pl.col("end_ns") - pl.col("begin_ns"))
+    whole = length.filter(pl.len().over(call) == pl.col("size"))  # else the rank that waited least may be missing
+    waited = whole.with_columns(_waited=pl.col("_length") - pl.col("_length").min().over(call))
+    last = pl.col("_waited").get(pl.col("end_ns").arg_max())
+    kernels = (pl.col("method") == "kineto").all()
+    return waited.group_by(KEY).agg(
+        pl.when(kernels).then(pl.col("_waited").sum()).otherwise(last).alias("taken_backward")
+    )
+
+
+# method -> the table that tells of it, and what is taken off by it; the first that saw enough steps is used
+_METHODS: Final[Mapping[str, tuple[str, Callable[[pl.DataFrame], pl.DataFrame]]]] = {
+    "thread": ("waits", _of_thread),
+    **{name: ("communication", partial(_of_logging, method=name)) for name in LOGGED},
+    "durations": ("collectives", _of_durations),
+}
+
+
+# ---- arrays ------------------------------------------------------------------------------------------------------------
+
+
+def _arrays(launch: int, configuration: str, steps: pl.DataFrame, method: str) -> Own:
+    ranks = tuple(steps["rank"].unique().sort().to_list())
+    shape = (-1, len(ranks))
+    known = steps.fill_null(0)
+
+    def column(name: str) -> Array:
+        """Seconds, shape [steps, ranks]; 0 where nothing of the kind was there."""
+        if name not in known.columns:
+            return np.zeros((steps.height // len(ranks), len(ranks)))
+        return np.asarray(known[name].to_numpy().reshape(shape) / NS_PER_S, dtype=np.float64)
+
+    length = _difference(steps).reshape(shape) - column("checkpoint_ns")
+    seen = [phase for phase in PHASES if steps[f"{phase}_ns"].null_count() == 0]
+    between = length - sum((column(f"{phase}_ns") for phase in PHASES), np.zeros_like(length))
+    taken = sum((column(f"taken_{phase}") for phase in (*PHASES, BETWEEN)), np.zeros_like(length))
+    own: dict[str, Any] = {phase: column(f"{phase}_ns") - column(f"taken_{phase}") for phase in seen}
+    if method == "none":
+        own.pop("backward", None)
+    else:
+        own[BETWEEN] = between - column(f"taken_{BETWEEN}")
+    if method == "thread":
+        own[ASKING] = column("asking")
+    asking = column("asking")
+    return Own(
+        launch=launch, configuration=configuration, ranks=ranks, phases=own, step_s=length.max(axis=1), method=method,
+        whole=None if method == "none" else length - taken + asking,
+    )  # fmt: skip
+
+
+def _difference(steps: pl.DataFrame) -> Array:
+    """Seconds of each row's step: subtracted as whole nanoseconds, which a float would round."""
+    return np.asarray((steps["end_ns"] - steps["begin_ns"]).to_numpy() / NS_PER_S, dtype=np.float64)

@@ -1,0 +1,51 @@
+"""Was it strong or weak scaling?  From the recorded work, where the user did not say it.
+
+strong: the items of all ranks per step are the same at every worker count; weak: they grow in proportion to the workers (METRICS.md,
+"Scaling").  Of the two the nearer one, by the sum over worker counts of |log(recorded / expected)|; a tie, or a record without items
+or with one worker count, is strong.  Whether the nearer one fits is the business of the audit `scaling_mode`.
+It cannot tell what was meant: a script with a fixed batch for each rank, and epochs of the same data, is weak by its steps although
+the epoch's work is fixed; `same_total` says so.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final, Literal
+
+import polars as pl
+
+if TYPE_CHECKING:
+    from assay.frames.record_data import Measured
+
+Mode = Literal["strong", "weak"]
+TOLERANCE: Final = 0.02  # relative; the last batch of an epoch may be smaller
+
+
+def items_per_step(measured: Measured) -> Mapping[int, float]:
+    """Worker count -> median items of all ranks per steady step, of those that counted any."""
+    steps = measured.steady_steps.filter(pl.col("items").is_not_null()).join(
+        measured.timed.select("launch", "workers"), on="launch"
+    )
+    medians = steps.group_by("workers").agg(pl.col("items").median())
+    return {int(level): float(value) for level, value in medians.sort("workers").iter_rows()}
+
+
+def nearest(items: Mapping[int, float], base_level: int) -> Mode:
+    """The mode that the items per step are nearer to."""
+    base = items.get(base_level, 0.0)
+    others = [(level, own) for level, own in items.items() if level != base_level and own > 0.0]
+    if base <= 0.0:
+        return "strong"
+    strong = sum(abs(math.log(own / base)) for _, own in others)
+    weak = sum(abs(math.log(own / (base * level / base_level))) for level, own in others)
+    return "weak" if weak < strong else "strong"
+
+
+def same_total(measured: Measured) -> bool:
+    """Whether every timed launch worked on the same number of items, over all its steps."""
+    steps = measured.global_steps.join(measured.timed.select("launch"), on="launch")
+    if steps.height == 0 or steps["items"].null_count():
+        return False
+    totals = steps.group_by("launch").agg(pl.col("items").sum())["items"].to_list()
+    return bool(max(totals) <= min(totals) * (1.0 + TOLERANCE))

@@ -1,0 +1,117 @@
+"""Which throughputs do the scaling laws look at, and how does a fitted parameter become an estimate?
+
+One throughput for each launch, 1 / (time per unit of work) on the basis of `speedup`, of the blocks that hold every
+configuration.  Errors are proportional, each block keeps a level of its own, so that a drift of the machine divides out.
+"""
+
+from __future__ import annotations
+
+import math
+
+from assay.estimates.estimate import Absent, Estimate, Value
+from assay.estimates.format import count
+from assay.frames.per_launch import in_blocks
+from assay.frames.record_data import Measured
+from assay.frames.training.parallelism import absent
+from assay.frames.training.work_time import seconds_per_work, time_basis, wall_per_work
+from assay.stats.models.scaling_laws import (
+    LAW_NAMES,
+    PARAMETERS,
+    STRONG,
+    WEAK,
+    Choice,
+    Fit,
+    Law,
+    Parameter,
+    Points,
+    Refused,
+    choose,
+    fit,
+    points,
+)
+
+
+def laws_of(measured: Measured) -> tuple[Law, ...]:
+    """The laws that may describe this experiment, simplest first."""
+    return WEAK if measured.mode == "weak" else STRONG
+
+
+def throughputs(measured: Measured) -> Points | Absent:
+    """One throughput per launch of every whole block, in units of work per second."""
+    for name in measured.configurations:
+        if (unfit := absent(measured, name, "speedup")) is not None:
+            return unfit
+    values = seconds_per_work(measured) if time_basis(measured) == "step" else wall_per_work(measured)
+    times = {
+        level: in_blocks(measured, values, name)
+        for level, name in zip(measured.levels, measured.configurations, strict=True)
+    }
+    whole = sorted(set.intersection(*(set(found) for found in times.values())))
+    blocks = [block for block in whole if all(0.0 < found[block] < math.inf for found in times.values())]
+    if not blocks:
+        return Absent(reason="insufficient", detail="no block holds a launch of every configuration")
+    rows = [(level, 1.0 / found[block], block) for block in blocks for level, found in times.items()]
+    workers, own, shared = zip(*rows, strict=True)
+    return points(workers, own, blocks=shared, errors="proportional")
+
+
+def chosen(measured: Measured, data: Points) -> Choice | Refused:
+    """The law that AICc prefers among those that this experiment may follow."""
+    return choose(data, laws_of(measured), measured.confidence)
+
+
+def usl(measured: Measured) -> tuple[Fit, Points] | Absent:
+    """The Universal Scalability Law fitted to the launches, or why it cannot be."""
+    data = throughputs(measured)
+    if isinstance(data, Absent):
+        return data
+    least = len(PARAMETERS["usl"]) + 1
+    if len(data.levels) < least:
+        return Absent(
+            reason="insufficient",
+            detail=f"{LAW_NAMES['usl']} has {least - 1} parameters: at least {least} worker counts can check it, "
+            f"not {len(data.levels)}",
+        )
+    return (fit("usl", data, measured.confidence), data)
+
+
+def bounded(ends: tuple[float, float, float], blocks: int) -> tuple[float, float, float]:
+    """Value, low and high; the launches of one block share their hour and bound nothing."""
+    return ends if blocks > 1 else (ends[0], -math.inf, math.inf)
+
+
+def of_parameter(measured: Measured, found: Fit, data: Points, name: str, *, metric: str, unit: str) -> Value:
+    """A parameter of a fit as an estimate, with the scores of all laws in its method."""
+    parameter = found.parameter(name)
+    return estimate(
+        measured, found, data, (parameter.value, parameter.low, parameter.high), metric=metric, unit=unit,
+        how=f"{name} of {LAW_NAMES[found.law]}{_bound(parameter)}",
+    )  # fmt: skip
+
+
+def estimate(
+    measured: Measured, found: Fit, data: Points, ends: tuple[float, float, float], *, metric: str, unit: str, how: str
+) -> Estimate:
+    """What follows from a fit; launch values are empty, because a single block does not carry a fit of its own."""
+    blocks = data.spent + 1
+    value, low, high = bounded(ends, blocks)
+    choice = chosen(measured, data)
+    preferred = "none" if isinstance(choice, Refused) else choice.chosen.law
+    return Estimate(
+        value=value, low=low, high=high, unit=unit, confidence=found.confidence, n_launches=blocks, n_trials=found.n,
+        method=f"{how}, least squares on the logarithms of {found.n} launches in {count(blocks, 'blocks')}, Student t with "
+        f"{found.df} degrees of freedom; preferred: {choice.sentence}",
+        signature=f"{metric}|law:{found.law}|preferred:{preferred}|basis:{time_basis(measured)}|ci:t|k:{blocks}"
+        f"|conf:{found.confidence:g}|v:1",
+    )  # fmt: skip
+
+
+def _bound(parameter: Parameter) -> str:
+    if not parameter.on_bound:
+        return ""
+    return f" (on its bound {parameter.value:g}, so it has no standard error; the interval is that of the profile)"
+
+
+def refusal(refused: Refused) -> Absent:
+    """A refusal of the mathematics as a typed absence."""
+    return Absent(reason=refused.reason, detail=refused.sentence)

@@ -1,0 +1,23 @@
+"""Which steady step times does each timed launch have, in order?"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from assay.estimates.percentiles import Series
+from assay.frames.record_data import Measured
+
+MARK_STEPS = (
+    "the script did not mark its steps, and no optimizer of torch's was seen to step in the process that was started; "
+    "iterate over probe.steps(loader) to have them"
+)
+
+
+def steady_series(measured: Measured) -> dict[str, Series]:
+    """Per configuration: the steady step times of every timed launch in order, launches by block; [] where none has steps."""
+    found: dict[str, list[NDArray[np.float64]]] = {configuration: [] for configuration in measured.configurations}
+    groups = measured.steady_steps.sort("block", "launch", "step").partition_by("launch", maintain_order=True)
+    for group in groups:
+        found[group["configuration"][0]].append(group["step_s"].to_numpy())
+    return dict(found)

@@ -1,0 +1,63 @@
+"""Of which restarted launches does nobody know at which step they went on?
+
+An unmodified script does not say so: its workers recognise the state that they restored (event `resumed`, house instrument `_restored`).
+Where they could not, where ranks went on from different steps, or where the state lies beyond every step that the launch had made, what was
+lost and done again cannot be told, and every number that rests on it is Absent.
+A script that marks its own steps says the step itself (`probe.steps(start=...)`) and has no such event; its word counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import polars as pl
+
+from assay.estimates.estimate import Absent
+from assay.frames.record_data import Measured
+
+TO_DO: Final = (
+    "save and load the state by torch.save, safetensors or torch.distributed.checkpoint, with the optimizer's, or mark the steps: "
+    "probe.steps(loader, start=step)"
+)
+
+
+def unknown_progress(measured: Measured) -> Mapping[int, Absent]:
+    """launch -> why it is not known at which step it went on after a restart."""
+    return measured.once("unknown progress", _unknown_progress)
+
+
+def _unknown_progress(measured: Measured) -> dict[int, Absent]:
+    resumed = measured.table("events").filter(pl.col("kind") == "resumed")
+    if resumed.height == 0:
+        return {}
+    made = measured.table("steps").group_by("launch", "incarnation").agg(pl.col("step").max() + 1)
+    found: dict[int, Absent] = {}
+    for (launch, incarnation), own in resumed.sort("launch", "incarnation", "rank").group_by(
+        "launch", "incarnation", maintain_order=True
+    ):
+        before = made.filter((pl.col("launch") == launch) & (pl.col("incarnation") < incarnation))["step"].max()
+        why = _why(own, int(before or 0))  # type: ignore[arg-type]
+        if why:
+            found.setdefault(
+                int(str(launch)),
+                Absent(
+                    reason="not_measured",
+                    detail=f"nobody knows at which step the job went on after the restart: {why}; {TO_DO}",
+                ),
+            )
+    return found
+
+
+def _why(resumed: pl.DataFrame, before: int) -> str:
+    """What is wrong with what the ranks of an incarnation said; `before`: steps that the launch had made."""
+    untold = resumed.filter(pl.col("step").is_null())
+    if untold.height:
+        said = untold["detail"].str.json_path_match("$.why").drop_nulls().to_list()
+        return f"on rank {untold['rank'][0]} {said[0] if said else 'the restored state was not recognised'}"
+    steps = resumed["step"].unique().sort().to_list()
+    if len(steps) > 1:
+        return f"its ranks went on from different steps ({', '.join(map(str, steps))})"
+    if steps[0] > before:
+        return f"it went on from step {steps[0]}, and had made {before}: a state of another run"
+    return ""

@@ -1,0 +1,45 @@
+"""What is the time per unit of work of each launch: steady steps, or wall time?"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from assay.frames.record_data import Measured
+
+
+def time_basis(measured: Measured) -> str:
+    """Which time is compared: step where every configuration with launches has steps, unless the spec says wall."""
+    asked = measured.experiment.scaling.time
+    if asked != "auto":
+        return asked
+    launches = measured.timed["launch"]
+    with_steps = set(measured.global_steps["launch"].unique().to_list())
+    return "step" if len(launches) > 0 and set(launches.to_list()) <= with_steps else "wall"
+
+
+def seconds_per_work(measured: Measured) -> pl.DataFrame:
+    """(launch, value): median steady step time / items per step; where not every launch counts items, / `declared_work`."""
+    return measured.once("seconds per work", _seconds_per_work)
+
+
+def _seconds_per_work(measured: Measured) -> pl.DataFrame:
+    steps = measured.steady_steps.join(measured.timed.select("launch", "workers"), on="launch")
+    per_item = steps["items"].null_count() == 0 if steps.height else False
+    work = pl.col("items").median() if per_item else declared_work(measured).first()
+    return steps.group_by("launch").agg((pl.col("step_s").median() / work).alias("value"))
+
+
+def wall_seconds(measured: Measured) -> pl.DataFrame:
+    """(launch, value in seconds) of the timed launches."""
+    return measured.timed.select("launch", ((pl.col("end_ns") - pl.col("begin_ns")) / 1e9).alias("value"))
+
+
+def wall_per_work(measured: Measured) -> pl.DataFrame:
+    """(launch, value): wall time of the launch / `declared_work`."""
+    work = measured.timed.select("launch", declared_work(measured).alias("work"))
+    return wall_seconds(measured).join(work, on="launch").select("launch", pl.col("value") / pl.col("work"))
+
+
+def declared_work(measured: Measured) -> pl.Expr:
+    """The work that the declared mode implies: the same everywhere (strong), in proportion to the workers (weak)."""
+    return pl.col("workers").cast(pl.Float64) if measured.mode == "weak" else pl.lit(1.0)

@@ -1,0 +1,81 @@
+"""What does a launch say about the time of one call?  The fold over the table `trials` that several metrics share.
+
+A trial counts if it was made after the warm-up that was asked for, and after the warm-up that its launch's own series
+shows (`assay.stats.series.steady_state`, from `LEAST_SERIES` trials on; methodology 3.5).  A series that gets slower or keeps
+changing has no warm-up that could be left out: all of it counts, and its launch is named in the report.  Nothing is dropped for being slow: outliers are
+flagged (`outliers`), and the median of a launch bears them.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import polars as pl
+
+from assay.estimates.estimate import Absent
+from assay.frames.record_data import Measured
+from assay.stats.series.steady_state import SteadyState, steady_state
+
+RUNNERS: Final = ("command", "function")  # whose launches hold trials
+LEAST_SERIES: Final = 20  # shorter series do not show a warm-up
+NOT_TIMED: Final = "its launches hold no timed calls; assay time makes such a record"
+FAR: Final = 10.0  # robust standard deviations above the median of its launch: an outlier
+
+
+def is_timing(measured: Measured) -> bool:
+    """Whether this record times a command or a function, and nothing else."""
+    return measured.experiment.workload.runner in RUNNERS
+
+
+def refused(measured: Measured) -> Absent | None:
+    """Why there is no time of a call at all."""
+    if measured.table("trials").height or is_timing(measured):
+        return None
+    return Absent(reason="not_applicable", detail=NOT_TIMED)
+
+
+def asked_to_count(measured: Measured) -> pl.DataFrame:
+    """The trials of timed launches without the warm-up that was asked for, with `seconds`, `cpu_s` of one call."""
+    rows = measured.table("trials").filter(pl.col("warm_up") == 0).sort("launch", "trial")
+    rows = rows.join(measured.timed.select("launch", "configuration", "block"), on="launch")
+    return rows.with_columns(
+        ((pl.col("end_ns") - pl.col("begin_ns")) / pl.col("calls") / 1e9).alias("seconds"),
+        ((pl.col("user_ns") + pl.col("system_ns")) / pl.col("calls") / 1e9).alias("cpu_s"),
+    )
+
+
+def states(rows: pl.DataFrame) -> dict[int, SteadyState]:
+    """launch -> what its series of trials shows, for launches with enough of them."""
+    groups = rows.partition_by("launch", maintain_order=True)
+    return {
+        int(group["launch"][0]): steady_state(group["seconds"].to_numpy())
+        for group in groups if group.height >= LEAST_SERIES
+    }  # fmt: skip
+
+
+def counted(measured: Measured) -> pl.DataFrame:
+    """`asked_to_count` without the warm-up that the series show."""
+    rows = asked_to_count(measured)
+    found = states(rows)
+    begins = [state.warmup if state.kind in ("flat", "warm-up") else 0 for state in found.values()]
+    warm = pl.DataFrame(
+        {"launch": list(found), "_warm": begins},
+        schema={"launch": pl.Int32, "_warm": pl.Int64},
+    )
+    placed = rows.with_columns(pl.int_range(pl.len()).over("launch").alias("_place"))
+    kept = placed.join(warm, on="launch", how="left").filter(pl.col("_place") >= pl.col("_warm").fill_null(0))
+    return kept.drop("_place", "_warm")
+
+
+def outliers(rows: pl.DataFrame) -> int:
+    """Trials that lie more than `FAR` robust standard deviations (1.4826 MAD) above the median of their launch."""
+    centre = pl.col("seconds").median().over("launch")
+    spread = (pl.col("seconds") - centre).abs().median().over("launch") * 1.4826
+    return int(rows.select(((pl.col("seconds") - centre > FAR * spread) & (spread > 0)).sum()).item() or 0)
+
+
+def per_launch(rows: pl.DataFrame, column: str, aggregate: str) -> pl.DataFrame:
+    """(launch, value, trials) by the median or the mean of a column; a launch without readings has no row."""
+    seen = rows.filter(pl.col(column).is_not_null())
+    fold = pl.col(column).median() if aggregate == "median" else pl.col(column).mean()
+    return seen.group_by("launch").agg(fold.alias("value"), pl.len().alias("trials"))

@@ -1,0 +1,77 @@
+"""What do the callbacks of all frameworks say?  Pauses of the training, in words of the record."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Literal
+
+from assay.instruments import attach
+from assay.instruments.recorder import singleton
+
+if TYPE_CHECKING:
+    from assay.instruments.hooks.steps import Attached
+
+Kind = Literal["evaluation", "checkpoint_save", "checkpoint_load"]
+now = time.monotonic_ns
+
+
+def arm() -> None:
+    """Have the steps seen by hooks, if a launch by assay runs this script and it does not mark its own."""
+    if attach.current() is None and singleton.recorder() is not None:
+        attach.arm()
+
+
+def begin(kind: Kind) -> int | None:
+    """A pause begins; its time. None outside of a launch."""
+    attached = _measuring()
+    return attached.pause(kind) if attached is not None else None
+
+
+def end(kind: Kind, since: int | None, *, succeeded: bool = True) -> None:
+    """It ends."""
+    attached = _measuring()
+    if attached is not None and since is not None:
+        attached.resume(kind, since, succeeded)
+
+
+def saved(since: int) -> None:
+    """A checkpoint was being saved since then, and is."""
+    attached = _measuring()
+    if attached is not None:
+        attached.saved(since, now())
+
+
+@contextmanager
+def pause(kind: Kind) -> Iterator[None]:
+    """Round something that is no training."""
+    since, succeeded = begin(kind), False
+    try:
+        yield
+        succeeded = True
+    finally:
+        end(kind, since, succeeded=succeeded)
+
+
+def wrapped(owner: Any, name: str, kind: Kind) -> Callable[[], None]:
+    """Have every call of an object's method be a pause; what is given takes that back."""
+    original = getattr(owner, name)
+
+    @wraps(original)
+    def paused(*arguments: Any, **words: Any) -> Any:
+        with pause(kind):
+            return original(*arguments, **words)
+
+    setattr(owner, name, paused)
+
+    def undo() -> None:
+        if vars(owner).get(name) is paused:
+            delattr(owner, name)
+
+    return undo
+
+
+def _measuring() -> Attached | None:
+    return attach.current()

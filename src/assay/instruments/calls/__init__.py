@@ -1,0 +1,1 @@
+"""How long does a call, a command or a generation take?"""

@@ -1,0 +1,1 @@
+"""What do serving engines say of themselves?"""

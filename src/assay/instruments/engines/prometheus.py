@@ -1,0 +1,236 @@
+"""What did the servers say of themselves while the load ran?  Their Prometheus endpoints, read once a second.
+
+    with Scraper(target.metrics, launch, emit, options=target.options, urls=replica_urls) as scraper: ...
+
+Each endpoint has a thread of its own, reads when the load begins, every second, and when it ends, and gives rows of the
+table `telemetry` on the load's own clock: device `replica-N` (the N-th endpoint), method `scraped`, for what
+`exposition.KNOWN` lists and for every name asked for by an option `metrics.NAME = "unit"`.  `{url}` in an endpoint is replaced by the
+address of each replica, for servers that assay starts on ports of its own.
+
+A DCGM exporter's GPUs are devices of their own, by their UUID: `energy` is joules since the launch's first reading, method
+`counter`, so that they are counted like NVML's and a GPU that both see is counted once (host and device are the same).
+The option `metrics.gpus` ("0,1" or UUIDs, by their beginning) leaves out the others' GPUs on the same host.
+
+Nothing that an endpoint does can harm the load: time and size of an answer are bounded, and what cannot be read is counted
+in `scrape_failures`.  A bearer token comes from the variable named in `api_key_env`.
+"""
+
+from __future__ import annotations
+
+import http.client
+import os
+import socket
+import ssl
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, Self
+from urllib.parse import urlsplit
+
+from assay.instruments.engines import exposition
+from assay.instruments.engines.deadline import within
+from assay.instruments.engines.exposition import Series, Wanted
+from assay.instruments.machine.energy import Accumulated, Raw, step
+from assay.units import NS_PER_S
+
+Row = tuple[int, int, str, str, str, float, str, str]  # launch, ns, host, device, counter, value, unit, method
+EVERY_S: Final = 1.0
+TIMEOUT_S: Final = 3.0  # for a whole answer
+MOST_BYTES: Final = 16 << 20
+JOIN_S: Final = 2 * TIMEOUT_S + 1.0
+STALE_S: Final = 60.0  # an exporter shows energy of so long before its reading: DCGM's collects every 30 s by default
+_LOCAL: Final = ("127.0.0.1", "localhost", "::1")
+
+
+class Scraper:
+    """Reads endpoints between `start` and `stop`."""
+
+    def __init__(
+        self, endpoints: Sequence[str], launch: int, emit: Callable[[Row], None], *,
+        options: Mapping[str, str | int | float | bool] | None = None, urls: Sequence[str] = (), api_key_env: str = "",
+        every_s: float = EVERY_S,
+    ) -> None:  # fmt: skip
+        """`emit` is called from the scraper's threads with one row of `telemetry` at a time."""
+        key = os.environ.get(api_key_env, "") if api_key_env else ""
+        headers = {"authorization": f"Bearer {key}"} if key else {}
+        self._stopped = threading.Event()
+        self._endpoints = [
+            _Endpoint(number, address, launch, emit, options or {}, headers, round(every_s * NS_PER_S), self._stopped)
+            for number, address in enumerate(addresses(endpoints, urls))
+        ]  # fmt: skip
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    @property
+    def troubles(self) -> dict[str, str]:
+        """Endpoint -> why it could not be read when it last failed."""
+        return {one.address: one.trouble for one in self._endpoints if one.trouble}
+
+    def start(self) -> None:
+        """Begin; returns at once."""
+        for endpoint in self._endpoints:
+            endpoint.thread.start()
+
+    def stop(self) -> None:
+        """End with a last reading of each endpoint. One that hangs is not waited for longer than its time limit."""
+        self._stopped.set()
+        for endpoint in self._endpoints:
+            if endpoint.thread.ident is not None:
+                endpoint.thread.join(JOIN_S)
+
+
+def addresses(endpoints: Sequence[str], urls: Sequence[str]) -> list[str]:
+    """The endpoints, those with {url} once for every replica."""
+    found: list[str] = []
+    for endpoint in endpoints:
+        found += [endpoint.replace("{url}", url.rstrip("/")) for url in urls] if "{url}" in endpoint else [endpoint]
+    return found
+
+
+class _Endpoint:
+    """One endpoint and the thread that reads it."""
+
+    def __init__(
+        self, number: int, address: str, launch: int, emit: Callable[[Row], None],
+        options: Mapping[str, str | int | float | bool], headers: Mapping[str, str], every_ns: int, stopped: threading.Event,
+    ) -> None:  # fmt: skip
+        self.address, self.trouble = address, ""
+        self._launch, self._emit, self._headers = launch, emit, headers
+        self._every_ns, self._stopped = every_ns, stopped
+        self._device, self._failures = f"replica-{number}", 0
+        self._own = {**exposition.KNOWN, **asked_for(options)}
+        self._names = exposition.spellings({**self._own, **exposition.GPUS})
+        self._chosen = (
+            tuple(str(options.get("metrics.gpus", "")).replace(" ", "").split(","))
+            if options.get("metrics.gpus")
+            else ()
+        )
+        self._energies: dict[tuple[str, str], Accumulated] = {}
+        host = urlsplit(address).hostname or ""
+        self._name = socket.gethostname()
+        self._host = self._name if host in _LOCAL else host
+        self.thread = threading.Thread(target=self._run, name=f"assay-scraper-{number}", daemon=True)
+
+    def _run(self) -> None:
+        due = time.monotonic_ns()
+        while True:
+            self._look()
+            if self._stopped.is_set():
+                return
+            due = max(due + self._every_ns, time.monotonic_ns())
+            self._stopped.wait((due - time.monotonic_ns()) / NS_PER_S)
+
+    def _look(self) -> None:
+        try:
+            page = fetch(self.address, self._headers)
+            ns = time.monotonic_ns()
+            for row in self._rows(ns, exposition.parse(page, self._names)):
+                self._emit(row)
+        except Exception as error:  # whatever it is, the load matters more
+            self._failures += 1
+            self.trouble = f"{type(error).__name__}: {error}"[:200]
+            ns = time.monotonic_ns()
+            self._emit(
+                (self._launch, ns, self._name, self._device, "scrape_failures", float(self._failures), "count", "self")
+            )
+
+    def _rows(self, ns: int, found: Sequence[Series]) -> list[Row]:
+        own: dict[str, list[float]] = defaultdict(list)
+        gpus: dict[tuple[str, str, str], list[float]] = defaultdict(list)
+        for series in found:
+            name = self._names[series.name]
+            if name in self._own:
+                own[name].append(series.value)
+            elif self._is_chosen(series.labels):
+                device = series.labels.get("UUID") or f"gpu-{series.labels.get('gpu', '?')}"
+                # Of this host the label says the container's name; the meter's rows say the host's.
+                host = self._name if self._host == self._name else series.labels.get("Hostname") or self._host
+                gpus[host, device, name].append(series.value)
+        # A page may hold a counter under its old name too.
+        once = {self._own[name].counter: name for name in reversed(self._own) if name in own}
+        rows = [self._row(ns, self._host, self._device, self._own[name], own[name]) for name in once.values()]
+        for (host, device, name), values in gpus.items():
+            if name != exposition.ENERGY:
+                rows.append(self._row(ns, host, device, exposition.GPUS[name], values))
+            else:
+                rows += self._energy(ns, host, device, max(values) * exposition.GPUS[name].scale)
+        return rows
+
+    def _row(self, ns: int, host: str, device: str, wanted: Wanted, values: Sequence[float]) -> Row:
+        value = wanted.scale * exposition.combine(values, wanted.together)
+        return self._launch, ns, host, device, wanted.counter, value, wanted.unit, "scraped"
+
+    def _energy(self, ns: int, host: str, device: str, joules: float) -> list[Row]:
+        """Joules since the first reading, as the meter counts them (instruments/energy.py)."""
+        state = self._energies.get((host, device), Accumulated())
+        if state.last is None:
+            state = step(state, Raw(ns - round(STALE_S * NS_PER_S), joules), None)
+        elif joules != state.last.joules:  # between two updates of the exporter nothing is learnt
+            state = step(state, Raw(ns, joules), None)
+        self._energies[host, device] = state
+        rows: list[Row] = [(self._launch, ns, host, device, "energy", state.joules, "J", "counter")]
+        if state.lower_bound:
+            rows.append((self._launch, ns, host, device, "energy_doubts", float(state.doubts), "count", "counter"))
+        return rows
+
+    def _is_chosen(self, labels: Mapping[str, str]) -> bool:
+        names = (labels.get("gpu", ""), labels.get("UUID", ""))
+        return not self._chosen or any(
+            chosen in names or (len(chosen) > 4 and names[1].startswith(chosen)) for chosen in self._chosen
+        )
+
+
+def asked_for(options: Mapping[str, str | int | float | bool]) -> dict[str, Wanted]:
+    """What options `metrics.NAME = "unit"` ask for, under its own name."""
+    names = {key.removeprefix("metrics."): unit for key, unit in options.items() if key.startswith("metrics.")}
+    return {
+        name: Wanted(name, unit if isinstance(unit, str) and unit else "count")
+        for name, unit in names.items() if name != "gpus"
+    }  # fmt: skip
+
+
+def fetch(address: str, headers: Mapping[str, str], *, timeout_s: float = TIMEOUT_S, most: int = MOST_BYTES) -> bytes:
+    """The page at an address.
+
+    Raises:
+        OSError, http.client.HTTPException: it does not come, not in time, is too large, or the status is not 200.
+    """
+    parts = urlsplit(address)
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    connection: http.client.HTTPConnection = (
+        http.client.HTTPSConnection(parts.hostname or "", port, timeout=timeout_s, context=ssl.create_default_context())
+        if parts.scheme == "https" else http.client.HTTPConnection(parts.hostname or "", port, timeout=timeout_s)
+    )  # fmt: skip
+    connection.connect()
+    page = bytearray()
+    try:
+        with within(connection.sock, timeout_s, "no whole page"):
+            query = f"?{parts.query}" if parts.query else ""
+            connection.request(
+                "GET", (parts.path or "/") + query, headers={"accept": "text/plain", "connection": "close", **headers}
+            )
+            answer = connection.getresponse()
+            if answer.status != 200:
+                raise OSError(f"status {answer.status}")
+            while data := answer.read1(1 << 16):
+                page += data
+                if len(page) > most:
+                    raise OSError(f"a page of more than {most >> 20} MiB")
+    finally:
+        connection.close()
+    return bytes(page)
+
+
+def reference() -> str:
+    """The list of what is kept, in Markdown."""
+    rows = [
+        f"| `{name}` | `{wanted.counter}` | {wanted.unit} |"
+        for name, wanted in (exposition.KNOWN | exposition.GPUS).items()
+    ]
+    return "\n".join(["| name on the page | counter | unit |", "|---|---|---|", *rows, ""])

@@ -1,0 +1,1 @@
+"""How are states and gradients summarised so that two launches can be compared?"""

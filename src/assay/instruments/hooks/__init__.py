@@ -1,0 +1,1 @@
+"""How is an unmodified training script observed?"""

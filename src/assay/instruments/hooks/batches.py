@@ -1,0 +1,482 @@
+"""Which fetched batches did a step train on, and which of their rows?
+
+By identity where it can be seen: the tensors of a batch and the inputs of the outermost module's call share a storage, whatever views lie
+between them (`.to` of the same device, slices, reshaping).  The storages are referenced weakly: nothing is kept in memory, and an address is
+not used again while it is known.
+By order where the script copies (to a GPU, by a transform): the batch that was fetched last, the one before it where the script asks one batch
+ahead (accelerate's loaders), or one after the other where it fetches several and then works on them (transformers' accumulation).  An order
+that could be another one is none: then the ledger of this launch is not known, with the reason.
+
+A batch counts when its gradients are asked for, in the step of that backward pass.  Of several that were passed forward since the last
+one, those count that the graph of the backward pass reaches (by autograd's sequence numbers): a batch that is thrown away has no part in it.
+
+Ids are told once for each fetched row; items in each step that works on them (several updates by one batch, a replayed list of batches).
+
+Cannot tell: gradients that are thrown away after their backward pass; the rows of a slice that is not contiguous (then the whole batch);
+by order, a batch that is trained on again.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from assay.instruments.hooks.sample_sources import Source
+
+MOST_TENSORS: Final = 8  # of a batch or a call
+MOST_SHARED: Final = 4096  # batches that are views of one storage
+MOST_NODES: Final = 20_000  # of a graph that is searched
+
+
+@dataclass(slots=True, eq=False)
+class Fetched:
+    """A batch that was fetched."""
+
+    begin: int
+    ns: int
+    items: float | None
+    ids: list[int] | None
+    source: Source | None
+    counted: bool  # whether the wait is part of the step's data time
+    key: Any  # of its iterator
+    trained: bool = False
+    evaluated: bool = False  # looked at in evaluation mode
+    step: int = -1  # that worked on it last
+    worked: set[int] | None = field(default_factory=set)  # rows that this step worked on; None: all of them
+    told: set[int] | None = field(default_factory=set)  # rows whose ids were told; None: all of them
+
+    def worked_on(self, rows: range | None, step: int) -> tuple[float | None, list[int] | None]:
+        """The items that are new to this step, and the ids that were told by none; 0 items where there is nothing new."""
+        self.trained = True
+        if self.step != step:
+            self.step, self.worked = step, set()
+        if self.worked is None or (rows is not None and self.worked.issuperset(rows)):
+            return 0.0, None
+        if rows is None or self.items is None or not rows:
+            items = self.items if self.items is None else self.items - len(self.worked)
+            self.worked = None
+            return items, self._ids(None)
+        items = float(len(self.worked.union(rows)) - len(self.worked))
+        self.worked.update(rows)
+        return items, self._ids(rows)
+
+    def _ids(self, rows: range | None) -> list[int] | None:
+        if self.ids is None or self.told is None:
+            return None
+        if rows is None:
+            ids = [id for row, id in enumerate(self.ids) if row not in self.told] if self.told else self.ids
+            self.told = None
+            return ids or None
+        ids = [self.ids[row] for row in rows if row not in self.told]
+        self.told.update(rows)
+        return ids or None
+
+
+class Piece:
+    """A tensor of a batch, by its storage, which is referenced weakly."""
+
+    __slots__ = ("_free", "fetched", "numel", "ptr", "row_bytes", "rows", "storage")
+
+    def __init__(self, fetched: Fetched, tensor: Any, storage: Any) -> None:
+        self.fetched, self.numel, self.ptr = fetched, tensor.numel(), tensor.data_ptr()
+        self.rows = tensor.shape[0] if tensor.dim() else 0
+        contiguous = self.rows and tensor.is_contiguous()
+        self.row_bytes = self.numel // self.rows * tensor.element_size() if contiguous else 0
+        self.storage, self._free = storage._weak_ref(), storage._free_weak_ref
+
+    def __del__(self) -> None:
+        self._free(self.storage)
+
+    def slice_of(self, tensor: Any) -> range | None:
+        """The rows that a tensor of the same storage shows; None: all of them."""
+        one, numel = self.fetched, tensor.numel()
+        if one.items != self.rows or (one.ids is not None and len(one.ids) != self.rows):  # rows are no samples
+            return None
+        if numel >= self.numel or not self.row_bytes or not tensor.is_contiguous():
+            return None
+        first, off = divmod(tensor.data_ptr() - self.ptr, self.row_bytes)
+        number, rest = divmod(numel * tensor.element_size(), self.row_bytes)
+        if off or rest or not 0 <= first < first + number <= self.rows:
+            return None
+        return range(first, first + number)
+
+
+@dataclass(slots=True, eq=False)
+class Queue:
+    """What an iterator gave and nobody has worked on yet."""
+
+    source: Source | None
+    waiting: deque[Fetched] = field(default_factory=deque)
+    ahead: int | None = None  # batches asked for ahead, where they are taken by order; None: not yet known
+    group: int = 0  # batches that are fetched before one pass for each; 0: no such groups
+    passes: int = 0  # that took a batch of it by order, one at a time
+    short: bool = False  # the last group had fewer, as only the last of an epoch may
+    ended: bool = False
+    matched: bool = False  # by identity, at least once
+
+
+@dataclass(slots=True, eq=False)
+class Pass:
+    """A batch, or some of its rows, that was passed forward with gradients."""
+
+    fetched: Fetched
+    rows: range | None
+    begin: int  # autograd's sequence number
+    end: int
+    by_order: bool
+
+
+class Batches:
+    """The batches of this process."""
+
+    def __init__(self, torch: Any) -> None:
+        self._tensor, self._expired = torch.Tensor, torch.UntypedStorage._expired
+        self._sequence = torch._C._autograd._get_sequence_nr
+        self._pieces: dict[int, Piece | dict[int, Piece]] = {}
+        self._sweep = 64
+        self.queues: dict[Any, Queue] = {}  # by iterator
+        self.fresh: list[Any] = []  # iterators that were asked since the last forward pass
+        self.feeds: set[Any] = set()  # iterators whose batches were trained on
+        self._many_feeds = 64
+        self.passing: list[Pass] = []  # forward with gradients, since the last backward pass
+        self._looked: list[Fetched] = []  # before the pass, without gradients
+        self._worked = False  # a module was given a batch, or what may be one, in the step under way
+        self._last: Queue | None = None  # whose batch was taken by order
+        self._ahead: set[Any] = set()  # data sets whose loaders are asked ahead, as was seen in a whole epoch
+        self.doubt = ""  # why it is not known what was trained on
+
+    # ------------------------------------------------------------------ fetching
+
+    def add(self, one: Fetched, batch: Any) -> None:
+        """A batch is here."""
+        queue = self.queues.get(one.key)
+        if queue is None:
+            queue = self.queues[one.key] = Queue(one.source)
+        if queue.group and one.key not in self.fresh and (queue.waiting or queue.short):
+            self.doubt = f"batches were fetched by {queue.group} and then otherwise, and worked on as copies"
+        queue.waiting.append(one)
+        self.refresh(one.key)
+        self.register(one, batch)
+
+    def register(self, one: Fetched, batch: Any) -> None:
+        """Its tensors are known from here on."""
+        for tensor in _tensors(batch, self._tensor):
+            self._register(one, tensor)
+        if len(self._pieces) > self._sweep:
+            self._forget_expired()
+
+    def _register(self, one: Fetched, tensor: Any) -> None:
+        try:
+            piece = Piece(one, tensor, tensor.untyped_storage())
+        except (RuntimeError, NotImplementedError):  # sparse, or of a kind without storage
+            return
+        known = self._pieces.get(piece.storage)
+        if known is None:
+            self._pieces[piece.storage] = piece
+            return
+        shared = known if isinstance(known, dict) else {known.ptr: known}
+        shared.pop(piece.ptr, None)  # the same rows, fetched again
+        shared[piece.ptr] = piece
+        if len(shared) > MOST_SHARED:
+            shared.pop(next(iter(shared)))
+        self._pieces[piece.storage] = shared
+
+    def _forget_expired(self) -> None:
+        for storage in [storage for storage in self._pieces if self._expired(storage)]:
+            del self._pieces[storage]
+        self._sweep = max(64, 2 * len(self._pieces))
+        for key in [key for key, queue in self.queues.items() if _is_over(queue)]:
+            if key not in self.fresh:
+                del self.queues[key]
+
+    def refresh(self, key: Any) -> None:
+        """An iterator was asked."""
+        if key not in self.fresh:
+            self.fresh.append(key)
+
+    def ran_out(self, key: Any) -> None:
+        """An epoch has ended. A batch that was asked for ahead may still be worked on."""
+        self.feeds.discard(key)
+        queue = self.queues.get(key)
+        if queue is None:
+            return
+        queue.ended = True
+        if queue.waiting:
+            self.refresh(key)
+        else:
+            self._over(key, queue)
+
+    def feeds_training(self, key: Any) -> None:
+        """A batch of this iterator is trained on; those that are gone are forgotten, for a script may make one for every step."""
+        self.feeds.add(key)
+        if len(self.feeds) > self._many_feeds:
+            self.feeds = {one for one in self.feeds if one is key or getattr(one, "alive", True)}
+            self._many_feeds = max(64, 2 * len(self.feeds))
+
+    def _over(self, key: Any, queue: Queue) -> None:
+        """All that an iterator gave was worked on: what was supposed of its order was right."""
+        del self.queues[key]
+        if queue.ahead == 1:
+            self._ahead.add(_data(queue))
+
+    def waiting(self) -> Iterator[Fetched]:
+        """That nobody has worked on."""
+        return (one for queue in self.queues.values() for one in queue.waiting)
+
+    # ------------------------------------------------------------------ by identity
+
+    def _match(self, tensor: Any) -> tuple[Fetched, range | None] | None:
+        try:
+            piece = self._pieces.get(tensor.untyped_storage()._cdata)
+        except (RuntimeError, NotImplementedError):
+            return None
+        if piece is None:
+            return None
+        if isinstance(piece, dict):
+            piece = piece.get(tensor.data_ptr())
+            return None if piece is None or tensor.numel() > piece.numel else (piece.fetched, piece.slice_of(tensor))
+        return piece.fetched, piece.slice_of(tensor)
+
+    def _matches(self, inputs: Any) -> tuple[list[tuple[Fetched, range | None]], bool]:
+        """The batches that a call is given; whether it may be given one that cannot be seen."""
+        found: dict[Fetched, range | None] = {}
+        computed = first = True
+        for tensor in _tensors(inputs, self._tensor):
+            if (match := self._match(tensor)) is not None:
+                found.setdefault(*match)
+            if first:
+                computed, first = tensor.requires_grad, False
+        return list(found.items()), not found and (first or not computed)
+
+    def _met(self, one: Fetched) -> None:
+        """It was given to a module: it waits no longer."""
+        queue = self.queues.get(one.key)
+        if queue is None:
+            return
+        queue.matched = True
+        if one in queue.waiting:
+            queue.waiting.remove(one)
+        if one.key in self.fresh:
+            self.fresh.remove(one.key)
+        if queue.ended and not queue.waiting:
+            del self.queues[one.key]
+
+    # ------------------------------------------------------------------ passes
+
+    def looks(self, inputs: Any) -> list[Fetched]:
+        """The batches that a call without gradients is given and that nobody trained on before."""
+        found, unknown = self._matches(inputs)
+        for one, _ in found:
+            self._met(one)
+        if found or not unknown:
+            return [one for one, _ in found if not one.trained]
+        return self._take(self._looked_into())
+
+    def looked(self, looked: Sequence[Fetched]) -> None:
+        """Before the pass under way, without gradients: they may be trained on."""
+        self._looked.extend(looked)
+
+    def passes(self, inputs: Any) -> None:
+        """A module is called with gradients."""
+        found, unknown = self._matches(inputs)
+        begin = self._sequence()
+        for one, rows in found:
+            self._met(one)
+            self._give_back(one)
+            self.passing.append(Pass(one, rows, begin, -1, by_order=False))
+        if found or unknown:
+            self._worked = True
+        if not found and unknown:
+            self._suppose(begin)
+
+    def _suppose(self, begin: int) -> None:
+        looked, self._looked = self._looked, []
+        taken = self._take(self._trained_by_order()) if self.fresh else self._next_of_group()
+        for one in (*looked, *taken):
+            self.passing.append(Pass(one, None, begin, -1, by_order=True))
+
+    def _give_back(self, one: Fetched) -> None:
+        """Which batch of an iterator it is, is seen now: it is not the one that was supposed."""
+        for wrong in [each for each in self.passing if each.by_order and each.fetched.key == one.key]:
+            self.passing.remove(wrong)
+            queue = self.queues.get(one.key)
+            if wrong.fetched is not one and queue is not None:
+                queue.waiting.appendleft(wrong.fetched)
+
+    def passed(self) -> None:
+        """The call has come back."""
+        end = self._sequence()
+        for one in reversed(self.passing):
+            if one.end >= 0:
+                break
+            one.end = end
+
+    def turn(self) -> None:
+        """A step has ended."""
+        self._worked = False
+
+    def derived(self, roots: Any) -> list[Pass]:
+        """The passes whose gradients are asked for; all of them, where it is not known from which numbers."""
+        if not self.passing:
+            if self._worked:  # another pass over the same graph
+                return []
+            self._suppose(0)
+        passing, self.passing = self.passing, []
+        self._looked = []
+        if len({id(one.fetched) for one in passing}) > 1 and roots:
+            passing = self._reached(roots, passing)
+        for one in passing:
+            self.feeds_training(one.fetched.key)
+        return passing
+
+    def _reached(self, roots: Any, passing: list[Pass]) -> list[Pass]:
+        """Those that are in the graph of the backward pass; later ones may have their own yet, earlier ones were thrown away."""
+        begins = [one.begin for one in passing]
+        wanted, found = {one.begin for one in passing}, set[int]()
+        nodes = [
+            node
+            for root in roots
+            if (node := getattr(root, "grad_fn", None) or getattr(root, "node", None)) is not None
+        ]
+        seen = set(nodes)
+        while nodes and found != wanted:
+            node = nodes.pop()
+            number = node._sequence_nr()
+            index = bisect_right(begins, number) - 1
+            if index >= 0 and (number < passing[index].end or passing[index].end < 0):
+                found.add(begins[index])
+            fresh = [one for one, _ in node.next_functions if one is not None and one not in seen]
+            seen.update(fresh)
+            nodes.extend(fresh)
+            if len(seen) > MOST_NODES:
+                self.doubt = "several batches were passed forward before a backward pass, whose graph is too large to tell which of them it is of"
+                return passing
+        last = max((index for index, one in enumerate(passing) if one.begin in found), default=len(passing))
+        self.passing = [one for one in passing[last + 1 :] if one.begin not in found]
+        return [one for one in passing if one.begin in found]
+
+    # ------------------------------------------------------------------ by order
+
+    def _looked_into(self) -> list[Any]:
+        """The iterators whose batches a look is at, of several that were asked.
+
+        An evaluation in the body of a loop comes after that loop's own batch was asked for, which is trained on afterwards: not an
+        iterator that feeds the training, where there is another; before the first step, the one that was asked last.
+        """
+        fresh = self.fresh
+        if len(fresh) < 2:
+            return fresh[:]
+        if not self.feeds:
+            return fresh[-1:]
+        return [one for one in fresh if one not in self.feeds] or fresh[:]
+
+    def _trained_by_order(self) -> list[Any]:
+        """The iterators whose batches are trained on: those that still exist, or else the one that was asked last.
+
+        The others were peeked into, left early or read to their end, for the statistics of the data.
+        """
+        alive = [key for key in self.fresh if _is_alive(self.queues.get(key))]
+        chosen = alive or self.fresh[-1:]
+        by_loader: dict[Any, Any] = {}
+        for key in chosen:
+            queue = self.queues.get(key)
+            by_loader[key if queue is None or queue.source is None else queue.source.loader] = key
+        if len(by_loader) < len(chosen):
+            self.doubt = "two iterators of one loader were asked before a pass; whose batch was worked on, as a copy, cannot be told"
+        self.fresh = [key for key in chosen if key in by_loader.values()]
+        return self.fresh[:]
+
+    def _take(self, keys: Sequence[Any]) -> list[Fetched]:
+        """Of each of these that were asked since the last time the next batch by order."""
+        taken = []
+        for key in keys:
+            queue = self.queues.get(key)
+            if queue is not None and queue.waiting:
+                taken.append(self._next(queue))
+            self.fresh.remove(key)
+            if queue is not None and queue.ended and not queue.waiting:
+                self._over(key, queue)
+        return taken
+
+    def _next(self, queue: Queue) -> Fetched:
+        """After it was asked again."""
+        waiting, self._last = queue.waiting, queue
+        if queue.group:
+            queue.short = len(waiting) < queue.group
+            return waiting.popleft()
+        if queue.ahead is None:
+            self._check(queue)
+            queue.ahead = len(waiting) - 1
+            if queue.ahead > 1:
+                self._begin_groups(queue, len(waiting))
+                return waiting.popleft()
+        for _ in range(len(waiting) - 1 - queue.ahead):
+            waiting.popleft()  # thrown away
+        queue.passes += 1
+        return waiting.popleft()
+
+    def _next_of_group(self) -> list[Fetched]:
+        """Of an iterator that was not asked again."""
+        queue = self._last
+        if queue is None or not queue.waiting:
+            return []
+        if not queue.group and queue.ahead == 1 and queue.passes == 1:
+            self._begin_groups(queue, 2)
+        return [queue.waiting.popleft()] if queue.group else []
+
+    def _begin_groups(self, queue: Queue, size: int) -> None:
+        queue.ahead, queue.group = 0, size
+        if queue.ended and size > 2:
+            self.doubt = f"{size} batches were fetched before the first of them was worked on, as a copy"
+
+    def close(self) -> None:
+        """Nothing more is trained on."""
+        self._check(None)
+
+    def _check(self, but: Queue | None) -> None:
+        """Whether the orders supposed of iterators before were right."""
+        for queue in self.queues.values():
+            left = queue.waiting and queue is not but and not queue.matched
+            if left and (queue.group or (queue.ahead == 1 and _data(queue) not in self._ahead)):
+                self.doubt = "a batch was fetched ahead and never worked on; which ones were, as copies, cannot be told"
+
+
+def _data(queue: Queue) -> Any:
+    return None if queue.source is None else queue.source.key
+
+
+def _is_alive(queue: Queue | None) -> bool:
+    return queue is None or queue.source is None or queue.source.alive
+
+
+def _is_over(queue: Queue) -> bool:
+    """Its iterator is gone, and with it what it gave: nobody will work on that.  An order that was never confirmed is kept."""
+    return not _is_alive(queue) and queue.ahead != 1
+
+
+def _tensors(value: Any, kind: type) -> Sequence[Any]:
+    """The tensors of a batch or of a call's inputs, two levels deep."""
+    if type(value) in (list, tuple) and 0 < len(value) <= MOST_TENSORS and all(type(one) is kind for one in value):
+        flat: Sequence[Any] = value
+        return flat
+    found: list[Any] = []
+    _collect(value, kind, found, 3)
+    return found
+
+
+def _collect(value: Any, kind: type, found: list[Any], depth: int) -> None:
+    if isinstance(value, kind):
+        found.append(value)
+    elif depth and isinstance(value, (list, tuple)):
+        for one in value[:MOST_TENSORS]:
+            _collect(one, kind, found, depth - 1)
+            if len(found) >= MOST_TENSORS:
+                return
+    elif depth and isinstance(value, Mapping):
+        for one in value.values():
+            _collect(one, kind, found, depth - 1)
+            if len(found) >= MOST_TENSORS:
+                return

@@ -1,0 +1,255 @@
+"""When does an unmodified script save and load checkpoints?  Hooks round the functions that write and read state.
+
+| what is replaced | when it is a checkpoint |
+|---|---|
+| `torch.save`, `safetensors.torch.save_file` | it holds tensors of the shapes of at least half of what is trained |
+| `torch.distributed.checkpoint.save`, `.async_save`, `.load` | always |
+| `torch.load`, `safetensors.torch.load_file` | when what was read is given to a `load_state_dict` |
+| `nn.Module.load_state_dict`, `Optimizer.load_state_dict` | when a file was read for it |
+
+Saving and loading are pauses of the step under way.  Files written after the same step are one checkpoint.  A save in another thread
+is no pause: training goes on beside it.  What is saved that is no state of the training (samples, metrics, a replay buffer) is none, and a
+`load_state_dict` from memory (a target network, an average) is none.
+Cannot see: state that is written otherwise (`pickle`, numpy, another library), nor when an asynchronous save has reached the disk.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from assay.instruments.fingerprints import model_hash
+from assay.instruments.hooks.import_hook import when_there
+
+if TYPE_CHECKING:
+    from assay.instruments.hooks.steps import Attached
+
+Undo = Callable[[], None]
+MOST: Final = 20_000  # things looked at in what is saved or read
+READS: Final = 16  # files kept in mind
+HALF: Final = 0.5
+DCP: Final = "torch.distributed.checkpoint"
+
+
+@dataclass(eq=False, slots=True)
+class Read:
+    """A file that was read, until the next step ends."""
+
+    file: str
+    begin: int
+    ns: int
+    step: int
+    places: frozenset[int]  # where its tensors lie
+    used: bool = field(default=False)
+
+
+class Checkpoints:
+    """Tells the recorder what is saved and loaded."""
+
+    def __init__(self, torch: Any, attached: Attached) -> None:
+        self._torch, self._attached = torch, attached
+        self._recorder = attached._recorder
+        self._reads: deque[Read] = deque(maxlen=READS)
+
+    # ---- saving
+
+    def saving(self, original: Any, thing: str, file: str) -> Any:
+        """A function that saves its first argument to a file, its second, by their names."""
+
+        def save(*arguments: Any, **words: Any) -> Any:
+            if self._nested() or not self._shielded(self._is_state, _given(arguments, words, 0, thing)):
+                return original(*arguments, **words)
+            files = _files(_given(arguments, words, 1, file))
+            if threading.current_thread() is not threading.main_thread():
+                if not files:  # a part of what another library writes
+                    return original(*arguments, **words)
+                return self._beside(original, arguments, words, files)
+            return self._paused("checkpoint_save", files, original, arguments, words)
+
+        return functools.wraps(original)(save)
+
+    def _is_state(self, thing: Any) -> bool:
+        """Whether it holds the state of what is trained."""
+        watch = self._recorder._watch
+        if watch is None:
+            return False
+        trained = [one for one in watch.model.parameters() if one.requires_grad]
+        shapes, flat = {tuple(one.shape) for one in trained}, model_hash.is_flat(watch.model)
+        held = sum(one.numel() for one in self._tensors(thing) if flat or tuple(one.shape) in shapes)
+        return bool(held and held >= HALF * sum(one.numel() for one in trained))
+
+    def _beside(self, original: Any, arguments: Any, words: Any, files: list[str]) -> Any:
+        begin = self._attached._now()
+        done = original(*arguments, **words)
+        self._shielded(
+            self._recorder.saved, begin, self._attached._now() - begin, {"files": files, "beside": True}, beside=True
+        )
+        return done
+
+    # ---- loading
+
+    def reading(self, original: Any, file: str) -> Any:
+        """A function that reads what is in a file, its first argument, by its name."""
+
+        def read(*arguments: Any, **words: Any) -> Any:
+            if self._nested() or threading.current_thread() is not threading.main_thread():
+                return original(*arguments, **words)
+            begin = self._attached._now()
+            found = original(*arguments, **words)
+            self._shielded(self._has_read, _given(arguments, words, 0, file), found, begin)
+            return found
+
+        return functools.wraps(original)(read)
+
+    def _has_read(self, file: Any, found: Any, begin: int) -> None:
+        places = frozenset(_place(one) for one in self._tensors(found))
+        named = (_files(file) or [""])[0]
+        if places:
+            spent = self._attached._now() - begin
+            self._reads.append(Read(named, begin, spent, self._recorder._step, places))
+
+    def loading(self, original: Any) -> Any:
+        """`load_state_dict` of a module or an optimizer."""
+
+        def load_state_dict(*arguments: Any, **words: Any) -> Any:
+            state = _given(arguments, words, 1, "state_dict")
+            reads = [] if self._nested() else self._shielded(self._read_for, state) or []
+            if not reads:
+                return original(*arguments, **words)
+            if reads[0].used is False:
+                self._shielded(self._account, reads)
+            files = sorted({read.file for read in reads if read.file})
+            return self._paused("checkpoint_load", files, original, arguments, words)
+
+        return functools.wraps(original)(load_state_dict)
+
+    def _read_for(self, state: Any) -> list[Read]:
+        """The files that this state was read from: by where its tensors lie, else those that nobody has used yet."""
+        if threading.current_thread() is not threading.main_thread():
+            return []
+        step = self._recorder._step
+        fresh = [read for read in self._reads if read.step == step]
+        self._reads = deque(fresh, maxlen=READS)
+        places = {_place(one) for one in self._tensors(state)} - {0}
+        return [read for read in fresh if read.places & places] or [read for read in fresh if not read.used]
+
+    def _account(self, reads: list[Read]) -> None:
+        """Reading them was no training either, if it happened in the step under way."""
+        for read in reads:
+            read.used = True
+            if self._recorder._in_step and read.begin >= self._recorder._begin:
+                self._recorder.set_aside("checkpoint_load", read.begin, read.ns, {"files": [read.file]})
+
+    # ---- both
+
+    def whole(self, original: Any, kind: str) -> Any:
+        """A function whose every call is a checkpoint, and on every rank."""
+
+        def called(*arguments: Any, **words: Any) -> Any:
+            if self._nested() or threading.current_thread() is not threading.main_thread():
+                return original(*arguments, **words)
+            given = words.get("checkpoint_id")
+            given = given or getattr(words.get("storage_writer") or words.get("storage_reader"), "path", None)
+            return self._paused(kind, _files(given), original, arguments, words)
+
+        return functools.wraps(original)(called)
+
+    def _paused(self, kind: str, files: list[str], original: Any, arguments: Any, words: Any) -> Any:
+        """The call, as a pause of the training."""
+        attached, succeeded = self._attached, False
+        begin = attached.pause(kind)
+        try:
+            done = original(*arguments, **words)
+            succeeded = True
+            return done
+        finally:
+            attached.resume(kind, begin, succeeded, {"files": files} if files else {})
+
+    def _nested(self) -> bool:
+        """Inside of a checkpoint, or of whatever somebody else has said is none of the training."""
+        return not self._recorder.active or bool(self._attached._paused)
+
+    def _shielded(self, call: Callable[..., Any], *arguments: Any, **words: Any) -> Any:
+        try:
+            return call(*arguments, **words)
+        except Exception as error:
+            self._attached.failed(error)
+            return None
+
+    def _tensors(self, thing: Any) -> Iterator[Any]:
+        """The tensors in what is saved or read, without calling anything that belongs to the script."""
+        waiting, looked = [thing], 0
+        while waiting and looked < MOST:
+            one, looked = waiting.pop(), looked + 1
+            if isinstance(one, self._torch.Tensor):
+                yield one
+            elif isinstance(one, self._torch.nn.Module):
+                yield from one.parameters()
+            elif isinstance(one, Mapping):
+                waiting.extend(one.values())
+            elif isinstance(one, list | tuple):
+                waiting.extend(one)
+
+
+def install(torch: Any, attached: Attached) -> list[Undo]:
+    """Put them in."""
+    own, undo = Checkpoints(torch, attached), list[Undo]()
+
+    def replace(owner: Any, name: str, made: Callable[[Any], Any]) -> None:
+        original = getattr(owner, name, None)
+        if original is None:
+            return
+        replaced = made(original)
+        setattr(owner, name, replaced)
+        undo.append(lambda: setattr(owner, name, original) if getattr(owner, name, None) is replaced else None)
+
+    for owner in (torch, torch.serialization):
+        replace(owner, "save", lambda function: own.saving(function, "obj", "f"))
+        replace(owner, "load", lambda function: own.reading(function, "f"))
+    replace(torch.nn.Module, "load_state_dict", own.loading)
+    replace(torch.optim.Optimizer, "load_state_dict", own.loading)
+
+    def distributed(module: Any) -> None:
+        for name in ("save", "async_save"):
+            replace(module, name, lambda function: own.whole(function, "checkpoint_save"))
+        replace(module, "load", lambda function: own.whole(function, "checkpoint_load"))
+
+    def safetensors(module: Any) -> None:
+        replace(module, "save_file", lambda function: own.saving(function, "tensors", "filename"))
+        replace(module, "load_file", lambda function: own.reading(function, "filename"))
+
+    when_there(distributed, name=DCP)
+    when_there(safetensors, name="safetensors.torch")
+
+    def take_out() -> None:
+        while undo:
+            undo.pop()()
+
+    return [take_out]
+
+
+def _given(arguments: tuple[Any, ...], words: Mapping[str, Any], place: int, name: str) -> Any:
+    """An argument, however it was given."""
+    return arguments[place] if place < len(arguments) else words.get(name)
+
+
+def _place(tensor: Any) -> int:
+    """Where its elements lie; 0 where that cannot be asked (meta, sparse, sharded)."""
+    try:
+        return int(tensor.data_ptr())
+    except (RuntimeError, NotImplementedError):
+        return 0
+
+
+def _files(given: Any) -> list[str]:
+    """What was given as a file, by its name: relative to the working folder where it lies in it."""
+    named = given if isinstance(given, str | os.PathLike) else getattr(given, "name", None)
+    if not isinstance(named, str | os.PathLike) or not (text := os.fspath(named)) or not isinstance(text, str):
+        return []
+    within = os.path.relpath(text)
+    return [text if within.startswith(os.pardir) else within]

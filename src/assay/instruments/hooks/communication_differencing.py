@@ -1,0 +1,213 @@
+"""What does communication add to a step?  In a launch of its own, steps with and without synchronising, and the collectives alone.
+
+From step WARM on blocks of LENGTH steps take turns: in one DistributedDataParallel leaves its gradients alone (as inside `no_sync`),
+in the next it does not.  Before a block without, parameters, buffers and the optimizers' state are kept, and put back after it, so that
+the ranks' models stay equal; the random numbers and the data go on.  Before each of the first REPLAYS such blocks the collectives of the
+step before are made again with nothing else running.  All of that is set aside: it is in no step's time.
+Rows: `communication` with method `unsynchronised` marks a step without; `replay` says what the collectives took alone; each of them is in
+`collectives` with phase `replay`.  What is made of them: `assay.frames.training.step_communication`.  Source: house research 2.2 and 5.4.
+
+The launch's training is thrown away, for it has learnt from half of its batches; only its times are of the same kind as others'.
+Cannot do without: gradients of FSDP (leaving out its gathering would change what is computed), a model that is compiled as a whole, a
+static graph; what a script sends by itself is sent in every step.  A script whose ranks make different numbers of steps must not be
+calibrated: its ranks would disagree on which steps synchronise.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Final
+
+from assay.instruments.hooks.process_groups import Call
+from assay.instruments.hooks.steps import Attached
+from assay.instruments.recorder.recorder import Recorder
+
+VARIABLE: Final = "ASSAY_CALIBRATE_COMMUNICATION"
+WARM: Final = 10  # steps before anything: buckets are put together anew in the first, caches and clocks settle
+LENGTH: Final = 4  # steps of a block; its first pays for the change and counts for nothing
+MOST: Final = 50  # blocks without synchronising
+REPLAYS: Final = 5
+
+
+def is_free(step: int) -> bool:
+    """Whether a step is one without synchronising: the same on every rank."""
+    block, _ = divmod(step - WARM, LENGTH)
+    return block >= 0 and block % 2 == 0 and block < 2 * MOST
+
+
+def install(torch: Any, attached: Attached, recorder: Recorder, undo: list[Callable[[], None]]) -> None:
+    """Let steps take turns from now on; what is added to `undo` ends that."""
+    taking = _Turns(torch, attached, recorder)
+    parallel, distributed = torch.nn.parallel.DistributedDataParallel, torch.distributed
+    if not distributed.is_available():
+        return
+    forward, turn = parallel.forward, attached._turn
+
+    def in_turn(self: Any, *arguments: Any, **words: Any) -> Any:
+        if torch.compiler.is_compiling() or not taking.leaves_alone(self):
+            return forward(self, *arguments, **words)
+        was, self.require_backward_grad_sync = self.require_backward_grad_sync, False
+        try:  # only the forward pass looks at it: it tells the reducer what to do in the backward pass
+            return forward(self, *arguments, **words)
+        finally:
+            self.require_backward_grad_sync = was
+
+    def turned(at: int | None = None) -> None:
+        taking.asked()
+        turn(at)
+        taking.turned()
+
+    def back() -> None:
+        parallel.forward, attached._turn = forward, turn  # type: ignore[method-assign]
+
+    parallel.forward, attached._turn = in_turn, turned  # type: ignore[method-assign]
+    optimizers = importlib.import_module("torch.optim.optimizer")  # the package hides it
+    undo.extend((optimizers.register_optimizer_step_pre_hook(taking.steps).remove, back))
+
+
+class _Turns:
+    """Which steps synchronise, and what is kept meanwhile."""
+
+    def __init__(self, torch: Any, attached: Attached, recorder: Recorder) -> None:
+        self._torch, self._attached, self._recorder = torch, attached, recorder
+        self._free = self._told = self._over = False
+        self._optimizers: dict[int, Any] = {}
+        self._kept: list[tuple[Any, Any]] = []  # tensor, what it was
+        self._before: list[Call] = []  # collectives of the step before
+        self._replayed = 0
+
+    def steps(self, optimizer: Any, *_: Any) -> None:
+        """An optimizer is used: its state is kept too."""
+        self._optimizers[id(optimizer)] = optimizer
+
+    def leaves_alone(self, model: Any) -> bool:
+        """Whether this forward pass is of a step without synchronising; the first of a step marks it."""
+        if not self._free or not self._torch.is_grad_enabled() or model.static_graph:
+            return False
+        if not self._told and self._recorder.active:
+            self._told = True
+            self._recorder.communicated("unsynchronised")
+        return True
+
+    def asked(self) -> None:
+        """A step ends: its collectives, before they are told."""
+        step = self._recorder._step
+        self._before = [call for call in self._attached.calls._open if call.step in (None, step)]
+
+    def turned(self) -> None:
+        """The next has begun."""
+        if self._over or not self._recorder.active:
+            return
+        begin = self._recorder._now()
+        was, self._free, self._told = self._free, is_free(self._recorder._step), False
+        if was == self._free:
+            return
+        try:
+            self._change()
+        except Exception as error:  # the ranks may disagree now; the training goes on
+            self._over, self._free = True, False
+            print(f"assay: communication is calibrated no further: {type(error).__name__}: {error}", file=sys.stderr)
+        self._attached.calls.waits.taken()
+        self._recorder.set_aside("calibration", begin, self._recorder._now() - begin)
+
+    def _change(self) -> None:
+        if not self._free:
+            self._put_back()
+            return
+        if self._replayed < REPLAYS and self._torch.distributed.is_initialized():
+            self._replayed += 1
+            blocked = self._attached.calls.blocked_ns
+            _Replay(self._torch, self._attached, self._recorder).make(self._before)
+            self._attached.calls.blocked_ns = blocked
+        self._keep()
+
+    def _keep(self) -> None:
+        tensors = [tensor for model in self._attached.reducers for tensor in (*model.parameters(), *model.buffers())]
+        for optimizer in self._optimizers.values():
+            own = (value for state in optimizer.state.values() if isinstance(state, dict) for value in state.values())
+            tensors += [value for value in own if isinstance(value, self._torch.Tensor)]
+        with self._torch.no_grad():
+            self._kept = [(tensor, tensor.detach().clone()) for tensor in tensors]
+
+    def _put_back(self) -> None:
+        with self._torch.no_grad():
+            for tensor, was in self._kept:
+                if tensor.shape == was.shape:
+                    tensor.copy_(was)
+        self._kept = []
+
+
+class _Replay:
+    """The collectives of a step with nothing else running."""
+
+    def __init__(self, torch: Any, attached: Attached, recorder: Recorder) -> None:
+        self._torch, self._attached, self._recorder = torch, attached, recorder
+        self._cuda = torch.distributed.get_backend() == "nccl"
+
+    def make(self, calls: list[Call]) -> None:
+        """Ask for all of them at once, as a backward pass does; only if every rank can."""
+        distributed, now = self._torch.distributed, self._recorder._now
+        wanted = [call for call in calls if call.op != "barrier"]
+        asking = [self._asking(call) for call in wanted]
+        can = self._torch.tensor([float(bool(wanted) and None not in asking)], device="cuda" if self._cuda else "cpu")
+        world, agreed = distributed.group.WORLD, distributed.AllreduceOptions()
+        agreed.reduceOp = distributed.ReduceOp.MIN
+        world.allreduce([can], agreed).wait()
+        if not can.item():
+            return
+        for warm in (True, False):  # the first time buffers are made
+            world.barrier().wait()
+            self._still()
+            begin, made = now(), []
+            for call, ask in zip(wanted, asking, strict=True):
+                assert ask is not None
+                made.append((call, now(), ask()))
+            rows = [(call, asked, self._end(work)) for call, asked, work in made]
+            self._still()
+            end = now()
+            if not warm:
+                self._tell(rows, end - begin)
+
+    def _tell(self, rows: list[tuple[Call, int, int | None]], whole: int) -> None:
+        calls = self._attached.calls
+        for call, begin, end in rows:
+            number = calls._numbers[call.group]
+            calls._numbers[call.group] = number + 1
+            again = replace(call, number=number, step=None, begin=begin, end=end, blocked=None)
+            self._recorder.collective(again, "replay", "host")
+        self._recorder.communicated("replay", total=whole, nbytes=sum(call.nbytes for call, _, _ in rows))
+
+    def _end(self, work: Any) -> int | None:
+        work.wait()
+        return None if self._cuda else self._recorder._now()  # a GPU's queue has it then, no more
+
+    def _still(self) -> None:
+        if self._cuda:
+            self._torch.cuda.synchronize()
+
+    def _asking(self, call: Call) -> Callable[[], Any] | None:
+        """What asks for the same again, of the same size and type; None: it cannot be asked for alone."""
+        torch, distributed = self._torch, self._torch.distributed
+        dtype = getattr(torch, call.dtype, None)
+        if not isinstance(dtype, torch.dtype):
+            return None
+        group = distributed.distributed_c10d._resolve_process_group(call.group)
+        elements = call.nbytes // torch.empty(0, dtype=dtype).element_size()
+
+        def tensor(count: int) -> Any:
+            return torch.zeros(count, dtype=dtype, device="cuda" if self._cuda else "cpu")
+
+        whole = tensor(elements)
+        if call.op == "all_reduce":
+            return lambda: group.allreduce([whole], distributed.AllreduceOptions())
+        if call.op == "broadcast":
+            return lambda: group.broadcast([whole], distributed.BroadcastOptions())
+        part = tensor(elements // max(call.size, 1))
+        if call.op == "all_gather":
+            return lambda: group._allgather_base(whole, part)
+        if call.op == "reduce_scatter":
+            return lambda: group._reduce_scatter_base(part, whole, distributed.ReduceScatterOptions())
+        return None

@@ -1,0 +1,197 @@
+"""Was a sample evaluated that the model had been trained on before?
+
+Samples are rows of the data that lie below a loader's data set: `Subset` is followed to what it is a part of, and `TensorDataset` to the rows of
+its first tensor's storage, so that two splits of one tensor are told apart from the same rows used twice.  An evaluation is a batch that was
+given to a module in evaluation mode, without gradients, and was not trained on until the next was asked for.  Training begins anew with
+another optimizer (cross-validation).
+
+Cannot tell: data sets that hold the same samples in memory of their own; what lies below any other wrapper of a data set, and below a list;
+samples that another rank was trained on.
+"""
+
+from __future__ import annotations
+
+import operator
+import weakref
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from assay.instruments.hooks.batches import Fetched
+from assay.instruments.hooks.sample_sources import Source
+
+MOST_ROWS: Final = 1 << 24  # a byte for each
+FEW: Final = 16  # data sets
+KEPT: Final = 512  # batches whose rows are noted together
+EVERY_PASS: Final = 4  # later ones at powers of two, and the last
+
+
+@dataclass(slots=True, eq=False)
+class Rows:
+    """The data below one or more data sets, and which of its rows were trained on."""
+
+    alive: Callable[[], bool]
+    trained: bytearray = field(default_factory=bytearray)
+    pending: list[tuple[View, list[int]]] = field(default_factory=list)
+
+    def note(self) -> None:
+        """Mark the rows that were trained on."""
+        pending, self.pending = self.pending, []
+        for view, ids in pending:
+            rows = [row for row in view.rows(ids) if row < MOST_ROWS]
+            if rows and max(rows) >= len(self.trained):
+                self.trained.extend(bytes(max(rows) + 1 - len(self.trained)))
+            for row in rows:
+                self.trained[row] = 1
+
+
+@dataclass(slots=True, eq=False)
+class View:
+    """A data set's indices as rows of the data below."""
+
+    below: Rows
+    maps: tuple[Any, ...]  # indices of nested subsets, the outermost first
+    first: int  # row of the index 0
+    trained: bool = False  # the data set itself is trained on
+    whole: Source | None = None  # that was the first to be trained on to its end: later ones show no other samples
+
+    def rows(self, ids: Iterable[int]) -> list[int]:
+        """The rows of these indices."""
+        for indices in self.maps:
+            ids = [indices[one] for one in ids]
+        return [self.first + operator.index(one) for one in ids]
+
+
+@dataclass(slots=True)
+class Evaluation:
+    """One iteration over held-out data."""
+
+    samples: int = 0
+    trained_on: int = 0
+    same: bool = False  # of the data set that is trained on
+
+
+class Evaluated:
+    """The data of this process, as training and evaluations use them."""
+
+    def __init__(self, torch: Any, tell: Callable[[str, Evaluation], None]) -> None:
+        self._torch, self._tell = torch, tell
+        self._views: dict[int, tuple[Callable[[], Any], View | None]] = {}
+        self._below: dict[Any, Rows] = {}
+        self._many = FEW  # of both, at which those that are gone are looked for
+        self.under_way: dict[Source, Evaluation] = {}
+        self._passes: dict[tuple[str, bool], int] = {}
+        self._last: dict[tuple[str, bool], Evaluation] = {}  # that were not told
+
+    def trained(self, one: Fetched, ids: list[int]) -> None:
+        """A step is trained on these samples of a batch."""
+        view = None if one.source is None or not _are_rows(ids) else self._view(one.source)
+        if view is not None and one.source is not None:
+            if view.whole is not None and view.whole is not one.source:
+                return
+            view.trained, view.whole = True, one.source if one.source.ended else None
+            view.below.pending.append((view, ids))
+            if len(view.below.pending) >= KEPT:
+                view.below.note()
+
+    def looked(self, batches: Iterable[Fetched]) -> None:
+        """These were looked at and not trained on."""
+        for one in batches:
+            if one.evaluated and one.ids is not None and one.source is not None:
+                self._evaluate(one.source, one.ids)
+
+    def _evaluate(self, source: Source, ids: list[int]) -> None:
+        view = self._view(source)
+        if view is None or not _are_rows(ids):
+            return
+        view.below.note()
+        trained, found = view.below.trained, self.under_way.setdefault(source, Evaluation())
+        rows = view.rows(ids)
+        found.samples += len(rows)
+        found.trained_on += sum(row < len(trained) and trained[row] for row in rows)
+        found.same = view.trained
+
+    def ended(self) -> None:
+        """Training goes on, or the process ends."""
+        for source, found in self.under_way.items():
+            key = (source.name, found.same)
+            number = self._passes[key] = self._passes.get(key, 0) + 1
+            if number <= EVERY_PASS or not number & (number - 1):
+                self._tell(source.name, found)
+                self._last.pop(key, None)
+            else:
+                self._last[key] = found
+        self.under_way.clear()
+
+    def begins_anew(self) -> None:
+        """Another optimizer: what is trained from here on may be another model."""
+        self._below.clear()
+        self._views.clear()
+
+    def close(self) -> None:
+        """No more is evaluated."""
+        self.ended()
+        for (name, _), found in self._last.items():
+            self._tell(name, found)
+        self._last.clear()
+
+    def _view(self, source: Source) -> View | None:
+        data = None if source.data is None else source.data()
+        if data is None or source.data is None:
+            return None
+        known = self._views.get(id(data))
+        if known is None or known[0]() is not data:
+            known = self._views[id(data)] = (source.data, self._look_below(data))
+            self._sweep()
+        return known[1]
+
+    def _sweep(self) -> None:
+        """Forget data that are gone: a script may make them anew for every epoch or rollout."""
+        if len(self._views) + len(self._below) < self._many:
+            return
+        self._views = {key: one for key, one in self._views.items() if one[0]() is not None}
+        self._below = {key: rows for key, rows in self._below.items() if rows.alive()}
+        self._many = 2 * (len(self._views) + len(self._below)) + FEW
+
+    def _look_below(self, data: Any) -> View | None:
+        tools, maps = self._torch.utils.data, []
+        while type(data) is tools.Subset:
+            maps.append(data.indices)
+            data = data.dataset
+        if type(data) is tools.TensorDataset:
+            tensor = data.tensors[0]
+            if tensor.dim() == 0 or tensor.stride(0) <= 0:
+                return None
+            storage = tensor.untyped_storage()
+            key = (storage._cdata, tensor.stride(0))
+            below = self._rows(key, lambda: _Storage(storage))
+            return View(below, tuple(maps), tensor.storage_offset() // tensor.stride(0))
+        try:
+            there = weakref.ref(data)
+        except TypeError:  # a list
+            return None
+        return View(self._rows(id(data), lambda: lambda: there() is not None), tuple(maps), 0)
+
+    def _rows(self, key: Any, alive: Callable[[], Callable[[], bool]]) -> Rows:
+        known = self._below.get(key)
+        if known is None or not known.alive():
+            known = self._below[key] = Rows(alive())
+        return known
+
+
+def _are_rows(ids: list[Any]) -> bool:
+    return bool(ids) and hasattr(ids[0], "__index__")
+
+
+class _Storage:
+    """A tensor's memory, referenced weakly: its address is not used again until this is gone."""
+
+    def __init__(self, storage: Any) -> None:
+        self._key = storage._weak_ref()
+        self._free, self._expired = type(storage)._free_weak_ref, type(storage)._expired
+
+    def __call__(self) -> bool:
+        return not self._expired(self._key)
+
+    def __del__(self) -> None:
+        self._free(self._key)

@@ -1,0 +1,115 @@
+"""Did the step end where the next pass began?  That is known when the next optimizer steps, where no batch is asked for.
+
+Optimizers that take turns are one step where each steps once (a GAN), and one step each where one goes on alone (layers that are trained one
+after the other, a critic before its actor begins).  So at the first pass after an optimizer has stepped, what the step took so far is kept
+apart: it is a step by itself if one that has stepped comes again, and goes back into the step under way if another steps or a batch is asked for.
+
+Cannot tell: where ranks communicate, or on a GPU, whose times come later: there such a beginning stays in the step before it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from assay.instruments.recorder.phases import HostPhases
+
+if TYPE_CHECKING:
+    from assay.instruments.hooks.batches import Pass
+    from assay.instruments.hooks.steps import Attached
+
+
+@dataclass(slots=True)
+class Part:
+    """What a step took until `end`."""
+
+    end: int
+    data: int | None
+    pause: int | None
+    items: float | None
+    batches: int
+    ns: list[int]
+    seen: list[bool]
+    losses: list[Any]
+    pauses: list[tuple[int, int]]
+
+
+class Turns:
+    """The part that may be a step."""
+
+    def __init__(self, attached: Attached) -> None:
+        self._attached = attached
+        self._part: Part | None = None
+        self._fed: list[Pass] = []  # batches that were trained on since
+
+    def may_end(self) -> None:
+        """A pass begins after an optimizer has stepped."""
+        attached = self._attached
+        recorder = attached._recorder
+        alone = not (attached._others or attached.reducers or attached.calls.seen)
+        if self._part is None and alone and not attached._stepping and isinstance(recorder._phases, HostPhases):
+            self._part = self._taken(attached._now())
+
+    def feeds(self, one: Pass) -> bool:
+        """Whether it is not known yet in which step a batch is trained on."""
+        if self._part is None:
+            return False
+        self._fed.append(one)
+        return True
+
+    def goes_on(self) -> None:
+        """It was no end."""
+        if self._part is not None:
+            part, self._part = self._part, None
+            self._put_back(part)
+            self._feed()
+
+    def ended(self) -> bool:
+        """It was one: the step under way began there; whether there was such a pass at all."""
+        if self._part is None:
+            return False
+        attached, first, self._part = self._attached, self._part, None
+        recorder, worked, passed = attached._recorder, attached.batches._worked, attached._derived
+        began = attached._now()
+        second = self._taken(began)
+        self._put_back(first)
+        attached._turn(first.end)
+        recorder._begin = first.end
+        self._put_back(second)
+        recorder._pause = (recorder._pause or 0) + attached._now() - began
+        attached.batches._worked, attached._derived = worked, passed
+        self._feed()
+        return True
+
+    def _feed(self) -> None:
+        fed, self._fed = self._fed, []
+        for one in fed:
+            self._attached._feed(one)
+
+    def _taken(self, end: int) -> Part:
+        """What there is, which is nothing from here on."""
+        attached = self._attached
+        recorder = attached._recorder
+        phases: Any = recorder._phases
+        part = Part(
+            end, recorder._data, recorder._pause, recorder._items, recorder._batches, list(phases.ns), list(phases.seen),
+            attached._losses, attached._pauses,
+        )  # fmt: skip
+        recorder._data = recorder._pause = recorder._items = None
+        recorder._batches, attached._losses, attached._pauses = 0, [], []
+        phases.ns[:], phases.seen[:] = (0, 0, 0), (False, False, False)
+        return part
+
+    def _put_back(self, part: Part) -> None:
+        attached = self._attached
+        recorder = attached._recorder
+        phases: Any = recorder._phases
+        recorder._data, recorder._pause = _sum(part.data, recorder._data), _sum(part.pause, recorder._pause)
+        recorder._items, recorder._batches = _sum(part.items, recorder._items), part.batches + recorder._batches
+        phases.ns[:] = [one + other for one, other in zip(part.ns, phases.ns, strict=True)]
+        phases.seen[:] = [one or other for one, other in zip(part.seen, phases.seen, strict=True)]
+        attached._losses, attached._pauses = part.losses + attached._losses, part.pauses + attached._pauses
+
+
+def _sum(one: Any, other: Any) -> Any:
+    return other if one is None else one if other is None else one + other

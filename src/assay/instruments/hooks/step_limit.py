@@ -1,0 +1,152 @@
+"""When does a worker end that was asked to make only so many steps?  After its last step, once all ranks have made theirs.
+
+`workload.steps`: a job of days is measured for a few hundred steps.  Every rank ends itself after the same step: it closes its recording,
+leaves a file in the launch's folder, waits for the files of the others, and ends with 0.  It waits because a rank that is gone takes its
+sockets and its GPU's unfinished collectives with it, while another may still be in them.  No collective is added.
+
+The process ends by `os._exit`, between two steps.  An exception (SystemExit) would be caught by some loops, and would run what scripts do
+at their end: a final evaluation, or the saving of a half-trained model over a good one.  Helpers that load data are ended before.
+A rank that the others wait for longer than `PATIENCE_S` has hung: then the launch fails, and says so.  Ranks of other machines may write
+where this one does not look: they get a moment.
+Cannot help: a thread of the script's own that was writing a file; a recording that failed, or saw no step: then the job runs to its end, or to
+limits.launch_timeout_s.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from assay.instruments.recorder.recorder import Recorder
+
+VARIABLE: Final = "ASSAY_STEPS"
+KIND: Final = "steps_reached"  # the event: value = steps made
+PATIENCE_S: Final = 600.0  # a rank may save or evaluate alone between two steps
+ELSEWHERE_S: Final = 2.0  # for ranks of other machines, which finish the same step
+POLL_S: Final = 0.02
+
+
+class StepLimit:
+    """How many steps this rank makes."""
+
+    def __init__(
+        self, steps: int, folder: Path, recorder: Recorder, incarnation: int,
+        *, local: range | None = None, exits: Callable[[int], object] = lambda status: os._exit(status), patience_s: float = PATIENCE_S,
+    ) -> None:  # fmt: skip
+        """`local`: the ranks of this machine; default: all. Those of others may write into a folder that is not seen here."""
+        self._steps, self._folder, self._recorder, self._incarnation = steps, folder, recorder, incarnation
+        self._exits, self._patience_s = exits, patience_s
+        self._every = range(recorder.workers)
+        self.local = self._every if local is None else local
+        self._first: int | None = 0 if incarnation else None  # a restarted job goes on with the numbers of the first
+
+    @property
+    def last(self) -> int | None:
+        """The number of the step that is not made any more; None before the first."""
+        return None if self._first is None else self._first + self._steps
+
+    def reached(self, finished: int) -> bool:
+        """Whether the last step was the last one, given the number of the next."""
+        if self._first is None:
+            self._first = finished
+        return finished - self._first >= self._steps
+
+    def end(self, finished: int) -> None:
+        """Close the recording, wait for the other ranks, and end this process, whatever goes wrong with that."""
+        together = False
+        try:
+            self._synchronise()
+            _close(self._recorder, finished, finished - (self._first or 0))
+            mark(self._folder, self._incarnation, self._recorder.rank)
+            together = self._wait()
+            _end_helpers()
+        except Exception as error:
+            self._say(f"could not end after its steps: {type(error).__name__}: {error}")
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(Exception):
+                stream.flush()
+        self._exits(0 if together else 1)
+
+    def _synchronise(self) -> None:
+        """What a GPU still owes to other ranks is done first."""
+        torch = sys.modules.get("torch")
+        if torch is not None and torch.cuda.is_initialized():
+            torch.cuda.synchronize()
+
+    def _wait(self) -> bool:
+        """Whether all ranks of this machine have come; those of others are waited for for a moment more."""
+        deadline = time.monotonic() + self._patience_s
+        elsewhere = None
+        while not all_ended(self._folder, self._incarnation, self._every):
+            now = time.monotonic()
+            if all_ended(self._folder, self._incarnation, self.local):
+                elsewhere = elsewhere or min(deadline, now + ELSEWHERE_S)
+                if now >= elsewhere:
+                    return True
+            elif now > deadline:
+                self._say(
+                    f"has made its {self._steps} steps and waited {self._patience_s:g} s for the other ranks, which have not: they hang, or "
+                    "make other steps"
+                )
+                return False
+            time.sleep(POLL_S)
+        return True
+
+    def _say(self, what: str) -> None:
+        with suppress(OSError, ValueError, AttributeError):  # standard error may be closed
+            print(f"assay: rank {self._recorder.rank} {what}", file=sys.stderr, flush=True)
+
+
+def limit_from(environ: Mapping[str, str], folder: Path, recorder: Recorder, incarnation: int) -> StepLimit | None:
+    """The limit that the launch asks for.
+
+    Raises:
+        ValueError: the variable is not a whole number.
+    """
+    asked = environ.get(VARIABLE)
+    if not asked:
+        return None
+    first = recorder.rank - int(environ.get("LOCAL_RANK") or recorder.rank)
+    local = range(first, first + int(environ.get("LOCAL_WORLD_SIZE") or recorder.workers))
+    return StepLimit(int(asked), folder, recorder, incarnation, local=local)
+
+
+def mark(folder: Path, incarnation: int, rank: int) -> None:
+    """This rank has made its steps."""
+    place = folder / "ended"
+    place.mkdir(parents=True, exist_ok=True)
+    (place / f"incarnation={incarnation}.rank={rank}").touch()
+
+
+def all_ended(folder: Path, incarnation: int, ranks: Iterable[int]) -> bool:
+    """Whether these ranks of an incarnation have made their steps."""
+    place = folder / "ended"
+    return all((place / f"incarnation={incarnation}.rank={rank}").exists() for rank in ranks)
+
+
+def _close(recorder: Recorder, finished: int, made: int) -> None:
+    attach = sys.modules.get("assay.instruments.attach")
+    attached: Any = attach.current() if attach is not None else None
+    if attached is not None:
+        attached.close()
+    recorder.reached(finished, made)
+    recorder.close()
+
+
+def _end_helpers() -> None:
+    """End processes that load data; torch's handler would raise an exception for each of them."""
+    multiprocessing = sys.modules.get("multiprocessing")
+    if multiprocessing is None:
+        return
+    with suppress(ValueError):  # not in the main thread: then no handler runs here
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    for child in multiprocessing.active_children():
+        with suppress(Exception):
+            child.terminate()

@@ -1,0 +1,391 @@
+"""Where is torch touched so that an unmodified script can be measured, and how is it left as it was?
+
+| what is replaced | what it shows | and not |
+|---|---|---|
+| `_BaseDataLoaderIter.__next__`, `__init__`, `_reset` | waiting for a batch, which samples, the epoch | iterators that are no DataLoader |
+| `nn.Module.__call__`, later of some classes alone (`_outermost.py`) | the outermost module's call, the loss too | functions; what is compiled |
+| `autograd.graph._engine_run_backward` | every backward pass, with DDP's reduction | |
+| optimizer hooks, `Optimizer.__init__`, `GradScaler.step`, `.scale` | every step, also one that is skipped | optimizers that are not torch's |
+
+Only the main thread is looked at: recomputing of activations in a backward thread is part of that backward pass.  Under
+torch.compile `is_compiling` is constant, so that no measuring is traced into a graph and no graph breaks for it.
+Source: torch 2.13; what each hook misses is in the house research, and each has a test with a script of its kind.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import sys
+import threading
+import weakref
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from assay.instruments.hooks import checkpoints, fast_step_hooks, parallelism, process_groups
+from assay.instruments.hooks.steps import Attached
+
+Undo = Callable[[], None]
+
+
+def install(torch: Any, attached: Attached, undo: list[Undo]) -> None:
+    """Put the hooks in; what is added to `undo` takes them out, the last first."""
+    for part in (_loaders, _modules, _backward, _optimizers, _scalers, _collectives, checkpoints.install, _ending):
+        undo.extend(part(torch, attached))
+
+
+def install_communication(torch: Any, attached: Attached, undo: list[Undo]) -> None:
+    """Those alone that see communication, of a script that marks its own steps."""
+    for part in (_backward, _collectives):
+        undo.extend(part(torch, attached))
+
+
+def _nothing() -> None:
+    """It is gone, or not known."""
+
+
+def _replace(owner: Any, name: str, make: Callable[[Any], Any]) -> Undo:
+    original = getattr(owner, name)
+    replaced = functools.wraps(original)(make(original))
+    setattr(owner, name, replaced)
+
+    def undo() -> None:
+        if getattr(owner, name, None) is replaced:  # somebody else may have put his own over it
+            setattr(owner, name, original)
+
+    return undo
+
+
+# ---- data --------------------------------------------------------------------------------------------------------------
+
+
+def _loaders(torch: Any, attached: Attached) -> list[Undo]:
+    iterators = torch.utils.data.dataloader._BaseDataLoaderIter
+    return [*_epochs(torch, attached, iterators), *_batches(attached, iterators)]
+
+
+def _epochs(torch: Any, attached: Attached, iterators: Any) -> list[Undo]:
+    """What an iterator reads: which epoch of which data, and whether its indices are samples."""
+    data = torch.utils.data.dataloader
+    own = (data._SingleProcessDataLoaderIter, data._MultiProcessingDataLoaderIter)
+
+    def opened(iterator: Any, loader: Any) -> None:
+        before = getattr(iterator, "_assay_source", None)
+        if before is not None:  # it begins again, and gives none of those batches any more
+            before.iterator = _nothing
+        iterator._assay_source = attached.sources.opened(loader, iterator)
+        attached.evidence.opened(loader)
+
+    def begun(iterator: Any) -> None:
+        """It is about to ask for its first indices."""
+        iterator._assay_ids = iterator._assay_source.tap(iterator, torchs=type(iterator) in own)
+
+    def init(original: Any) -> Any:
+        def __init__(self: Any, loader: Any, *arguments: Any, **words: Any) -> None:
+            attached.shielded(opened, self, loader)
+            attached.outermost.look_again()
+            original(self, loader, *arguments, **words)
+            attached.shielded(begun, self)
+
+        return __init__
+
+    def reset(original: Any) -> Any:
+        def _reset(self: Any, loader: Any, first_iter: bool = False) -> Any:
+            if not first_iter:  # the same helpers go on with another epoch
+                attached.shielded(opened, self, loader)
+            original(self, loader, first_iter)
+            attached.shielded(begun, self)
+
+        return _reset
+
+    return [_replace(iterators, "__init__", init), _replace(iterators, "_reset", reset)]
+
+
+def _batches(attached: Attached, iterators: Any) -> list[Undo]:
+    """Waiting for a batch, and which samples it holds."""
+    main, current, ordinary = threading.main_thread().ident, threading.get_ident, attached.ordinary
+
+    def lost(iterator: Any) -> None:
+        if (source := getattr(iterator, "_assay_source", None)) is not None:
+            source.lost()
+            iterator._assay_ids = source.tap(iterator, torchs=False)
+
+    def following(original: Any) -> Any:
+        def slow(self: Any) -> Any:
+            if not attached.active or current() != main:
+                attached.shielded(lost, self)
+                return original(self)
+            attached.shielded(attached.ask)
+            inside, attached.inside = attached.inside, True  # modules that transform samples make no forward pass
+            try:
+                batch = original(self)
+            except StopIteration:
+                attached.inside = inside
+                ordinary.leave()
+                attached.shielded(attached.ran_out, self)
+                raise
+            except BaseException:
+                attached.shielded(attached.skipped, self)
+                raise
+            finally:
+                attached.inside = inside
+            came = ordinary.now()
+            if not (ordinary.on and ordinary.got(self, batch, came)):
+                attached.shielded(attached.got, self, batch)
+            return batch
+
+        return fast_step_hooks.following(attached, original, slow)
+
+    return [_replace(iterators, "__next__", following)]
+
+
+# ---- passes ------------------------------------------------------------------------------------------------------------
+
+
+def _modules(_: Any, attached: Attached) -> list[Undo]:
+    attached.outermost.start()
+    return [attached.outermost.stop]
+
+
+def _backward(torch: Any, attached: Attached) -> list[Undo]:
+    ordinary = attached.ordinary
+    main, is_compiling, current = threading.main_thread().ident, torch.compiler.is_compiling, threading.get_ident
+
+    def running(original: Any) -> Any:
+        def slow(roots: Any, *arguments: Any, **words: Any) -> Any:
+            if is_compiling() or current() != main:
+                return original(roots, *arguments, **words)
+            ordinary.refuse()
+            if not attached.active:
+                return original(roots, *arguments, **words)
+            begun = attached.shielded(attached.backward, roots, bool(words.get("accumulate_grad")))
+            try:
+                return original(roots, *arguments, **words)
+            finally:
+                if begun:
+                    attached.shielded(attached.backwarded)
+
+        return fast_step_hooks.running(torch, attached, original, slow)
+
+    own = torch.autograd.graph._engine_run_backward
+    undo = _replace(torch.autograd.graph, "_engine_run_backward", running)
+    replaced = torch.autograd.graph._engine_run_backward
+    torch.autograd._engine_run_backward = replaced  # the same under a second name
+
+    def undo_second() -> None:
+        if torch.autograd._engine_run_backward is replaced:
+            torch.autograd._engine_run_backward = own
+
+    return [undo, undo_second]
+
+
+# ---- optimizers --------------------------------------------------------------------------------------------------------
+
+
+def _optimizers(torch: Any, attached: Attached) -> list[Undo]:
+    optimizers = importlib.import_module("torch.optim.optimizer")  # the package hides it
+    ordinary = attached.ordinary
+
+    dry: list[Any] = []  # the optimizer that steps to make its state alone
+    thread = threading.local()  # by its number a thread could be one that has ended
+    threads: list[None] = []  # in which optimizers step
+
+    def before(optimizer: Any, arguments: Any, words: Any) -> None:
+        ordinary.refuse()
+        if not attached.active:
+            return
+        if not hasattr(thread, "known"):
+            thread.known = True
+            threads.append(None)
+            if len(threads) > 1:
+                attached.failed(
+                    RuntimeError("optimizers step in several threads: which updates make a step is not known")
+                )
+                return
+        if not attached.trains and _is_dry(optimizer, len(arguments) > 1 or words.get("closure") is not None):
+            dry.append(optimizer)
+            return
+        attached.shielded(attached.step, optimizer)
+
+    def after(optimizer: Any, _: Any, __: Any) -> None:
+        ordinary.refuse()
+        if dry and dry[-1] is optimizer:
+            dry.pop()
+        elif attached.active:
+            attached.shielded(attached.stepped, optimizer)
+
+    def init(original: Any) -> Any:
+        def __init__(self: Any, *arguments: Any, **words: Any) -> None:
+            original(self, *arguments, **words)
+            attached.shielded(attached.made, self)
+
+        return __init__
+
+    begins, ends = fast_step_hooks.stepping(attached, before, after)
+    hooks = (
+        optimizers.register_optimizer_step_pre_hook(begins), optimizers.register_optimizer_step_post_hook(ends),
+    )  # fmt: skip
+    return [*(hook.remove for hook in hooks), _replace(optimizers.Optimizer, "__init__", init)]
+
+
+def _is_dry(optimizer: Any, closure: bool) -> bool:
+    """Whether a step before anything was trained updates nothing, for its gradients are zero or not there: torch's own loading of an
+    optimizer's state makes the state so (`torch.distributed.checkpoint.state_dict`).  A closure makes gradients first."""
+    given = (one.grad for group in optimizer.param_groups for one in group["params"])
+    held = (one.to_local() if hasattr(one, "to_local") else one for one in given if one is not None)
+    return not closure and not any(bool(one.any()) for one in held)
+
+
+def _scalers(torch: Any, attached: Attached) -> list[Undo]:
+    """A step that the scaler skips is a step all the same, and its loss is the one before the scaling."""
+    scaler = torch.amp.GradScaler
+
+    def stepping(original: Any) -> Any:
+        def step(self: Any, optimizer: Any, *arguments: Any, **words: Any) -> Any:
+            if not attached.active or not self.is_enabled():
+                return original(self, optimizer, *arguments, **words)
+            attached.ordinary.leave()
+            attached.shielded(attached.step, optimizer)
+            try:
+                return original(self, optimizer, *arguments, **words)
+            finally:
+                attached.shielded(attached.stepped, optimizer)
+
+        return step
+
+    def scaling(original: Any) -> Any:
+        def scale(self: Any, outputs: Any) -> Any:
+            scaled = original(self, outputs)
+            if scaled is not outputs and isinstance(scaled, torch.Tensor):
+                scaled._assay_unscaled, attached.scales = outputs, True
+            return scaled
+
+        return scale
+
+    return [_replace(scaler, "step", stepping), _replace(scaler, "scale", scaling)]
+
+
+# ---- collectives -------------------------------------------------------------------------------------------------------
+
+
+# Of each model the group that its reducer asks, for as long as the model lives: the reducer alone does not keep what of the group is Python,
+# and goes on asking it when the hooks are out.
+_TIMED: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
+
+
+def _collectives(torch: Any, attached: Attached) -> list[Undo]:
+    distributed = torch.distributed
+    if not distributed.is_available():
+        return []
+
+    def given(words: dict[str, Any]) -> None:
+        words["process_group"] = process_groups.timed_group(torch, distributed.group.WORLD, attached.calls)
+
+    def kept(model: Any, group: Any) -> None:
+        """Its reducer has the group.  Whoever else asks the model for its own (copies, pickles, `Join`) knows only those that were made
+        by torch, and ends the training with any other."""
+        _TIMED[model], model.process_group = group, distributed.group.WORLD
+
+    def init(original: Any) -> Any:
+        def __init__(self: Any, module: Any, *arguments: Any, **words: Any) -> None:
+            asked = words.get("process_group") is None and words.get("device_mesh") is None and len(arguments) < 5
+            if asked and distributed.is_initialized():  # without, DDP's own error is the right one
+                attached.shielded(given, words)
+            original(self, module, *arguments, **words)
+            if asked and words.get("process_group") is not None:
+                attached.shielded(kept, self, words["process_group"])
+                attached.shielded(attached.watched_steps.add, self, words["process_group"])
+            attached.shielded(attached.reduces, self)
+
+        return __init__
+
+    def wait(original: Any) -> Any:
+        def wait(self: Any, *arguments: Any, **words: Any) -> Any:
+            begin = attached.calls.now()
+            done = original(self, *arguments, **words)
+            if threading.current_thread() is threading.main_thread():
+                attached.waited(attached.calls.now() - begin)
+            return done
+
+        return wait
+
+    sending = parallelism.point_to_point(torch, attached.evidence, lambda: attached.calls.step)
+    asking = process_groups.functions(torch, attached.calls)
+    replaced = [_replace_function(torch, name, make) for name, make in (*asking, *sending)]
+    return [
+        *replaced, *_waiting(torch, attached), _replace(torch.nn.parallel.DistributedDataParallel, "__init__", init),
+        _replace(distributed.Work, "wait", wait),
+    ]  # fmt: skip
+
+
+def _replace_function(torch: Any, name: str, make: Callable[[Any], Any]) -> Undo:
+    """One function under both of its names, and as torch.compile knows it, which tells a collective that it can trace by its identity."""
+    modules = (torch.distributed, torch.distributed.distributed_c10d)
+    original = getattr(torch.distributed, name)
+    replaced = functools.wraps(original)(make(original))
+    _swap(modules, name, original, replaced)
+
+    def undo() -> None:
+        _swap(modules, name, replaced, original)
+
+    return undo
+
+
+def _swap(modules: Iterable[Any], name: str, old: Any, new: Any) -> None:
+    for module in modules:
+        if getattr(module, name, None) is old:  # somebody else may have put his own over it
+            setattr(module, name, new)
+    traced = getattr(sys.modules.get("torch.distributed._functional_collectives"), "traceable_collective_remaps", {})
+    if old in traced:
+        traced[new] = traced.pop(old)
+
+
+def _waiting(torch: Any, attached: Attached) -> list[Undo]:
+    """Where DistributedDataParallel asks and waits by other ways: the comm hook of a script, and the buffers of the model, which it sends
+    by the group that it says is its own."""
+    calls, parallel = attached.calls, torch.nn.parallel.DistributedDataParallel
+
+    def registering(original: Any) -> Any:
+        def register_comm_hook(self: Any, state: Any, hook: Any) -> None:
+            @functools.wraps(hook)  # its annotations are checked
+            def hooked(*arguments: Any) -> Any:
+                calls.waits.asks()
+                try:
+                    return hook(*arguments)
+                finally:
+                    calls.waits.asked()
+
+            original(self, state, hooked)
+
+        return register_comm_hook
+
+    def broadcasting(original: Any) -> Any:
+        def _distributed_broadcast_coalesced(self: Any, *arguments: Any, **words: Any) -> None:
+            if torch.compiler.is_compiling() or calls.unwatched:
+                original(self, *arguments, **words)
+                return
+            begin, own = attached.calls.now(), self.process_group
+            timed = _TIMED.get(self)
+            swapped = timed is not None and timed._inner is own  # else the script's own, or one that it was given since
+            if swapped:
+                self.process_group = timed
+            try:
+                original(self, *arguments, **words)
+            finally:
+                if swapped and self.process_group is timed:
+                    self.process_group = own
+            if threading.current_thread() is threading.main_thread():
+                calls.waits.waited(attached.calls.now() - begin)
+
+        return _distributed_broadcast_coalesced
+
+    made = {"register_comm_hook": registering, "_distributed_broadcast_coalesced": broadcasting}
+    return [_replace(parallel, name, make) for name, make in made.items() if hasattr(parallel, name)]
+
+
+def _ending(_: Any, attached: Attached) -> list[Undo]:
+    """At the end of the process, before the recorder's own."""
+    import atexit
+
+    atexit.register(attached.close)
+    return [lambda: atexit.unregister(attached.close), attached.ordinary.leave]

@@ -1,0 +1,1 @@
+"""What did the machine do while a launch ran?"""

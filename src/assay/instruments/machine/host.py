@@ -1,0 +1,220 @@
+"""How noisy was the host?  Processor time, stolen time, pressure and throttling, as the kernel counts them.
+
+All values are totals: judging code takes differences between two readings.  Of a window,
+
+    foreign load = (busy - launch cpu_time - coordinator cpu_time) / (busy + idle + steal)
+
+is the share of the machine that was used by something else.  Sources: proc(5), Documentation/accounting/psi.rst,
+Documentation/admin-guide/cgroup-v1 and cgroup-v2.rst.  A counter that the kernel does not offer yields no reading.
+Resolution: one clock tick (10 ms) for processor time, one microsecond for pressure.  The processors' frequency is no total
+but a sample, and many virtual machines do not tell it.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import resource
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from assay.instruments.machine import interfaces
+from assay.instruments.machine.reading import Reading
+from assay.record.environment import Machine, Unread, cpu_ticks, pressure, throttled
+
+
+def clock_ticks_per_s() -> int:
+    """Clock ticks per second in /proc (sysconf(3)): 100 on nearly every Linux."""
+    return os.sysconf("SC_CLK_TCK")
+
+
+def processor_time(machine: Machine, ticks_per_s: int) -> Iterator[Reading]:
+    """busy, idle and steal of all processors together since boot, seconds. Guest time is already part of user time."""
+    ticks = cpu_ticks(machine)
+    busy = sum(ticks[use] for use in ("user", "nice", "system", "irq", "softirq"))
+    yield Reading("cpu", "busy", busy / ticks_per_s, "s")
+    yield Reading("cpu", "idle", (ticks["idle"] + ticks["iowait"]) / ticks_per_s, "s")
+    yield Reading("cpu", "steal", ticks["steal"] / ticks_per_s, "s")
+
+
+def stalls(machine: Machine, resource: str) -> Iterator[Reading]:
+    """Pressure stall time of cpu, memory or io since boot, seconds."""
+    for kind, us in pressure(machine, resource).items():
+        yield Reading(resource, f"pressure_{kind.removesuffix('_us')}", us / 1e6, "s")
+
+
+def throttling(machine: Machine) -> Iterator[Reading]:
+    """How long and how often the control group was stopped because its quota was used up."""
+    counted = throttled(machine)
+    yield Reading("cgroup", "throttled", counted["throttled_ns"] / 1e9, "s")
+    yield Reading("cgroup", "throttled_periods", float(counted["throttled_periods"]), "count")
+
+
+MOST_ASKED = 16  # processors whose frequency is read: on a machine with hundreds, some stand for all
+
+
+def frequency(machine: Machine) -> Iterator[Reading]:
+    """Mean frequency of the processors now, Hz. The kernel gives kHz. Raises Unread where it does not tell."""
+    files = machine.names("sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_cur_freq")
+    if not files:
+        raise Unread("/sys/devices/system/cpu/cpu*/cpufreq is not there; virtual machines often have none")
+    asked = files[:: max(1, len(files) // MOST_ASKED)]
+    yield Reading("cpu", "frequency", sum(machine.number(file) for file in asked) * 1e3 / len(asked), "Hz", "sampled")
+
+
+Source = Callable[[Machine], Iterable[Reading]]
+
+
+def sources(ticks_per_s: int) -> dict[str, Source]:
+    """The host's sources by the name under which their absence is reported."""
+    return {
+        "processor_time": lambda machine: processor_time(machine, ticks_per_s),
+        "pressure_cpu": lambda machine: stalls(machine, "cpu"),
+        "pressure_memory": lambda machine: stalls(machine, "memory"),
+        "pressure_io": lambda machine: stalls(machine, "io"),
+        "throttled": throttling,
+        "frequency": frequency,
+        "network": interfaces.Interfaces().read,
+        "tcp": interfaces.tcp_readings,
+    }
+
+
+class HostNoise:
+    """Reads every host counter there is. `absences` says why the others are missing."""
+
+    def __init__(self, machine: Machine, *, ticks_per_s: int | None = None) -> None:
+        self._machine = machine
+        self._sources = sources(ticks_per_s or clock_ticks_per_s())
+        self.absences: dict[str, str] = {}
+        for _ in self.read():
+            pass  # once, for the absences
+
+    def read(self) -> Iterator[Reading]:
+        """All counters, each read when it is asked for. A source that failed is noted and asked again the next time."""
+        for name, source in self._sources.items():
+            try:
+                yield from source(self._machine)
+            except (Unread, ValueError, LookupError) as error:
+                self.absences[name] = str(error)
+
+
+# ---- the launch's own processor time ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessTime:
+    """What /proc/PID/stat says of a process: its parent, when it began (ticks since boot) and its processor time."""
+
+    parent: int
+    begin: int
+    own: int  # ticks, user and system, all threads
+    reaped: int  # ticks of its children that it has waited for, and of theirs
+
+
+def process_time(machine: Machine, pid: int) -> ProcessTime | None:
+    """A process's times, or None if it is gone."""
+    try:
+        text = machine.text(f"/proc/{pid}/stat")
+        values = text[text.rindex(")") + 1 :].split()  # the name before may hold spaces and parentheses
+        parent, begin, user, system, their_user, their_system = (int(values[field - 3]) for field in _STAT_FIELDS)
+    except (Unread, ValueError, IndexError):
+        return None
+    return ProcessTime(parent=parent, begin=begin, own=user + system, reaped=their_user + their_system)
+
+
+_STAT_FIELDS = (4, 22, 14, 15, 16, 17)  # as proc_pid_stat(5) numbers them; the first after the name is 3
+
+
+def reaped_s() -> float:
+    """Processor seconds of all children that this process has waited for, and of theirs (getrusage(2))."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
+@dataclass
+class TreeTime:
+    """The processor time of a launch's processes, also of those that have ended.
+
+    A process that has ended is in the `reaped` of the nearest living one above it in the launch; of one without such
+    a process the last reading is kept, so at most one interval of an orphan's time is lost.  Once the coordinator has waited
+    for the launch's first process, its own count of its children's time holds the whole launch, and the larger one is
+    given: a launch shorter than the interval between readings is counted too.  The total never falls.
+    """
+
+    machine: Machine
+    ticks_per_s: int
+    waited_for_s: Callable[[], float] = reaped_s
+    _living: dict[int, ProcessTime] = field(default_factory=dict)
+    _ended_ticks: int = 0
+    _total_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        self._earlier_s = self.waited_for_s()
+
+    def read(self, pids: Sequence[int]) -> Reading | None:
+        """Seconds used by the launch until now. None as long as no process of it was seen."""
+        now = {pid: seen for pid in self._oldest_first(pids) if (seen := process_time(self.machine, pid)) is not None}
+        for pid, before in self._living.items():
+            if not _same(now.get(pid), before) and not _was_handed_on(before, self._living, now):
+                self._ended_ticks += before.own + before.reaped
+        # A known pid whose process was replaced by a stranger's leaves the launch with it.
+        self._living = {pid: seen for pid, seen in now.items() if pid in pids or _same(seen, self._living.get(pid))}
+        ticks = self._ended_ticks + sum(seen.own + seen.reaped for seen in self._living.values())
+        self._total_s = max(self._total_s, ticks / self.ticks_per_s, self.waited_for_s() - self._earlier_s)
+        seen_any = bool(self._living) or self._total_s > 0
+        return Reading("launch", "cpu_time", self._total_s, "s") if seen_any else None
+
+    def _oldest_first(self, pids: Sequence[int]) -> list[int]:
+        """Parents before their children: a child that ends between two reads is then missed once, never counted twice."""
+        begins = {pid: seen.begin for pid, seen in self._living.items()}
+        return sorted({*pids, *begins}, key=lambda pid: (begins.get(pid, math.inf), pid))
+
+
+def reaped_counts() -> tuple[int, int, int]:
+    """Involuntary context switches, major and minor page faults of all children that this process has waited for, and of
+    theirs: all threads, ended ones included (getrusage(2))."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_nivcsw, usage.ru_majflt, usage.ru_minflt
+
+
+@dataclass
+class TreeCounts:
+    """What the scheduler and the memory did to a launch's processes.
+
+    The kernel hands it over when the coordinator waits for the launch's first process, so until then the totals stand at
+    0 and the last reading of a launch holds all of it.  Reading every thread in /proc meanwhile would disturb the launch,
+    and would lose those that have ended.
+    """
+
+    counts: Callable[[], tuple[int, int, int]] = reaped_counts
+
+    def __post_init__(self) -> None:
+        self._earlier = self.counts()
+
+    def read(self) -> Iterator[Reading]:
+        """Totals since the launch began."""
+        names = ("involuntary_switches", "major_faults", "minor_faults")
+        for name, now, before in zip(names, self.counts(), self._earlier, strict=True):
+            yield Reading("launch", name, float(now - before), "count")
+
+
+def _same(one: ProcessTime | None, other: ProcessTime | None) -> bool:
+    """Whether both are the same process: a pid is used again, but not with the same time of beginning."""
+    return one is not None and other is not None and one.begin == other.begin
+
+
+def _was_handed_on(ended: ProcessTime, before: dict[int, ProcessTime], now: dict[int, ProcessTime]) -> bool:
+    """Whether its time is in the `reaped` of a process that lives: its parent's, or beyond those that ended with it."""
+    passed: set[int] = set()
+    while ended.parent in before and ended.parent not in passed:
+        passed.add(ended.parent)
+        if _same(now.get(ended.parent), before[ended.parent]):
+            return True
+        ended = before[ended.parent]
+    return False
+
+
+def coordinator_time() -> Reading:
+    """The processor time that assay itself has used in this process, seconds."""
+    return Reading("coordinator", "cpu_time", time.process_time_ns() / 1e9, "s", "self")

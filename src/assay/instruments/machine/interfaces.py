@@ -1,0 +1,99 @@
+"""What did the network interfaces carry, lose and mistake?  As the kernel counts it, since boot: what iftop and nload show.
+
+/proc/net/dev holds all interfaces in one read; they are those of this process's network namespace.  Errors and drops are those of
+both directions together.  Of many interfaces (containers have one each) the ones that had carried most when the reading began.
+Settings (size of a packet, speed, duplex, carrier) are from /sys/class/net; virtual interfaces have no speed of their own.
+TCP's counts are the whole namespace's: which connection was repaired cannot be told from them.
+Sources: proc_pid_net(5), Documentation/networking/statistics.rst, RFC 4022 for TCP.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Final
+
+from assay.instruments.machine.reading import Reading
+from assay.record.environment import Machine, Unread
+
+MOST: Final = 8  # interfaces that are read
+# the columns of /proc/net/dev: eight of receiving, then eight of sending
+_COLUMNS: Final = ("bytes", "packets", "errs", "drop")
+COUNTS: Final = ("received_bytes", "sent_bytes", "received_packets", "sent_packets", "errors", "dropped")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Counts:
+    """What one interface has counted."""
+
+    received_bytes: int
+    sent_bytes: int
+    received_packets: int
+    sent_packets: int
+    errors: int
+    dropped: int
+
+
+def counted(machine: Machine) -> dict[str, Counts]:
+    """Every interface. Raises Unread or ValueError where the kernel does not say."""
+    found = {}
+    for line in machine.text("/proc/net/dev").splitlines()[2:]:
+        name, _, rest = line.partition(":")
+        values = [int(word) for word in rest.split()]
+        if len(values) < 12:
+            raise ValueError(f"/proc/net/dev: {line[:80]!r} has {len(values)} numbers, not 16")
+        received, sent = (dict(zip(_COLUMNS, values[begin:], strict=False)) for begin in (0, 8))
+        found[name.strip()] = Counts(
+            received_bytes=received["bytes"], sent_bytes=sent["bytes"], received_packets=received["packets"],
+            sent_packets=sent["packets"], errors=received["errs"] + sent["errs"], dropped=received["drop"] + sent["drop"],
+        )  # fmt: skip
+    return found
+
+
+def tcp(machine: Machine) -> dict[str, int]:
+    """Segments that TCP has sent, and how many of them again. Raises Unread or LookupError."""
+    lines = [line.split() for line in machine.text("/proc/net/snmp").splitlines() if line.startswith("Tcp:")]
+    names, values = lines[0], lines[1]
+    said = dict(zip(names[1:], values[1:], strict=True))
+    return {"segments_sent": int(said["OutSegs"]), "segments_sent_again": int(said["RetransSegs"])}
+
+
+class Interfaces:
+    """Reads the counters of the busiest interfaces, the same ones every time."""
+
+    def __init__(self) -> None:
+        self._names: tuple[str, ...] | None = None
+
+    def read(self, machine: Machine) -> Iterator[Reading]:
+        """One reading per counter. Raises Unread or ValueError."""
+        found = counted(machine)
+        if self._names is None:
+            busy = sorted(found, key=lambda name: -(found[name].received_bytes + found[name].sent_bytes))
+            self._names = tuple(sorted(busy[:MOST]))
+        for name in self._names:
+            if name in found:  # one may be taken away meanwhile
+                for counter in COUNTS:
+                    unit = "B" if counter.endswith("bytes") else "count"
+                    yield Reading(f"net-{name}", counter, float(getattr(found[name], counter)), unit)
+
+
+def tcp_readings(machine: Machine) -> Iterator[Reading]:
+    """TCP's counters."""
+    for name, value in tcp(machine).items():
+        yield Reading("tcp", name, float(value), "count")
+
+
+def settings(machine: Machine, name: str) -> Mapping[str, Any]:
+    """What an interface is set to: mtu, speed_bits, duplex, carrier, state; without those that it does not tell."""
+    folder = f"/sys/class/net/{name}"
+    found: dict[str, Any] = {}
+    with suppress(Unread):
+        found["mtu"] = machine.number(f"{folder}/mtu")
+    with suppress(Unread):  # a virtual one says -1, or that the question is invalid
+        speed = machine.number(f"{folder}/speed")
+        found |= {"speed_bits": speed * 1_000_000} if speed > 0 else {}
+    for key, file in (("duplex", "duplex"), ("state", "operstate"), ("carrier", "carrier")):
+        with suppress(Unread):
+            found[key] = machine.text(f"{folder}/{file}")
+    return found

@@ -1,0 +1,1 @@
+"""How does a rank record its steps?"""

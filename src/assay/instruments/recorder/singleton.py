@@ -1,0 +1,76 @@
+"""Which probe has this process?  One, whoever asks first: the script that marks its steps, or the hooks in its place."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import suppress
+from functools import cache
+from typing import TYPE_CHECKING, cast
+
+from assay.instruments.recorder.inactive import Probe
+
+if TYPE_CHECKING:
+    from assay.instruments.recorder.recorder import Recorder
+
+_current: Probe | None = None  # the recording probe of this process
+
+
+def recorder() -> Recorder | None:
+    """The recording probe of this process, for those who mark steps in the script's place; None outside of a launch."""
+    found = started()
+    return cast("Recorder", found) if found.active else None
+
+
+def started() -> Probe:
+    """The recording probe inside of a launch by assay, opened by the first that asks; else one that does nothing."""
+    global _current
+    if _current is not None:
+        return _current
+    folder = os.environ.get("ASSAY_LAUNCH_DIR")
+    if not folder or _is_helper_process():
+        return _idle()
+    try:
+        from assay.instruments.recorder.recorder import open_recorder
+
+        _current = open_recorder(folder, os.environ, on_close=_forget)
+    except Exception as error:
+        with suppress(OSError, ValueError, AttributeError):  # standard error may be closed
+            print(f"assay: this worker is not recorded: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
+        return _idle()
+    _watch_forks()
+    return _current
+
+
+@cache
+def _watch_forks() -> None:
+    os.register_at_fork(after_in_child=_silence)
+
+
+def _silence() -> None:
+    """In a forked child, such as a DataLoader's worker: this rank's record belongs to the parent."""
+    global _current
+    if _current is not None:
+        _current.active = False
+        _current = _idle()
+        hooks = sys.modules.get("assay.instruments.attach")
+        if hooks is not None:
+            hooks.silence()
+
+
+def _idle() -> Probe:
+    idle = Probe()
+    with suppress(ValueError):  # whatever these variables mean then, they are not torchrun's
+        idle.rank, idle.workers = int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))
+    return idle
+
+
+def _forget() -> None:
+    global _current
+    _current = None
+
+
+def _is_helper_process() -> bool:
+    """Whether this is a daemonic child such as a DataLoader's worker, which runs the script's top level again."""
+    multiprocessing = sys.modules.get("multiprocessing.process")
+    return bool(multiprocessing is not None and multiprocessing.current_process().daemon)

@@ -1,0 +1,60 @@
+"""What does the training loop hold in its hands?  The iterator over its batches, and the pauses inside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from types import TracebackType
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from assay.instruments.recorder.recorder import Recorder
+
+T = TypeVar("T")
+
+
+class Steps(Iterator[T]):
+    """The iterator that a training loop runs over. Errors of the loader pass through untouched."""
+
+    __slots__ = ("_fresh", "_loop", "_next", "_recorder")
+
+    def __init__(self, recorder: Recorder, loader: Iterable[T], loop: int) -> None:
+        self._recorder = recorder
+        self._loop = loop
+        self._fresh = True  # the first step has begun already, so that starting the loader's workers is data time
+        self._next = iter(loader).__next__
+
+    def __next__(self) -> T:
+        recorder = self._recorder
+        if not recorder.active:
+            return self._next()
+        if self._fresh:
+            self._fresh = False
+        else:
+            recorder.turn()
+        batch = self._next()
+        recorder.got(batch)
+        return batch
+
+    def __del__(self) -> None:
+        """A loop that is left by break or by an exception drops its iterator at once."""
+        recorder = getattr(self, "_recorder", None)
+        if recorder is not None and recorder.active:
+            try:
+                recorder.leave(self._loop)
+            except Exception as error:
+                recorder.fail(error)
+
+
+class Pause:
+    """`with probe.checkpoint_save():` and its like."""
+
+    __slots__ = ("_begin", "_kind", "_recorder")
+
+    def __init__(self, recorder: Recorder, kind: str) -> None:
+        self._recorder, self._kind, self._begin = recorder, kind, 0
+
+    def __enter__(self) -> None:
+        self._begin = self._recorder.pause(self._kind)
+
+    def __exit__(self, kind: type[BaseException] | None, _: BaseException | None, __: TracebackType | None) -> None:
+        self._recorder.resume(self._kind, self._begin, kind is None)

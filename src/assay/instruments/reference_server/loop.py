@@ -1,0 +1,505 @@
+"""How are many streams kept on their times by one thread?
+
+epoll, a heap of absolute due times, and a wait that ends with looking at the clock.  The clock is read just before every
+send(); sockets are looked at after every few sends, so that a burst of sends delays no reading for long.  The kernel's own time
+of arrival is kept where it has one, so that the truth does not depend on when this program came to read.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import random
+import resource
+import select
+import socket
+import struct
+import time
+from collections import deque
+from collections.abc import Sequence
+from heapq import heapify, heappop, heappush, heapreplace
+from pathlib import Path
+from typing import Any, Final
+
+from assay.instruments.reference_server.answers import asked, problem, reply
+from assay.instruments.reference_server.faults import Fault, parse
+from assay.instruments.reference_server.http import Head, Inbox, Refused, stamped
+from assay.instruments.reference_server.plans import SECOND, Plan, Planner
+from assay.instruments.reference_server.settings import Settings
+from assay.instruments.reference_server.truth import Entry, lines
+
+ANSWERS: Final = {"/v1/chat/completions": True, "/v1/completions": False}
+SENDS_BETWEEN: Final = 4  # looks at the sockets
+BACKLOG: Final = 4096
+
+# what came of a piece
+NEXT, LAST, STUCK = range(3)
+
+
+class Connection:
+    """A client's connection."""
+
+    __slots__ = ("fd", "inbox", "keep", "link", "number", "stream", "unsent")
+
+    def __init__(self, link: socket.socket, number: int) -> None:
+        self.link, self.number, self.fd = link, number, link.fileno()
+        self.inbox = Inbox(link)
+        self.stream: Stream | None = None
+        self.unsent = bytearray()
+        self.keep = True
+
+
+class Stream:
+    """An answer under way."""
+
+    __slots__ = ("at", "base", "connection", "entry", "key", "plan", "stuck")
+
+    def __init__(self, connection: Connection, plan: Plan, entry: Entry, key: int) -> None:
+        self.connection, self.plan, self.entry, self.key = connection, plan, entry, key
+        self.base, self.at = 0, 0
+        self.stuck = False  # the connection is full: it goes on when there is room
+
+
+class Server:
+    """The server. `run` serves in the calling thread until `stop` is called, by any thread or signal handler.
+
+    Raises:
+        ValueError: a fault is none.
+        OSError: the address is taken.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        faults = [parse(text) for text in settings.fault]
+        self._planner = Planner(settings)
+        self._listener = socket.create_server((settings.host, settings.port), backlog=BACKLOG)
+        self._listener.setblocking(False)
+        stamped(self._listener)  # connections inherit it, so that even their first bytes have a time
+        self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self._epoll = select.epoll()
+        for fd in (self._listener.fileno(), self._wake):
+            self._epoll.register(fd, select.EPOLLIN)
+        host, port = self._listener.getsockname()[:2]
+        self.url = f"http://{host}:{port}"
+        self.log: list[Entry] = []
+        self._links: dict[int, Connection] = {}
+        self._heap: list[tuple[int, int, Stream]] = []
+        self._waiting: deque[Stream] = deque()
+        self._half_swapped: Stream | None = None
+        self._stopped = False
+        self._ends_with = -1
+        self._in_service = 0
+        self._connections = self._requests = self._sends = self._tokens_in = self._tokens_out = self._ended = 0
+        self._set_faults(faults)
+
+    # ---- the loop ----------------------------------------------------------------------------------------------------
+
+    def run(self) -> None:
+        """Serve until it is stopped, then close everything and write the truth."""
+        try:
+            while not self._stopped:
+                self._look(self._timeout())
+                self._stall()
+                self._send_due()
+        finally:
+            self.close()
+
+    def stop(self) -> None:
+        """Let `run` end."""
+        self._stopped = True
+        with contextlib.suppress(OSError):
+            os.eventfd_write(self._wake, 1)
+
+    def stop_with(self, fd: int) -> None:
+        """Stop too when this pipe has no writer any more."""
+        self._ends_with = fd
+        self._epoll.register(fd, select.EPOLLIN)
+
+    def close(self) -> None:
+        """Close all sockets; write the truth file, if one was asked for."""
+        for connection in list(self._links.values()):
+            self._close(connection)
+        if not self._epoll.closed:
+            self._listener.close()
+            self._epoll.close()
+            os.close(self._wake)
+            if self.settings.truth_file:
+                with Path(self.settings.truth_file).open("wb") as file:
+                    file.writelines(lines(self.log))
+
+    def _timeout(self) -> int | None:
+        """Nanoseconds until something is due; None: nothing is."""
+        dues = [self._heap[0][0]] if self._heap else []
+        dues += [self._begin + round(self._stalls[0][0] * SECOND)] if self._stalls and self._began else []
+        return max(0, min(dues) - time.monotonic_ns()) if dues else None
+
+    def _look(self, timeout: int | None) -> None:
+        """Wait for a socket or for the time, then read what has come.
+
+        epoll waits in whole milliseconds; select on the epoll's own descriptor waits in microseconds.  The last part is
+        spent looking at the clock, since the kernel wakes up late by some tens of microseconds.
+        """
+        spin = round(self.settings.spin_s * SECOND)
+        if timeout is None or timeout > spin:
+            select.select([self._epoll], [], [], None if timeout is None else (timeout - spin) / SECOND)
+        self._read(self._epoll.poll(0))
+        if timeout is not None and timeout <= spin and timeout > 0:
+            end = time.monotonic_ns() + timeout
+            while time.monotonic_ns() < end:
+                pass
+
+    def _read(self, events: list[tuple[int, int]]) -> None:
+        for fd, event in events:
+            connection = self._links.get(fd)
+            if connection is None:
+                if fd == self._wake or (fd == self._ends_with and not os.read(fd, 4096)):
+                    self._stopped = True
+                    return
+                if fd == self._listener.fileno():
+                    self._accept()
+                continue
+            try:
+                if event & select.EPOLLOUT:
+                    self._flush(connection)
+                if event & (select.EPOLLIN | select.EPOLLHUP | select.EPOLLERR):
+                    self._take(connection)
+            except OSError:
+                self._gone(connection)
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                link, _ = self._listener.accept()
+            except (BlockingIOError, ConnectionError):
+                return
+            link.setblocking(False)
+            link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            connection = Connection(link, self._connections)
+            self._connections += 1
+            self._links[connection.fd] = connection
+            self._epoll.register(connection.fd, select.EPOLLIN)
+
+    def _stall(self) -> None:
+        """Do nothing for the whole of a stall that has begun, then let everything be due so much later."""
+        while self._stalls and self._began and not self._stopped:
+            at_s, for_s = self._stalls[0]
+            end = self._begin + round((at_s + for_s) * SECOND)
+            if time.monotonic_ns() < self._begin + round(at_s * SECOND):
+                return
+            self._stalls.pop(0)
+            begin = time.monotonic_ns()
+            while (left := end - time.monotonic_ns()) > 0 and not self._stopped:
+                select.select([self._wake], [], [], left / SECOND)
+            moved = time.monotonic_ns() - begin
+            self._stalled_until = time.monotonic_ns()
+            for _, _, stream in self._heap:
+                stream.base += moved
+            self._heap = [(due + moved, key, stream) for due, key, stream in self._heap]
+
+    # ---- sending -----------------------------------------------------------------------------------------------------
+
+    def _send_due(self) -> None:
+        """Send every piece that is due, the most overdue first."""
+        clock, heap = time.monotonic_ns, self._heap
+        sends = 0
+        now = clock()
+        while heap and heap[0][0] <= now:
+            due, key, stream = heap[0]
+            what = self._send(stream)
+            if what == NEXT:
+                heapreplace(heap, (stream.base + stream.plan.offsets[stream.at], key, stream))
+            else:
+                # the end of an answer may have put another stream's begin before it, so its place is looked for
+                self._drop(due, key, stream)
+                if what == LAST:
+                    self._finish(stream)
+            sends += 1
+            if sends % SENDS_BETWEEN == 0:
+                if events := self._epoll.poll(0):
+                    self._read(events)
+                if self._stopped:
+                    return
+            now = clock()
+
+    def _drop(self, due: int, key: int, stream: Stream) -> None:
+        """Take a stream out of the heap."""
+        heap = self._heap
+        if heap and heap[0][2] is stream:
+            heappop(heap)
+        elif (due, key, stream) in heap:
+            heap.remove((due, key, stream))
+            heapify(heap)
+
+    def _send(self, stream: Stream) -> int:
+        """Send the next piece: NEXT if there is another one, LAST if not, STUCK if the connection is full."""
+        connection, pieces, at = stream.connection, stream.plan.pieces, stream.at
+        if connection.stream is not stream or at >= len(pieces):
+            return LAST
+        if connection.unsent:
+            stream.stuck = True
+            return STUCK
+        piece = pieces[at]
+        stamps = stream.entry.sent_ns
+        stamps.append(time.monotonic_ns())
+        try:
+            sent = connection.link.send(piece)
+        except BlockingIOError:
+            sent = 0
+        except OSError:
+            stamps.pop()
+            self._gone(connection)
+            return LAST
+        if sent < len(piece):
+            self._keep(connection, piece[sent:])
+            stream.entry.blocked += 1
+        if at == stream.entry.first_text:
+            stream.entry.first_left_ns = time.monotonic_ns()
+        self._sends += 1
+        stream.at = at + 1
+        return NEXT if stream.at < len(pieces) else LAST
+
+    def _keep(self, connection: Connection, rest: bytes) -> None:
+        """Bytes that the kernel did not take wait for it."""
+        connection.unsent += rest
+        self._epoll.modify(connection.fd, select.EPOLLIN | select.EPOLLOUT)
+
+    def _flush(self, connection: Connection) -> None:
+        """The kernel has room again."""
+        if connection.unsent:
+            with contextlib.suppress(BlockingIOError):
+                del connection.unsent[: connection.link.send(connection.unsent)]
+            if connection.unsent:
+                return
+        self._epoll.modify(connection.fd, select.EPOLLIN)
+        stream = connection.stream
+        if stream is None and not connection.keep:
+            self._close(connection)
+        elif stream is not None and stream.stuck:
+            stream.stuck = False
+            heappush(self._heap, (stream.base + stream.plan.offsets[stream.at], stream.key, stream))
+
+    def _finish(self, stream: Stream) -> None:
+        """The last piece was sent, or nobody is there to take it."""
+        connection, ending = stream.connection, stream.plan.ending
+        if connection.stream is not stream:
+            return
+        if ending == "hang":
+            stream.entry.outcome = "hang"  # the connection and the slot stay taken
+            return
+        self._end(stream, "complete" if ending == "keep" else ending)
+        if ending == "reset":
+            connection.link.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            self._close(connection)
+        elif ending == "close" or not connection.keep:
+            connection.keep = False
+            if not connection.unsent:
+                self._close(connection)
+        elif connection.inbox.waiting:
+            self._requests_of(connection)
+
+    def _end(self, stream: Stream, outcome: str) -> None:
+        """The answer has ended in this way; its slot is free."""
+        stream.connection.stream = None
+        stream.entry.outcome = outcome
+        self._ended += 1
+        if stream.entry.begin_ns is None:
+            with contextlib.suppress(ValueError):
+                self._waiting.remove(stream)
+            return
+        self._in_service -= 1
+        self._tokens_out += stream.entry.tokens_out if outcome == "complete" else 0
+        if self.settings.truth == "ends":
+            del stream.entry.sent_ns[stream.entry.first_text + 1 : -2]
+            stream.entry.texts = min(2, stream.entry.texts)
+        while self._waiting and self._in_service < self.settings.slots:
+            self._begin_service(self._waiting.popleft(), time.monotonic_ns())
+
+    # ---- reading -----------------------------------------------------------------------------------------------------
+
+    def _take(self, connection: Connection) -> None:
+        if not connection.inbox.read():
+            self._gone(connection)
+            return
+        if connection.stream is not None:
+            self._refuse(connection, Refused(400, "a request came before the answer to the one before it had ended"))
+            return
+        self._requests_of(connection)
+
+    def _requests_of(self, connection: Connection) -> None:
+        try:
+            found = connection.inbox.request()
+            while found is not None:
+                if connection.stream is not None:
+                    raise Refused(400, "a request came before the answer to the one before it had ended")
+                self._route(connection, *found)
+                found = (
+                    connection.inbox.request() if connection.fd in self._links and connection.inbox.waiting else None
+                )
+            if connection.fd in self._links and connection.stream is not None and connection.inbox.waiting:
+                raise Refused(400, "a request came before the answer to the one before it had ended")
+        except Refused as refused:
+            self._refuse(connection, refused)
+
+    def _refuse(self, connection: Connection, refused: Refused) -> None:
+        """Say why, and hang up: what follows on this connection cannot be told apart."""
+        if connection.stream is not None:
+            self._end(connection.stream, "invalid")
+        else:
+            self._say(connection, problem(refused.status, str(refused), b"connection: close\r\n"))
+        connection.keep = False
+        if not connection.unsent:
+            self._close(connection)
+
+    def _say(self, connection: Connection, data: bytes) -> None:
+        """Send something that is no answer of a model."""
+        sent = 0
+        if not connection.unsent:
+            with contextlib.suppress(BlockingIOError):
+                sent = connection.link.send(data)
+        if sent < len(data):
+            self._keep(connection, data[sent:])
+
+    def _route(self, connection: Connection, head: Head, body: bytes) -> None:
+        connection.keep = head.keep
+        if head.path in ANSWERS and head.method == "POST":
+            self._admit(connection, head, body)
+            return
+        self._say(connection, self._other(head, body))
+        if not head.keep and not connection.unsent:
+            self._close(connection)
+
+    def _other(self, head: Head, body: bytes) -> bytes:
+        """The answer to whatever asks no model."""
+        if head.path in ANSWERS:
+            return problem(405, "POST is needed")
+        if head.path == "/reference/faults" and head.method == "POST":
+            try:
+                self._set_faults([parse(text) for text in body.decode("utf-8", "replace").splitlines() if text.strip()])
+            except ValueError as error:
+                return problem(400, str(error))
+            self._begin, self._began = time.monotonic_ns(), True
+            return reply(200, {"faults": len(self._faults) + len(self._stalls)})
+        if head.path == "/v1/models":
+            return reply(
+                200, {"object": "list", "data": [{"id": self.settings.tells(), "object": "model", "owned_by": "assay"}]}
+            )
+        if head.path == "/metrics":
+            return reply(200, self._metrics(), mime="text/plain; version=0.0.4")
+        if head.path == "/reference/truth":
+            return reply(200, b"".join(lines(self.log)), mime="application/jsonl")
+        if head.path == "/reference/state":
+            return reply(200, self.state())
+        return (
+            reply(200, b"", mime="text/plain") if head.path == "/health" else problem(404, f"there is no {head.path}")
+        )
+
+    def state(self) -> dict[str, Any]:
+        """Totals so far, and what they cost this process."""
+        used = resource.getrusage(resource.RUSAGE_SELF)
+        return {
+            "ns": time.monotonic_ns(), "cpu_s": used.ru_utime + used.ru_stime,
+            "requests": self._requests, "ended": self._ended, "sends": self._sends, "connections": self._connections,
+            "open": len(self._links), "in_service": self._in_service, "waiting": len(self._waiting),
+        }  # fmt: skip
+
+    def _metrics(self) -> bytes:
+        """A few counters under vLLM's names."""
+        values = (
+            ("num_requests_running", "gauge", self._in_service), ("num_requests_waiting", "gauge", len(self._waiting)),
+            ("prompt_tokens_total", "counter", self._tokens_in), ("generation_tokens_total", "counter", self._tokens_out),
+            ("request_success_total", "counter", self._ended),
+        )  # fmt: skip
+        rows = [
+            f'# TYPE vllm:{name} {kind}\nvllm:{name}{{model_name="{self.settings.tells()}"}} {value}\n'
+            for name, kind, value in values
+        ]
+        return "".join(rows).encode()
+
+    # ---- answering ---------------------------------------------------------------------------------------------------
+
+    def _admit(self, connection: Connection, head: Head, body: bytes) -> None:
+        """A request for the model: plan its answer, and begin it or let it wait."""
+        now = time.monotonic_ns()
+        if not self._began:
+            self._begin, self._began = now, True
+        try:
+            wanted = asked(body, chat=ANSWERS[head.path])
+            extra = (parse(head.fault),) if head.fault else ()
+        except ValueError as error:
+            self._say(connection, problem(400, str(error)))
+            return
+        number = self._requests
+        faults = (*self._struck(number, now), *extra) if self._faults or extra else ()
+        plan = self._planner.plan(wanted, number, faults)
+        entry = Entry(
+            number, head.id, hashlib.sha256(body).hexdigest()[:16], self.settings.name, connection.number, wanted.stream,
+            connection.inbox.arrived_ns, now, None, first_text=plan.first_text, texts=plan.texts, tokens_in=plan.tokens_in,
+            tokens_out=plan.tokens_out, fault="+".join(fault.name for fault in faults),
+        )  # fmt: skip
+        if self.settings.truth != "none":
+            self.log.append(entry)
+        self._requests += 1
+        self._tokens_in += wanted.tokens_in
+        stream = connection.stream = Stream(connection, plan, entry, number)
+        self._swap(stream, faults)
+        if not self.settings.slots or self._in_service < self.settings.slots:
+            # a request that came during a stall was there for no server
+            came = now if connection.inbox.arrived_ns is None else connection.inbox.arrived_ns
+            self._begin_service(stream, max(came, self._stalled_until))
+        elif 0 <= self.settings.queue <= len(self._waiting):
+            self._end(stream, "refused")
+            self._say(connection, problem(503, "the queue is full", b"retry-after: 1\r\n"))
+        else:
+            self._waiting.append(stream)
+
+    def _begin_service(self, stream: Stream, base: int) -> None:
+        stream.base = stream.entry.begin_ns = base
+        self._in_service += 1
+        heappush(self._heap, (base + stream.plan.offsets[0], stream.key, stream))
+
+    def _set_faults(self, faults: Sequence[Fault]) -> None:
+        self._faults = [fault for fault in faults if fault.name != "stall"]
+        self._stalls = sorted((fault.at_s or 0.0, fault.for_s or 0.0) for fault in faults if fault.name == "stall")
+        self._draws = [random.Random(f"{self.settings.seed} {place}") for place in range(len(self._faults))]
+        self._begin, self._began, self._stalled_until = 0, False, 0
+
+    def _struck(self, number: int, now: int) -> list[Fault]:
+        """The faults that strike this request."""
+        seconds, in_flight = (now - self._begin) / SECOND, self._in_service + len(self._waiting)
+        draws = [draw.random() for draw in self._draws]
+        return [
+            fault
+            for fault, draw in zip(self._faults, draws, strict=True)
+            if fault.strikes(number, seconds, in_flight, draw)
+        ]
+
+    def _swap(self, stream: Stream, faults: Sequence[Fault]) -> None:
+        """Exchange the words of two struck answers of which nothing was sent."""
+        if not any(fault.name == "swap" for fault in faults) or stream.plan.said is None:
+            return
+        other, self._half_swapped = self._half_swapped, stream
+        if other is None or other.at or other.connection.stream is not other or other.plan.said is None:
+            return
+        self._half_swapped = None
+        mine, theirs = stream.plan.said, other.plan.said
+        mine.words, theirs.words = theirs.words, mine.words
+        for one, said in ((stream, mine), (other, theirs)):
+            offsets = one.plan.offsets
+            one.plan = self._planner.pieces_of(said)
+            one.plan.offsets = offsets if len(offsets) == len(one.plan.pieces) else one.plan.offsets
+            one.entry.texts, one.entry.tokens_out = one.plan.texts, one.plan.tokens_out
+
+    # ---- ends of connections -----------------------------------------------------------------------------------------
+
+    def _gone(self, connection: Connection) -> None:
+        """The client has closed its side: nobody wants the rest."""
+        if connection.stream is not None:
+            hung = connection.stream.entry.outcome == "hang"
+            self._end(connection.stream, "hang" if hung else "abandoned")
+        self._close(connection)
+
+    def _close(self, connection: Connection) -> None:
+        if self._links.pop(connection.fd, None) is not None:
+            self._epoll.unregister(connection.fd)
+            connection.link.close()

@@ -1,0 +1,117 @@
+"""What would a perfect client have seen?  A server of the OpenAI kind with known times and faults, which logs its own truth.
+
+    python -m assay.instruments.reference_server --port 8000 --first-s 0.05 --next-s 0.01 --fault status:share=0.05
+
+    with serving(Settings(first_s=0.05)) as server:
+        ...                      # requests to server.url
+        server.truth()           # one entry per request: when it came, when every piece was handed to the kernel
+
+It answers /v1/chat/completions, /v1/completions, /v1/models, /health and /metrics, and /reference/truth, /reference/state and
+/reference/faults (POST: faults from now on, one per line; empty: none).  The standard library alone, one thread
+(reference_loop.py).  What it reaches is in benchmarks/results/serving_error.md.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from assay import isolated
+from assay.instruments.reference_server.loop import Server
+from assay.instruments.reference_server.settings import Settings, settings_of
+from assay.instruments.reference_server.truth import Entry, entries
+
+START_S: Final = 20.0  # a server that has not said where it listens by then has failed
+STOP_S: Final = 10.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Served:
+    """A server in a process of its own."""
+
+    url: str
+    pid: int
+
+    def get(self, path: str, body: bytes | None = None) -> bytes:
+        """What it says to GET, or to POST where there is a body."""
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        with opener.open(urllib.request.Request(self.url + path, data=body), timeout=60) as answer:
+            data: bytes = answer.read()
+        return data
+
+    def truth(self) -> list[Entry]:
+        """Every request so far."""
+        return entries(self.get("/reference/truth"))
+
+    def state(self) -> dict[str, Any]:
+        """Totals so far."""
+        found: dict[str, Any] = json.loads(self.get("/reference/state"))
+        return found
+
+    def faults(self, *faults: str) -> None:
+        """Let these faults strike from now on, and no others."""
+        self.get("/reference/faults", "\n".join(faults).encode())
+
+
+@contextlib.contextmanager
+def serving(settings: Settings | None = None) -> Iterator[Served]:
+    """A server in a process of its own, which ends with the block, and by itself if this process dies.
+
+    Raises:
+        OSError: it did not start; its own words are on standard error.
+    """
+    words = (settings or Settings()).arguments()
+    command = isolated.python("-m", "assay.instruments.reference_server", "--until-eof", *words)
+    pipe = subprocess.PIPE
+    process = subprocess.Popen(command, stdin=pipe, stdout=pipe, env=isolated.environment(os.environ))
+    assert process.stdin is not None
+    assert process.stdout is not None
+    try:
+        ready, _, _ = select.select([process.stdout], [], [], START_S)
+        told = process.stdout.readline() if ready else b""
+        if not told:
+            raise OSError("the reference server did not start")
+        yield Served(**json.loads(told))
+    finally:
+        process.stdin.close()
+        try:
+            process.wait(STOP_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        process.stdout.close()
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Serve until a signal, or until standard input ends with --until-eof."""
+    try:
+        settings, until_eof = settings_of(words)
+        server = Server(settings)
+    except (ValueError, OSError) as error:
+        print(f"reference server: {error}", file=sys.stderr)
+        return 2
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: server.stop())
+    print(json.dumps({"url": server.url, "pid": os.getpid()}), flush=True)
+    if until_eof:
+        server.stop_with(sys.stdin.fileno())
+    # the log makes no cycles, and a collection would be a pause in the middle of the truth
+    gc.collect()
+    gc.freeze()
+    gc.disable()
+    server.run()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,506 @@
+"""How is nothing left behind, whatever dies?  A small supervisor between the coordinator and the engine.
+
+    coordinator --pipe--> guard --> engine (torchrun, ...) --> workers (each in a session of its own)
+
+The guard holds the read end of a pipe from the coordinator: end of file means that the coordinator is gone, even by
+SIGKILL.  It is a child subreaper (prctl(2), PR_SET_CHILD_SUBREAPER), so every orphan of the launch becomes its child,
+and "no child is left" (waitpid: ECHILD) means that no descendant is left.  The engine is told by the kernel when the
+guard dies (PR_SET_PDEATHSIG).  What escapes even that is found by the launch's mark in /proc/PID/environ.
+The guard also drains the launch's output into its log: the first half and the last half are kept, secrets are removed.
+
+Runs as `python -I -S guard.py`; standard library only, so that it starts quickly and needs nothing of the user's.
+Outside Linux there is neither prctl nor /proc: there the engine's process group and `ps` are used instead.
+
+Protocol. In, one JSON object per line: the job (see `launchers/guarded.py`), then {"do": "stop"} or {"do": "kill"}.
+Out, one JSON object per line: {"started": pid} or {"cannot_start": reason}, at last {"ended": ...} (see `_report`).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import selectors
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+MARK = "ASSAY_MARK"
+POLL_S = 0.02  # how often the end of the last processes is looked at
+GIVE_UP_S = 30.0  # a process that has not gone so long after SIGKILL hangs in the kernel
+_CHUNK = 1 << 20
+_LONGEST_LINE = 1 << 16
+_IS_LINUX = sys.platform == "linux"
+_SET_PDEATHSIG, _SET_CHILD_SUBREAPER = 1, 36  # linux/prctl.h
+
+
+# ---- processes, also used by the coordinator -------------------------------------------------------------------
+
+
+def marked(mark: str) -> list[int]:
+    """The living processes of this user whose environment holds a mark that begins with `mark`, without this one."""
+    needle = f"{MARK}={mark}".encode()
+    return [pid for pid in _pids() if pid != os.getpid() and _holds(pid, needle)]
+
+
+def is_marked(pid: int, mark: str) -> bool:
+    """Whether a process is alive and belongs to the launch; True where that cannot be looked up."""
+    if not Path("/proc/self/environ").exists():
+        return True
+    return _holds(pid, f"{MARK}={mark}".encode())
+
+
+def end_marked(mark: str, *, wait_s: float = GIVE_UP_S) -> list[int]:
+    """Kill every process of the mark and wait until they are gone; the ones that could not be killed are returned."""
+    deadline = time.monotonic() + wait_s
+    seen: set[int] = set()
+    while True:
+        left = marked(mark)
+        seen = {pid for pid in (*seen, *left) if _is_there(pid)}
+        if not seen or time.monotonic() >= deadline:
+            return sorted(seen)
+        send(left, signal.SIGKILL)  # not to all that were seen: the number of one that is gone may be another's
+        time.sleep(POLL_S)
+
+
+def _is_there(pid: int) -> bool:
+    """Whether a process still runs or ends: its environment goes first, its ports and files a moment later."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return file.read().rpartition(b")")[2].split()[0] not in (b"Z", b"X")
+    except (OSError, IndexError):
+        return False
+
+
+def descendants(of: int) -> list[int]:
+    """The living descendants of a process, children first."""
+    children: dict[int, list[int]] = {}
+    for pid, parent in _parents():
+        children.setdefault(parent, []).append(pid)
+    found, waiting = [], [of]
+    while waiting:
+        waiting = [child for parent in waiting for child in children.get(parent, [])]
+        found += waiting
+    return found
+
+
+def family(of: int) -> list[int]:
+    """As `descendants`, without looking at the machine's other processes. May miss one while another ends: to be metered,
+    not to be killed by."""
+    if not Path(f"/proc/{of}/task/{of}/children").exists():
+        return descendants(of)
+    found, waiting = [], [of]
+    while waiting:
+        waiting = [child for parent in waiting for child in _children(parent)]
+        found += waiting
+    return found
+
+
+def send(pids: Iterable[int], number: int) -> None:
+    """Send a signal to every process that is still there."""
+    for pid in pids:
+        try:
+            os.kill(pid, number)
+        except (ProcessLookupError, PermissionError):
+            continue
+
+
+def _pids() -> list[int]:
+    try:
+        return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+    except OSError:
+        return []
+
+
+def _holds(pid: int, needle: bytes) -> bool:
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            environment = file.read()
+    except OSError:
+        return False  # gone, a zombie, or another user's
+    return environment.startswith(needle) or b"\0" + needle in environment
+
+
+def _children(pid: int) -> list[int]:
+    found: list[int] = []
+    try:
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            with open(f"/proc/{pid}/task/{thread}/children", "rb") as file:
+                found += [int(word) for word in file.read().split()]
+    except OSError:  # it has ended meanwhile
+        pass
+    return found
+
+
+def _parents() -> list[tuple[int, int]]:
+    """(process, parent) of every process that is not a zombie."""
+    if not _IS_LINUX:
+        text = subprocess.run(["ps", "-Ao", "pid=,ppid=,state="], capture_output=True, text=True, check=False).stdout
+        rows = [line.split() for line in text.splitlines()]
+        return [(int(row[0]), int(row[1])) for row in rows if len(row) == 3 and not row[2].startswith("Z")]
+    found = []
+    for pid in _pids():
+        try:
+            with open(f"/proc/{pid}/stat", "rb") as file:
+                state, parent = file.read().rpartition(b")")[2].split()[:2]
+        except (OSError, ValueError):
+            continue
+        if state != b"Z":
+            found.append((pid, int(parent)))
+    return found
+
+
+def prctl(option: int, value: int) -> bool:
+    """prctl(2) with one argument; False where there is none."""
+    try:
+        import ctypes
+
+        return bool(ctypes.CDLL(None).prctl(option, value, 0, 0, 0) == 0)
+    except (ImportError, OSError, AttributeError):
+        return False
+
+
+# ---- the log -----------------------------------------------------------------------------------------------------
+
+
+class Log:
+    """The launch's output, without its middle where it is too long, and without secrets.
+
+    The first half goes into the log itself, what follows into two files that take turns (`.tail`, `.older`): memory
+    and disk stay bounded however much is printed, and after a crash the three files still hold what matters.
+    """
+
+    def __init__(self, path: Path, limit: int, redact: Callable[[bytes], bytes]) -> None:
+        self.path, self.half, self.redact = path, max(limit // 2, 1), redact
+        self.bytes = self.lines = 0
+        self.error: str | None = None
+        self._head_left = self.half
+        self._tail_bytes = 0
+        self._rest = b""  # the beginning of a line whose end has not come yet
+        self._file = self._open(path)
+
+    def feed(self, data: bytes) -> None:
+        """Take output in; never raises, whatever the disk says."""
+        self.bytes += len(data)
+        self.lines += data.count(b"\n")
+        data = self._rest + data
+        cut = data.rfind(b"\n") + 1
+        if len(data) - cut > _LONGEST_LINE:
+            cut = len(data)  # a line without end; a secret across this cut would be seen only in part
+        self._rest = data[cut:]
+        self._write(self.redact(data[:cut]) if cut else b"")
+
+    def close(self) -> None:
+        """Write what is held back and join the three files."""
+        rest, self._rest = self._rest, b""
+        self._write(self.redact(rest) if rest else b"")
+        try:
+            if self._file is not None:
+                self._file.close()
+            join(self.path, self.half)
+        except OSError as error:
+            self.error = self.error or error.strerror
+
+    def _open(self, path: Path) -> Any:
+        try:
+            return appending(path)
+        except OSError as error:
+            self.error = self.error or error.strerror
+            return None
+
+    def _write(self, data: bytes) -> None:
+        head, data = data[: self._head_left], data[self._head_left :]
+        self._head_left -= len(head)
+        self._put(head)
+        while data:
+            self._turn()
+            part, data = data[: self.half - self._tail_bytes], data[self.half - self._tail_bytes :]
+            self._tail_bytes += len(part)
+            self._put(part)
+
+    def _turn(self) -> None:
+        """Begin the tail, or the next turn of the two tail files."""
+        tail = tail_of(self.path)
+        begins = self._tail_bytes == 0
+        if not begins and self._tail_bytes < self.half:
+            return
+        try:
+            if self._file is not None:
+                self._file.close()
+            if not begins:
+                os.replace(tail, older_of(self.path))
+        except OSError as error:
+            self.error = self.error or error.strerror
+        self._tail_bytes = 0
+        self._file = self._open(tail)
+
+    def _put(self, data: bytes) -> None:
+        try:
+            while data and self._file is not None:
+                data = data[self._file.write(data) :]
+        except OSError as error:  # a full disk: go on draining, or the script would block
+            self.error = self.error or error.strerror
+
+
+def appending(path: Path) -> Any:
+    """A log to be added to; a link in its place is an error, for a record may have come from anybody."""
+    return open(
+        os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666), "ab", buffering=0
+    )
+
+
+def tail_of(log: Path) -> Path:
+    """Where the newest output goes once the first half is full."""
+    return log.with_name(log.name + ".tail")
+
+
+def older_of(log: Path) -> Path:
+    """The previous turn of the tail."""
+    return log.with_name(log.name + ".older")
+
+
+def join(log: Path, half: int) -> None:
+    """Append the last `half` bytes of the two tail files to the log and remove them. Also mends a log after a crash.
+
+    Raises:
+        OSError: the disk says no; the three files are still there.
+    """
+    tail, older = tail_of(log), older_of(log)
+    parts = [path for path in (older, tail) if path.exists()]
+    if not parts:
+        return
+    kept = b"".join(path.read_bytes() for path in parts)[-half:]
+    note = b"\n[assay: the middle of the output is left out here; limits.log_mib says how much is kept]\n"
+    with appending(log) as file:
+        if older.exists():
+            file.write(note)
+            kept = kept[kept.find(b"\n") + 1 :]
+        file.write(kept)
+    for path in parts:
+        path.unlink()
+
+
+# ---- the guard ---------------------------------------------------------------------------------------------------
+
+
+class Guard:
+    """One launch, from its start until nothing of it is left."""
+
+    def __init__(self, job: dict[str, Any], control: int, out: int, unread: bytes = b"") -> None:
+        self.job, self.control, self.out, self.unread = job, control, out, unread
+        self.log = Log(Path(job["log"]), int(job["log_bytes"]), _redactor(job["secrets"]))
+        self.selector = selectors.DefaultSelector()
+        self.engine: int | None = None
+        self.status: int | None = None  # of waitpid
+        self.end_ns = 0
+        self.kill_at: float | None = None  # when asking turns into killing
+        self.give_up_at = float("inf")
+        self.stopped_by = ""
+
+    def run(self) -> None:
+        """Start the engine, wait for its end, leave nothing behind, report."""
+        prctl(_SET_CHILD_SUBREAPER, 1)
+        wake_read, wake_write = os.pipe()
+        for descriptor in (wake_read, wake_write, self.control):
+            os.set_blocking(descriptor, False)
+        signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
+        # Handlers instead of SIG_IGN: an ignored signal would stay ignored in the engine.
+        for number in (signal.SIGCHLD, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, lambda *_: None)
+        signal.signal(signal.SIGTERM, lambda *_: self.stop("a termination signal"))
+        output = self._start()
+        self._obey(b"")  # what came together with the job
+        self.selector.register(wake_read, selectors.EVENT_READ, lambda: os.read(wake_read, 4096))
+        self.selector.register(self.control, selectors.EVENT_READ, self._read_control)
+        if output is not None:
+            self.selector.register(output, selectors.EVENT_READ, lambda: self._read_output(output))
+        while not self._is_over():
+            for key, _ in self.selector.select(None if self.kill_at is None else POLL_S):
+                key.data()
+        while output is not None and output in self.selector.get_map() and self._read_output(output):
+            pass
+        self.log.close()
+        self._report()
+
+    def _start(self) -> int | None:
+        read, write = os.pipe()
+        _widen(read)
+        started_ns = time.monotonic_ns()
+        try:
+            process = subprocess.Popen(
+                self.job["command"], cwd=self.job["cwd"], env=self.job["environment"], stdin=subprocess.DEVNULL,
+                stdout=write, stderr=write, start_new_session=True, preexec_fn=_die_with(os.getpid()),
+            )  # fmt: skip
+        except (OSError, subprocess.SubprocessError) as error:
+            self.status, self.end_ns = -1, time.monotonic_ns()
+            self._say({"cannot_start": str(error)})
+            return None
+        finally:
+            os.close(write)
+        self.engine = process.pid
+        process.returncode = 0  # its end is waited for here, not by the Popen object
+        os.set_blocking(read, False)
+        self._say({"started": process.pid, "started_ns": started_ns})
+        return read
+
+    def stop(self, why: str) -> None:
+        """Ask the engine to end; kill what is left after the grace."""
+        self.stopped_by = self.stopped_by or why
+        if self.kill_at is not None:
+            return
+        self._kill_in(float(self.job["grace_s"]))
+        if self.engine is not None and self.status is None:
+            try:
+                os.killpg(self.engine, signal.SIGTERM)
+            except (ProcessLookupError, PermissionError):
+                send([self.engine], signal.SIGTERM)
+
+    def _kill_in(self, seconds: float) -> None:
+        self.kill_at = time.monotonic() + seconds
+        self.give_up_at = self.kill_at + GIVE_UP_S
+
+    def _read_control(self) -> None:
+        try:
+            data = os.read(self.control, _CHUNK)
+        except BlockingIOError:
+            return
+        if not data:
+            self.selector.unregister(self.control)
+            self.stop("the coordinator is gone")
+            return
+        self._obey(data)
+
+    def _obey(self, data: bytes) -> None:
+        *lines, self.unread = (self.unread + data).split(b"\n")
+        for line in lines:
+            order = json.loads(line)["do"]
+            self.stop("the coordinator asked for it")
+            if order == "kill":
+                self._kill_in(0.0)
+
+    def _read_output(self, descriptor: int) -> bool:
+        try:
+            data = os.read(descriptor, _CHUNK)
+        except BlockingIOError:
+            return False
+        if not data:
+            self.selector.unregister(descriptor)
+            os.close(descriptor)
+            return False
+        self.log.feed(data)
+        return True
+
+    def _is_over(self) -> bool:
+        children = self._reap()
+        if self.kill_at is not None and time.monotonic() >= self.kill_at:
+            self._send_all(signal.SIGKILL)
+            if time.monotonic() > self.give_up_at:
+                return True
+        if self.status is None:
+            return False
+        left = children or bool(marked(self.job["mark"])) or self._group_lives()
+        if left and self.kill_at is None:  # the engine has ended by itself and has left something behind
+            self._kill_in(float(self.job["grace_s"]))
+            self._send_all(signal.SIGTERM)
+        return not left
+
+    def _send_all(self, number: int) -> None:
+        send([*descendants(os.getpid()), *marked(self.job["mark"])], number)
+        if self._group_lives():
+            os.killpg(self.engine or 0, number)
+
+    def _group_lives(self) -> bool:
+        """Only where orphans do not become children of the guard: whether the engine's process group has members."""
+        if _IS_LINUX or self.engine is None:
+            return False
+        try:
+            os.killpg(self.engine, 0)
+        except (ProcessLookupError, PermissionError):
+            return False
+        return True
+
+    def _reap(self) -> bool:
+        """Take the ends of children in; whether any child is left."""
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return False
+            if pid == 0:
+                return True
+            self.end_ns = time.monotonic_ns()
+            if pid == self.engine:
+                self.status = status
+
+    def _report(self) -> None:
+        code = -1 if self.engine is None or self.status is None else os.waitstatus_to_exitcode(self.status)
+        self._say({
+            "ended": {
+                "exit_code": code if code >= 0 and self.engine is not None else None,
+                "signal": -code if code < 0 and self.engine is not None else None,
+                "stopped_by": self.stopped_by,
+                "end_ns": self.end_ns,
+                "bytes": self.log.bytes,
+                "lines": self.log.lines,
+                "log_error": self.log.error,
+                "left": [*descendants(os.getpid()), *marked(self.job["mark"])],
+            }
+        })  # fmt: skip
+
+    def _say(self, message: dict[str, Any]) -> None:
+        try:
+            os.write(self.out, json.dumps(message).encode() + b"\n")
+        except OSError:
+            return  # the coordinator is gone
+
+
+def _die_with(guard: int) -> Callable[[], None]:
+    import ctypes
+
+    libc = ctypes.CDLL(None)  # loaded before the fork
+
+    def before_exec() -> None:
+        if _IS_LINUX:
+            libc.prctl(_SET_PDEATHSIG, int(signal.SIGTERM), 0, 0, 0)
+            if os.getppid() != guard:  # it died before the kernel was told
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    return before_exec
+
+
+def _widen(pipe: int) -> None:
+    """Let a printing script run ahead of the guard by a megabyte."""
+    try:
+        import fcntl
+
+        fcntl.fcntl(pipe, getattr(fcntl, "F_SETPIPE_SZ", 1031), _CHUNK)
+    except (ImportError, OSError):
+        return
+
+
+def _redactor(secrets: list[str]) -> Callable[[bytes], bytes]:
+    sys.path.insert(0, str(Path(__file__).resolve().parents[3]))  # -I leaves it out
+    from assay.record.secrets.redact import redact_bytes
+
+    return lambda data: redact_bytes(data, secrets)
+
+
+def _main() -> None:
+    control, out = 0, os.dup(1)
+    os.set_inheritable(out, False)
+    os.dup2(2, 1)
+    said = b""
+    while b"\n" not in said:
+        data = os.read(control, _CHUNK)
+        if not data:
+            return  # the coordinator died before it had said what to do
+        said += data
+    job, _, rest = said.partition(b"\n")
+    Guard(json.loads(job), control, out, rest).run()
+
+
+if __name__ == "__main__":
+    _main()

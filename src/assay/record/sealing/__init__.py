@@ -1,0 +1,1 @@
+"""Is a record complete, unchanged and by whom?"""

@@ -1,0 +1,99 @@
+"""Who sealed this record?  A detached signature over SEAL, made and checked by OpenSSH's `ssh-keygen -Y` with a key that exists anyway.
+
+A seal shows that a record is consistent, not where it comes from: whoever changes a record can seal it again.  `sign` writes SEAL.sig
+beside SEAL, outside of what is sealed.  `signer` checks it against a file of known signers, as git does for commits.
+Source: ssh-keygen(1), sections on signatures and allowed signers; PROTOCOL.sshsig.
+Cannot tell whether a signer measured honestly, or whether a key was stolen.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from assay.errors import EnvironmentLacks, RecordError
+from assay.record import files
+from assay.record.secrets.redact import redact
+
+NAMESPACE: Final = "assay-seal"  # a signature made for anything else, a mail or a commit, is none of a record
+NAME: Final = "SEAL.sig"
+LONGEST: Final = 64 << 10  # bytes of a signature
+PATIENCE_S: Final = 120.0  # a key on a token waits for a finger
+
+
+def sign(record: Path, key: Path) -> Path:
+    """Sign a sealed record with a private key, or with the public half of one that ssh-agent holds. Gives the signature's path.
+
+    Raises:
+        EnvironmentLacks: there is no ssh-keygen.
+        RecordError: the record is not sealed, the key cannot be used, or the signature cannot be written.
+    """
+    seal = _content(record, "SEAL", f"{record} is not sealed, so there is nothing to sign. `assay resume` seals it.")
+    if not key.is_file():
+        raise RecordError(f"{key} is no file. Give a private key of ssh, for example ~/.ssh/id_ed25519.")
+    made = _ask(["-Y", "sign", "-f", str(key.absolute()), "-n", NAMESPACE], seal, f"cannot sign with {key}")
+    path = record / NAME
+    try:
+        files.replace(path, made)
+    except OSError as error:
+        raise files.explain(error, path, "write") from error
+    return path
+
+
+def signer(record: Path, signers: Path) -> str:
+    """Who signed the record, by the name that a file of known signers gives to the key.
+
+    Raises:
+        EnvironmentLacks: there is no ssh-keygen.
+        RecordError: there is no signature, it is not of this seal, or the key is none of a known signer.
+    """
+    seal = _content(record, "SEAL", f"{record} is not sealed, so no signature can be of it.")
+    _content(record, NAME, f"{record} is not signed. `assay sign` signs it.")
+    if not signers.is_file():
+        raise RecordError(f"{signers} is no file. Give one with a line for each known signer: NAME KEY-TYPE KEY.")
+    known, signature = str(signers.absolute()), str((record / NAME).absolute())
+    found = _ask(
+        ["-Y", "find-principals", "-f", known, "-s", signature], seal,
+        f"the signature of {record} is by no signer that {signers} knows",
+    )  # fmt: skip
+    name = found.decode("utf-8", "replace").splitlines()[0].strip()
+    _ask(
+        ["-Y", "verify", "-f", known, "-I", name, "-n", NAMESPACE, "-s", signature], seal,
+        f"the signature of {record} is not of this seal",
+    )  # fmt: skip
+    return name
+
+
+def is_signed(record: Path) -> bool:
+    """Whether there is a signature, by whomever."""
+    return (record / NAME).exists()
+
+
+def _content(record: Path, name: str, missing: str) -> bytes:
+    path = record / name
+    if path.is_symlink() or not path.is_file():
+        raise RecordError(missing)
+    if path.stat().st_size > LONGEST:
+        raise RecordError(f"{path} has {path.stat().st_size} bytes, which no {name} has.")
+    return path.read_bytes()
+
+
+def _ask(arguments: Sequence[str], seal: bytes, trouble: str) -> bytes:
+    """What ssh-keygen answers."""
+    program = shutil.which("ssh-keygen")
+    if program is None:
+        raise EnvironmentLacks(
+            "ssh-keygen is not installed, which makes and checks signatures. Install OpenSSH's client (package openssh-client)."
+        )
+    try:
+        done = subprocess.run([program, *arguments], input=seal, capture_output=True, timeout=PATIENCE_S, check=False)
+    except subprocess.TimeoutExpired:
+        raise RecordError(f"{trouble}: ssh-keygen did not answer within {PATIENCE_S:g} s.") from None
+    if done.returncode:
+        said = redact(re.sub(r"\s+", " ", (done.stderr + done.stdout).decode("utf-8", "replace")).strip())
+        raise RecordError(f"{trouble}: {said[:300] or f'ssh-keygen ended with {done.returncode}'}")
+    return done.stdout

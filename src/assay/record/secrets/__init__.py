@@ -1,0 +1,1 @@
+"""How are secrets kept out of a record?"""

@@ -1,0 +1,89 @@
+"""Does a record hold a key?  Every file of it is searched, tables column by column, for what `redact` would have removed.
+
+A seal says that nothing was changed since, not that nothing secret was sealed: a record of an older release, of another program, or
+one that a script wrote into may hold one.  Says which file and what kind of secret, and never repeats it.
+Cannot see what nobody can recognise: a password among the words of an answer, or anything inside an image or an archive.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from assay.record.sealing import seal
+from assay.record.secrets.batches import ANSWERS, is_text, suspicious
+from assay.record.secrets.known import encoded
+from assay.record.secrets.redact import REDACTED, known_spellings, secret_values
+from assay.record.secrets.shapes import spans
+
+AT_ONCE: Final = 4 << 20  # bytes of a file
+OVERLAP: Final = 16 << 10  # of them that are looked at twice, for a key that stands across
+ROWS: Final = 8192
+
+
+def leaks(path: Path) -> tuple[str, ...]:
+    """One sentence per file that holds a secret, with the file's name first; empty if none does."""
+    known = known_spellings(secret_values(os.environ))
+    names = [name for name in ("manifest.json", *seal.covered(path)) if (path / name).is_file()]
+    return tuple(_sentence(name, kind) for name in names if (kind := _kind_in(path / name, known)))
+
+
+def _sentence(name: str, kind: str) -> str:
+    return (
+        f"{name}: holds what looks like a secret ({kind}). Whoever gets the record gets it too: "
+        "revoke it where it was issued, and measure again or give the record to nobody."
+    )
+
+
+def _kind_in(file: Path, known: tuple[bytes, ...]) -> str:
+    """The kind of the first secret in a file; "" for none."""
+    if file.is_symlink():
+        return ""
+    try:
+        if file.suffix == ".parquet":
+            return next(filter(None, _in_table(file, known)), "")
+        return next((kind for piece in _pieces(file) if (kind := kind_of(piece, known))), "")
+    except (OSError, ValueError):  # it cannot be read: `verify` says so
+        return ""
+
+
+def kind_of(data: bytes, known: tuple[bytes, ...] = (), *, keys_only: bool = False) -> str:
+    """What kind of secret a text holds; "" for none."""
+    if any(secret in data for secret in known):
+        return "the value of a variable of this environment"
+    mark = REDACTED.encode()
+    for begin, end, rule in spans(data, keys_only=keys_only):
+        if mark[1:-1] not in data[begin : end + 1]:
+            return rule
+    return ""
+
+
+def _pieces(file: Path) -> Iterator[bytes]:
+    before = b""
+    with file.open("rb") as opened:
+        while data := opened.read(AT_ONCE):
+            yield before + data
+            before = data[-OVERLAP:]
+
+
+def _in_table(file: Path, known: tuple[bytes, ...]) -> Iterator[str]:
+    """What kinds of secret the texts of a table hold; "" for those that hold none."""
+    import pyarrow.parquet as pq
+
+    values = tuple(secret.decode("utf-8", "replace") for secret in known)
+    with pq.ParquetFile(file) as table:
+        names = [column.name for column in table.schema_arrow if _has_text(column.type)]
+        for batch in table.iter_batches(ROWS, columns=names) if names else ():
+            for name, column in zip(batch.schema.names, batch.columns, strict=True):
+                keys_only = name in ANSWERS
+                texts = column if is_text(column.type) else column.flatten()
+                for row in suspicious(texts, values, keys_only=keys_only):
+                    yield kind_of(encoded(texts[row].as_py())[0], known, keys_only=keys_only)
+
+
+def _has_text(kind: Any) -> bool:
+    import pyarrow as pa
+
+    return is_text(kind) or (pa.types.is_list(kind) and is_text(kind.value_type))

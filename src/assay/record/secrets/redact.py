@@ -1,0 +1,142 @@
+"""What must never reach a record?  Secrets, recognised by name, by shape, or because their value is known.
+
+* By name: `HF_TOKEN`, `DB_PASSWORD`, `--api-key` (`secret_names`); the whole value goes.
+* By shape: keys with a known prefix, credentials, passwords in URLs, private keys (`secret_shapes`).
+* By value: what a secret or declared variable holds is removed wherever it turns up, however it is spelled (`known_secrets`).
+
+Everything removed reads `[redacted]`.  The values of declared variables are known to every function here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, Final
+
+from assay.record.secrets.known import (
+    HARMLESS_VALUES,
+    SHORTEST_SECRET,
+    declared_values,
+    encoded,
+    longest_first,
+    secret_values,
+)
+from assay.record.secrets.names import is_secret_name
+from assay.record.secrets.shapes import spans
+
+__all__ = (
+    "HARMLESS_VALUES", "REDACTED", "SHORTEST_SECRET", "is_secret_name", "known_spellings", "redact", "redact_all", "redact_arguments", "redact_bytes",
+    "redact_environment", "secret_values",
+)  # fmt: skip
+
+REDACTED: Final = "[redacted]"
+_REDACTED_BYTES: Final = REDACTED.encode()
+
+
+def redact_bytes(data: bytes, secrets: Iterable[str] = (), *, keys_only: bool = False) -> bytes:
+    """`data` without the known `secrets` and without anything that has a secret's shape (`keys_only`: a key's).
+
+    Give whole lines where possible; of a known secret that the caller cut in two, the halves at either end are found.
+    """
+    known = known_spellings(secrets)
+    for secret in known:
+        data = data.replace(secret, _REDACTED_BYTES)
+    if known:
+        data = _without_broken(_without_halves(data, known), known)
+    return _without(data, ((begin, end) for begin, end, _ in spans(data, keys_only=keys_only)))
+
+
+def known_spellings(secrets: Iterable[str] = ()) -> tuple[bytes, ...]:
+    """The secrets and the declared variables' values as bytes, longest first."""
+    return _known((*secrets, *declared_values()))
+
+
+@lru_cache(maxsize=32)
+def _known(secrets: tuple[str, ...]) -> tuple[bytes, ...]:
+    return tuple(encoded(secret)[0] for secret in longest_first(set(secrets)))
+
+
+def _without(data: bytes, found: Iterable[tuple[int, int]]) -> bytes:
+    pieces: list[bytes] = []
+    kept = 0
+    for begin, end in found:
+        pieces += (data[kept:begin], _REDACTED_BYTES)
+        kept = end
+    return b"".join((*pieces, data[kept:])) if kept else data
+
+
+def _without_halves(data: bytes, known: Sequence[bytes]) -> bytes:
+    """Without the part of a known secret that the text's own end or beginning cuts off, at least eight characters."""
+    for secret in known:
+        if size := _cut_off(data[-len(secret) :], secret):
+            data = data[:-size] + _REDACTED_BYTES
+        if size := _cut_off(data[: len(secret)][::-1], secret[::-1]):
+            data = _REDACTED_BYTES + data[size:]
+    return data
+
+
+def _cut_off(end: bytes, secret: bytes) -> int:
+    """How much of the secret's beginning the end of a text is."""
+    at = end.find(secret[:SHORTEST_SECRET])
+    while at >= 0:
+        if secret.startswith(end[at:]):
+            return len(end) - at
+        at = end.find(secret[:SHORTEST_SECRET], at + 1)
+    return 0
+
+
+def _without_broken(data: bytes, known: Sequence[bytes]) -> bytes:
+    """Without known secrets that line breaks divide."""
+    if b"\n" not in data and b"\r" not in data:
+        return data
+    joined = data.translate(None, b"\r\n")
+    for secret in known:
+        if secret in joined:
+            data = re.sub(rb"[\r\n]*".join(re.escape(bytes([byte])) for byte in secret), _REDACTED_BYTES, data)
+    return data
+
+
+def redact(text: str, secrets: Iterable[str] = (), *, keys_only: bool = False) -> str:
+    """The same of a text."""
+    data, handler = encoded(text)
+    cleaned = redact_bytes(data, secrets, keys_only=keys_only)
+    return text if cleaned == data else cleaned.decode("utf-8", handler)
+
+
+def redact_all(value: Any, secrets: Iterable[str] = ()) -> Any:
+    """Every text in a value as JSON or TOML has it: keys, items, however deep."""
+    known = tuple(secrets)
+    if isinstance(value, str):
+        return redact(value, known)
+    if isinstance(value, Mapping):
+        return {redact_all(key, known): redact_all(inner, known) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [redact_all(inner, known) for inner in value]
+    return value
+
+
+def redact_environment(environ: Mapping[str, str], secrets: Iterable[str] = ()) -> dict[str, str]:
+    """The variables, with the values of secret names removed and every other value cleaned."""
+    known = (*secret_values(environ), *secrets)
+    return {
+        name: REDACTED if is_secret_name(name) and value else redact(value, known) for name, value in environ.items()
+    }
+
+
+def redact_arguments(argv: Sequence[str], secrets: Iterable[str] = ()) -> list[str]:
+    """A command line with `--api-key X`, `--token=X` and `API_KEY=X` cleaned; same length and order."""
+    known = tuple(secrets)
+    cleaned: list[str] = []
+    value_follows = False
+    for argument in argv:
+        name, equals, value = argument.partition("=")
+        secret = is_secret_name(name)
+        if value_follows and not argument.startswith("--"):
+            cleaned.append(REDACTED)
+        elif equals and secret and value:
+            cleaned.append(f"{name}={REDACTED}")
+        else:
+            cleaned.append(redact(argument, known))
+        value_follows = secret and not equals and argument.startswith("-")
+    return cleaned

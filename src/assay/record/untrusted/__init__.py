@@ -1,0 +1,1 @@
+"""How are a record's files read when somebody else made them?"""

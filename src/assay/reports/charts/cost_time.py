@@ -1,0 +1,157 @@
+"""What does it cost to be faster?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+from assay.estimates.estimate import Estimate
+from assay.estimates.format import Scale
+from assay.reports.charts import vega
+from assay.reports.charts.chart import (
+    FONT_SIZE,
+    LOG_FROM,
+    Drawing,
+    Key,
+    Missing,
+    Rows,
+    above,
+    absence,
+    colour,
+    common_scale,
+    estimates,
+    in_words,
+    interval_row,
+    level,
+    number_axis,
+    sized,
+    top_of,
+    upright,
+)  # fmt: skip
+from assay.reports.view import View
+
+TITLE = "Cost against time"
+PLACES = ((15, -13), (-15, -13), (15, 14), (-15, 14), (0, -20), (0, 21))  # of a number beside its point, pixels
+CLEARANCE = 14.0
+PLOT = (330.0, 190.0)  # about the size of the plot, pixels
+
+
+def draw(view: View) -> Drawing | Missing:
+    """Dollars of a run over its wall time, one numbered point per worker count; the recommended one stands out."""
+    costs, times = view.metric("cost"), view.metric("wall_time")
+    dollars, seconds = estimates(view, costs), estimates(view, times)
+    both = [column for column in view.columns if column.key in dollars and column.key in seconds]
+    if costs is None or times is None or not both:
+        return Missing(
+            title=TITLE, reason=absence(view, costs if not dollars else times, "Cost" if not dollars else "Time")
+        )
+    money, clock = common_scale(costs), common_scale(times)
+    x, (x_low, x_top), x_place = _channel(vega.x, seconds, clock, f"wall time of a run, {clock.label}")
+    y, (y_low, y_top), y_place = _channel(vega.y, dollars, money, None)
+    rows: Rows = []
+    for column in both:
+        across = interval_row(seconds[column.key], clock.factor, x_low, x_top)
+        up = interval_row(dollars[column.key], money.factor, y_low, y_top)
+        rows.append({
+            "label": str(column.workers), "picked": column.key == view.recommended,
+            "hollow": across["hollow"] or up["hollow"],
+            "x": across["value"], "left": across["low"], "right": across["high"],
+            "y": up["value"], "low": up["low"], "high": up["high"],
+        })  # fmt: skip
+    spots = placed([(PLOT[0] * x_place(row["x"]), PLOT[1] * (1.0 - y_place(row["y"]))) for row in rows])
+    rows = [{**row, "place": place} for row, place in zip(rows, spots, strict=True)]
+    return Drawing(
+        title=TITLE, chart=sized(vega.layer(*_layers(rows, x, y)).properties(title=above(f"cost of a run, {money.label}"))),
+        caption=_caption(view, rows),
+        description=f"{in_words(view, costs)} {in_words(view, times)} Recommended: {_picked(view)}.",
+        key=_key(view, rows),
+    )  # fmt: skip
+
+
+def _caption(view: View, rows: Rows) -> str:
+    one = any(row["hollow"] for row in rows)
+    bars = "one launch: no interval" if one else f"bars are {view.confidence} intervals"
+    return f"The number at a point is its worker count; {bars}. Lower left is better."
+
+
+def _key(view: View, rows: Rows) -> tuple[Key, ...]:
+    keys = []
+    if any(row["picked"] for row in rows):
+        keys.append(Key(mark="point", role="third", text=f"recommended: {_picked(view)}"))
+    if any(not row["picked"] for row in rows):
+        keys.append(
+            Key(
+                mark="point",
+                role="main",
+                text="other configurations" if keys else "configurations; none is recommended",
+            )
+        )
+    return tuple(keys)
+
+
+def _picked(view: View) -> str:
+    return "none" if view.recommended is None else view.label(view.recommended)
+
+
+def _channel(
+    channel: Callable[..., vega.Spec], values: dict[str, Estimate], scale: Scale, title: str | None
+) -> tuple[vega.Channel, tuple[float, float], Callable[[float], float]]:
+    """Field -> encoding, the axis's ends, and value -> place on it (0..1); from zero unless it spans more than a decade."""
+    shown = [value.value * scale.factor for value in values.values()]
+    top = top_of(values.values(), scale.factor, 1.12)
+    if min(shown) > 0 and max(shown) / min(shown) > LOG_FROM:
+        low, top = min(shown) / 1.5, top * 1.1
+        drawn = vega.scale(type="log", domain=[low, top], nice=False)
+        return (
+            lambda field: channel(
+                f"{field}:Q", scale=drawn, axis=number_axis(title=title, values=_log_ticks(low, top))
+            ),
+            (low, top),
+            lambda value: math.log(value / low) / math.log(top / low),
+        )
+    plain = vega.scale(domain=[0, top], nice=False)
+    return (
+        lambda field: channel(f"{field}:Q", scale=plain, axis=number_axis(title=title)),
+        (0.0, top),
+        lambda value: value / top,
+    )
+
+
+def _log_ticks(low: float, top: float) -> list[float]:
+    """1, 2 and 5 times the powers of ten between the ends."""
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(top)) + 1)
+    return [tick for power in powers for m in (1, 2, 5) if low <= (tick := round(m * 10.0**power, 12)) <= top]
+
+
+def _layers(rows: Rows, x: vega.Channel, y: vega.Channel) -> list[vega.Chart]:
+    """A faint path in the order of worker counts, then for each group its intervals, points and numbers."""
+    path = vega.chart(rows).mark("line", strokeWidth=1.5, opacity=0.35, color=colour("muted"), order=False)
+    layers = [path.encode(x=x("x"), y=y("y"))]
+    for role, picked, size in (("main", False, 48), ("third", True, 120)):
+        base = vega.chart([row for row in rows if row["picked"] == picked])
+        across = base.transform_calculate(low="datum.left", high="datum.right")
+        point = base.mark(
+            "point", filled=True, size=size, opacity=1, color=colour(role), stroke=colour("paper"), strokeWidth=1
+        )
+        layers += [*level(across, x, y("y"), role, 11), *upright(base, x("x"), y, role, 11)]
+        layers.append(point.encode(x=x("x"), y=y("y")))
+    for place in dict.fromkeys(row["place"] for row in rows):
+        across_px, up_px = PLACES[place]
+        text = vega.chart([row for row in rows if row["place"] == place]).mark(
+            "text", fontSize=FONT_SIZE, fontWeight="bold", color=colour("ink"), dx=across_px, dy=up_px
+        )
+        layers.append(text.encode(x=x("x"), y=y("y"), text="label:N"))
+    return layers
+
+
+def placed(positions: Sequence[tuple[float, float]]) -> list[int]:
+    """For each point (pixels) the first of PLACES at which its number covers no other point and no number placed before."""
+    taken: list[tuple[float, float]] = list(positions)
+    chosen = []
+    for x, y in positions:
+        spots = [(x + across, y + up) for across, up in PLACES]
+        free = (i for i, spot in enumerate(spots) if all(math.dist(spot, other) > CLEARANCE for other in taken))
+        place = next(free, 0)
+        taken.append(spots[place])
+        chosen.append(place)
+    return chosen

@@ -1,0 +1,1 @@
+"""Which charts show collectives and links?"""

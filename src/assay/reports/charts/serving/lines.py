@@ -1,0 +1,211 @@
+"""What do the pictures of a load share?  Lines over the load, one colour and shape per engine, small multiples by scenario."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from assay.estimates.estimate import Estimate
+from assay.estimates.format import Scale, given
+from assay.reports.charts import vega
+from assay.reports.charts.chart import (
+    CATEGORIES,
+    FONT_SIZE,
+    LOG_FROM,
+    SHAPES,
+    WIDTH,
+    Key,
+    Rows,
+    above,
+    colour,
+    common_scale,
+    has_interval,
+    has_width,
+    number_axis,
+    sized,
+    top_of,
+)  # fmt: skip
+from assay.reports.view import Column, MetricRow, View
+
+AXIS: Final = {"concurrency": "requests in flight", "rate": "requests per second offered", "": "load"}
+SMALL: Final = (WIDTH // 2 - 52, 120)  # a small multiple: two beside each other fill the common width
+CHARACTER: Final = 0.62  # width of a character, in font sizes
+PLOT: Final = WIDTH - 60  # about what the vertical axis leaves
+
+
+@dataclass(frozen=True, kw_only=True)
+class Line:
+    """The loads of one engine under one scenario, by ascending load."""
+
+    name: str
+    columns: tuple[Column, ...]
+    place: int  # of its colour and shape
+
+    @property
+    def role(self) -> str:
+        """Its colour."""
+        return CATEGORIES[self.place % len(CATEGORIES)]
+
+    @property
+    def shape(self) -> str:
+        """Its mark."""
+        return SHAPES[self.place % len(SHAPES)]
+
+
+def scenarios(view: View) -> tuple[str, ...]:
+    """The scenarios, each once, in the order asked for."""
+    return tuple(dict.fromkeys(column.scenario for column in view.columns))
+
+
+def lines(
+    view: View, by: Callable[[Column], str], within: Callable[[Column], bool] = lambda _: True
+) -> tuple[Line, ...]:
+    """The columns grouped by a condition; a colour belongs to a name, whatever else the picture shows."""
+    names = list(dict.fromkeys(by(column) for column in view.columns))
+    found = []
+    for place, name in enumerate(names):
+        own = tuple(column for column in view.columns if by(column) == name and within(column))
+        if own:
+            found.append(Line(name=name, columns=tuple(sorted(own, key=lambda c: c.load or 0.0)), place=place))
+    return tuple(found)
+
+
+def engines_of(view: View, scenario: str) -> tuple[Line, ...]:
+    """A line per engine, of the loads of one scenario."""
+    return lines(view, lambda column: column.engine, lambda column: column.scenario == scenario)
+
+
+def titled(row: MetricRow, scale: Scale) -> str:
+    """A metric and its unit, for an axis: "Time to first token, p95, ms", "Goodput, requests per second"."""
+    if row.unit == "1/s":
+        return row.title if "per second" in row.title else f"{row.title}, requests per second"
+    return f"{row.title}, {scale.label}" if scale.label else row.title
+
+
+# ---- axes --------------------------------------------------------------------------------------------------------
+
+
+def load_axis(view: View, field: str = "x", *, width: int = PLOT, title: bool = True) -> vega.Spec:
+    """The horizontal axis of loads in a picture of so many pixels: every load has its tick, if its label has room."""
+    loads = sorted({column.load or 0.0 for column in view.columns})
+    low, high = loads[0], loads[-1]
+    wide = low > 0.0 and high / low >= LOG_FROM
+    room = 0.06 * (high - low) or 0.5
+    scale = (
+        vega.scale(type="log", domain=[low / 1.2, high * 1.2], nice=False)
+        if wide
+        else vega.scale(domain=[max(0.0, low - room), high + room], nice=False)
+    )
+    axis = vega.axis(
+        title=AXIS[view.load_word] if title else None, values=apart(loads, wide, width), format=",.4~g", grid=False,
+        labelOverlap=False,
+    )  # fmt: skip
+    return vega.x(f"{field}:Q", scale=scale, axis=axis)
+
+
+def apart(loads: Sequence[float], wide: bool, width: int) -> list[float]:
+    """The loads whose labels do not touch in a picture of so many pixels; the largest has its label always."""
+    place = math.log if wide else float
+    span = (place(loads[-1]) - place(loads[0])) or 1.0
+    kept: list[float] = []
+    for load in reversed(loads):
+        if not kept:
+            kept.append(load)
+            continue
+        pixels = (place(kept[-1]) - place(load)) / span * width * 0.88
+        letters = (len(f"{kept[-1]:g}") + len(f"{load:g}")) / 2 + 1.2
+        if pixels > letters * CHARACTER * FONT_SIZE:
+            kept.append(load)
+    return kept[::-1]
+
+
+def vertical(top: float, low: float = 0.0) -> vega.Channel:
+    """Makes the vertical channel of a field."""
+    return lambda field: vega.y(
+        f"{field}:Q", scale=vega.scale(domain=[low, top], nice=False, clamp=True), axis=number_axis(title=None)
+    )
+
+
+# ---- lines -------------------------------------------------------------------------------------------------------
+
+
+def estimate(row: MetricRow | None, column: Column) -> Estimate | None:
+    """A metric's number at one load, if it was measured."""
+    cell = row.cells.get(column.key) if row is not None else None
+    return cell.value if cell is not None and isinstance(cell.value, Estimate) else None
+
+
+def estimates_of(row: MetricRow | None, found: Sequence[Line]) -> list[Estimate]:
+    """A metric's numbers along lines."""
+    return [value for line in found for column in line.columns if (value := estimate(row, column)) is not None]
+
+
+def over_loads(
+    view: View, row: MetricRow, found: Sequence[Line], *, top: float, small: bool = False, title: str = "",
+    beneath: Sequence[vega.Chart] = (),
+) -> vega.Chart:  # fmt: skip
+    """Lines with intervals over the load; `small` for one of several beside each other."""
+    scale, y = common_scale(row), vertical(top)
+    x = load_axis(view, width=SMALL[0] if small else PLOT, title=not small)
+    layers = [*beneath]
+    for line in found:
+        rows: Rows = [
+            marked(value, scale.factor, top) | {"x": column.load or 0.0}
+            for column in line.columns if (value := estimate(row, column)) is not None
+        ]  # fmt: skip
+        layers += drawn(rows, line, x, y) if rows else []
+    chart = vega.layer(*layers).properties(title=above(title or titled(row, scale)))
+    return chart.properties(width=SMALL[0], height=SMALL[1]) if small else sized(chart, 230)
+
+
+def side_by_side(charts: Sequence[vega.Chart]) -> vega.Chart:
+    """Small multiples in two columns."""
+    return vega.concat(*charts, columns=2, spacing={"row": 14, "column": 14})
+
+
+def ceiling(values: Iterable[Estimate], factor: float, at_most: float = math.inf) -> float:
+    """The upper end of a vertical axis."""
+    return min(top_of(values, factor), at_most)
+
+
+def marked(value: Estimate, factor: float, top: float = math.inf) -> dict[str, Any]:
+    """A value and its interval in shown units, cut off at the top of the picture."""
+    shown = value.value * factor
+    known = has_interval(value)
+    low = max(0.0, value.low * factor) if known and math.isfinite(value.low) else (0.0 if known else shown)
+    high = min(value.high * factor, top) if known else shown
+    return {"value": shown, "low": low, "high": high if math.isfinite(high) else top, "hollow": not known}
+
+
+def drawn(rows: Rows, line: Line, x: vega.Spec, y: vega.Channel) -> list[vega.Chart]:
+    """A line through the rows in their order, their intervals and marks."""
+    base = vega.chart([{**row, "order": order} for order, row in enumerate(rows)])
+    tint = colour(line.role)
+    look: dict[str, Any] = {"shape": line.shape, "filled": True, "opacity": 1.0, "size": 62}
+    path = base.mark("line", color=tint, strokeWidth=1.8).encode(x=x, y=y("value"), order=vega.order("order:Q"))
+    layers = [path] if len(rows) > 1 else []
+    layers.append(base.mark("rule", color=tint, strokeWidth=1.6).encode(x=x, y=y("low"), y2="high:Q"))
+    for hollow in sorted({row["hollow"] for row in rows}):
+        paint: dict[str, Any] = (
+            {"fill": colour("paper"), "stroke": tint} if hollow else {"color": tint, "stroke": colour("paper")}
+        )
+        marks = vega.chart([row for row in rows if row["hollow"] == hollow])
+        layers.append(marks.mark("point", **paint, strokeWidth=2 if hollow else 1, **look).encode(x=x, y=y("value")))
+    return layers
+
+
+def line_keys(view: View, found: Sequence[Line], values: Sequence[Estimate]) -> list[Key]:
+    """One entry per line, and what its bars and hollow marks mean where there are any."""
+    keys = [Key(mark=line.shape, role=line.role, text=line.name or "server") for line in found]
+    if any(has_width(value) for value in values):
+        keys.append(Key(mark="line", role="muted", text=f"bars: {view.confidence} interval"))
+    if any(not has_interval(value) for value in values):
+        keys.append(Key(mark="hollow", role="muted", text="one launch: no interval"))
+    return keys
+
+
+def name_of(load: float | None) -> str:
+    """A load as a label."""
+    return "" if load is None else given(load)

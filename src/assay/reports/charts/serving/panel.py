@@ -1,0 +1,122 @@
+"""What do eight numbers do as the load grows?  The 2 x 4 panel, grouped by engine, scenario or load."""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+from assay.estimates.format import given
+from assay.reports.charts import vega
+from assay.reports.charts.chart import Drawing, Missing, Rows, above, common_scale
+from assay.reports.charts.serving.lines import (
+    SMALL,
+    Line,
+    ceiling,
+    drawn,
+    estimate,
+    estimates_of,
+    line_keys,
+    lines,
+    load_axis,
+    marked,
+    side_by_side,
+    vertical,
+)
+from assay.reports.view import Column, MetricRow, View
+
+Condition = Literal["engine", "scenario", "load"]
+PRESET: Final = {
+    "output_throughput": "output tokens/s", "request_throughput": "requests/s", "input_throughput": "input tokens/s",
+    "error_rate": "failed", "ttft_p50": "TTFT p50", "ttft_p95": "TTFT p95", "tpot_p50": "TPOT p50", "e2e_p95": "end to end p95",
+}  # fmt: skip
+TITLES: Final = {
+    "engine": "Eight numbers by engine",
+    "scenario": "Eight numbers by scenario",
+    "load": "Eight numbers by load",
+}
+ACROSS: Final = {
+    "concurrency": "Each over the requests in flight.", "rate": "Each over the requests offered per second.", "": "",
+}  # fmt: skip
+
+
+def draw(view: View, by: Condition = "engine") -> Drawing | Missing:
+    """Two columns of four panels; by load the scenarios or engines lie along the axis."""
+    if view.serving is None:
+        return Missing(title=TITLES[by], reason="This record holds no load.")
+    rows = [row for name in PRESET if (row := view.metric(name)) is not None and row.known]
+    found = lines(view, lambda column: _group(view, column, by))
+    panels = [_panel(view, row, found, by) for row in rows if estimates_of(row, found)]
+    if not panels:
+        return Missing(title=TITLES[by], reason="None of the eight numbers was measured.")
+    values = [value for row in rows for value in estimates_of(row, found)]
+    return Drawing(
+        title=TITLES[by], chart=side_by_side(panels), key=tuple(line_keys(view, found, values)),
+        caption=f"{ACROSS[view.load_word] if by != 'load' else ''} Every number stands in the tables.".strip(),
+        description=" ".join(f"{row.title}: {_words(view, row)}." for row in rows),
+    )  # fmt: skip
+
+
+def _words(view: View, row: MetricRow) -> str:
+    cells = ((column.label, row.cells.get(column.key)) for column in view.columns)
+    return "; ".join(f"{label} {cell.full}" for label, cell in cells if cell is not None)
+
+
+def conditions(view: View) -> tuple[Condition, ...]:
+    """The conditions that this record varies."""
+    found: list[Condition] = []
+    if len({column.engine for column in view.columns}) > 1:
+        found.append("engine")
+    if len({column.scenario for column in view.columns}) > 1:
+        found.append("scenario")
+    if len({column.load for column in view.columns}) > 1:
+        found.append("load")
+    return tuple(found) or ("engine",)
+
+
+def _group(view: View, column: Column, by: Condition) -> str:
+    if by == "load":
+        return f"{given(column.load)} {view.load_word}" if column.load is not None else "as planned"
+    own, other = (column.engine, column.scenario) if by == "engine" else (column.scenario, column.engine)
+    others = {c.scenario if by == "engine" else c.engine for c in view.columns}
+    return f"{own}, {other}" if len(others) > 1 else own
+
+
+def _panel(view: View, row: MetricRow, found: tuple[Line, ...], by: Condition) -> vega.Chart:
+    scale = common_scale(row)
+    top = ceiling(estimates_of(row, found), scale.factor)
+    layers = []
+    for line in found:
+        rows: Rows = [
+            marked(value, scale.factor, top) | {"x": _across(view, column, by)}
+            for column in line.columns if (value := estimate(row, column)) is not None
+        ]  # fmt: skip
+        layers += drawn(rows, line, _axis(view, by), vertical(top)) if rows else []
+    unit = "" if row.unit == "1/s" else scale.label
+    title = ", ".join(part for part in (PRESET[row.name], unit) if part)
+    return vega.layer(*layers).properties(width=SMALL[0], height=SMALL[1], title=above(title))
+
+
+def _across(view: View, column: Column, by: Condition) -> float:
+    if by != "load":
+        return column.load or 0.0
+    return float(_places(view).index((column.engine, column.scenario)))
+
+
+def _places(view: View) -> list[tuple[str, str]]:
+    return list(dict.fromkeys((column.engine, column.scenario) for column in view.columns))
+
+
+def _axis(view: View, by: Condition) -> vega.Spec:
+    if by != "load":
+        return load_axis(view, width=SMALL[0], title=False)
+    places = _places(view)
+    names = [engine if len({e for e, _ in places}) > 1 else scenario for engine, scenario in places]
+    words = " : ".join(f"datum.value == {i} ? '{_quoted(name)}'" for i, name in enumerate(names)) + " : ''"
+    return vega.x(
+        "x:Q", scale=vega.scale(domain=[-0.5, len(places) - 0.5], nice=False),
+        axis=vega.axis(title=None, values=list(range(len(places))), labelExpr=words, grid=False),
+    )  # fmt: skip
+
+
+def _quoted(text: str) -> str:
+    """Names are letters, digits and the scenario grammar; whatever else somebody wrote into a record is left out."""
+    return "".join(letter for letter in text if letter.isalnum() or letter in " ._-(),/")

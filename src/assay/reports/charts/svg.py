@@ -1,0 +1,168 @@
+"""How does a view become pictures?  As SVG that follows the page's light or dark colours, made without a network.
+
+Each picture is a function of `assay.reports.pictures`; vl-convert turns its Vega-Lite specification into SVG.  The
+placeholder colours of the specification become CSS variables, the fixed size becomes a view box, and a title and a
+description are put in for screen readers.  Where data are absent, the picture is a sentence that says why.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any, Final
+
+from assay.printable import printable
+from assay.reports.charts import cost_time, launch_order, launch_timeline, quality
+from assay.reports.charts.chart import FONT_SIZE, PLACEHOLDERS, Drawing, Key, Missing, colour
+from assay.reports.charts.converter import CONVERT
+from assay.reports.charts.links import collective_bandwidth, topology
+from assay.reports.charts.serving import curve, panel, percentiles, timeline
+from assay.reports.charts.serving import goodput as load_goodput
+from assay.reports.charts.training import (
+    communication_model,
+    efficiency,
+    fault,
+    phases,
+    profile,
+    rank_time,
+    ranks,
+    speedup,
+    step_timeline,
+)
+from assay.reports.view import View
+
+Draw = Callable[[View], "Drawing | Missing | Sequence[Drawing | Missing]"]
+PICTURES: Final[tuple[tuple[str, Draw], ...]] = (
+    ("speedup", speedup.draw),
+    ("wall", communication_model.draw),
+    ("efficiency", efficiency.draw),
+    ("phases", phases.draw),
+    ("ranks", ranks.draw),
+    ("step-timeline", step_timeline.draw),
+    ("quality", quality.draw),
+    ("cost-time", cost_time.draw),
+    ("goodput", rank_time.draw),
+    ("fault", fault.draw),
+    ("launch-timeline", launch_timeline.draw),
+    ("launch-order", launch_order.draw),
+)
+
+LOAD_PICTURES: Final[tuple[tuple[str, Draw], ...]] = (
+    ("load-curve", curve.draw),
+    ("load-goodput", load_goodput.draw),
+    ("load-percentiles", percentiles.draw),
+    ("load-timeline", timeline.draw),
+    ("load-panel", panel.draw),
+    ("quality", lambda view: quality.draw(view) if view.quality_metric else ()),
+)
+
+COLLECTIVE_PICTURES: Final[tuple[tuple[str, Draw], ...]] = (
+    ("collective-bandwidth", collective_bandwidth.draw),
+    ("topology", lambda view: [topology.draw(one.matrix, one.classes) for one in view.pairs]),
+)
+
+# Room for text is measured in a monospaced font, wider than what the page will use: no label is clipped, whatever the
+# fonts of the machine that renders or reads.  The attribute is then removed, so that the page's own font applies.
+MEASURING_FONT: Final = "monospace"
+
+CONFIG: Final[dict[str, Any]] = {
+    "background": None,
+    "font": MEASURING_FONT,
+    "padding": {"left": 2, "right": 8, "top": 2, "bottom": 2},
+    "view": {"stroke": None},
+    "axis": {
+        "labelColor": colour("muted"), "titleColor": colour("muted"), "labelFontSize": FONT_SIZE,
+        "titleFontSize": FONT_SIZE, "titleFontWeight": "normal", "titlePadding": 8, "labelPadding": 6,
+        "gridColor": colour("grid"), "domain": False, "ticks": False, "labelLimit": 160, "titleLimit": 0,
+    },
+    "axisX": {"domain": True, "domainColor": colour("grid"), "labelFlush": False},
+    "title": {"limit": 0},
+}  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class Picture:
+    """A finished picture, or the sentence that stands in its place."""
+
+    name: str
+    title: str
+    svg: str  # empty where `absent` speaks
+    absent: str
+    caption: str = ""
+    description: str = ""
+    key: tuple[Key, ...] = ()
+
+
+def draw(view: View) -> tuple[Picture, ...]:
+    """All pictures of a view, in the order of PICTURES."""
+    return begun(view)()
+
+
+def begun(view: View) -> Callable[[], tuple[Picture, ...]]:
+    """All pictures of a view, to be taken later: somebody else may be drawing them meanwhile."""
+    found = []
+    for name, function in _pictures(view):
+        drawn = function(view)
+        several = [drawn] if isinstance(drawn, (Drawing, Missing)) else drawn
+        for place, drawing in enumerate(several):
+            found.append(_begun(name if place == 0 else f"{name}-{place + 1}", drawing))
+    return lambda: tuple(finished() for finished in found)
+
+
+def _pictures(view: View) -> tuple[tuple[str, Draw], ...]:
+    if view.of_links:
+        return COLLECTIVE_PICTURES
+    if view.serving is not None:
+        return LOAD_PICTURES
+    if view.launches and all(launch.role == "profile" for launch in view.launches):
+        return (("profile", profile.draw),)  # the others are of timed launches, of which there was to be none
+    return (("profile", profile.draw), *PICTURES) if view.profiles else PICTURES
+
+
+def picture(name: str, drawing: Drawing | Missing) -> Picture:
+    """One drawing as SVG for a page; `name` becomes part of its ids."""
+    return _begun(name, drawing)()
+
+
+def _begun(name: str, drawing: Drawing | Missing) -> Callable[[], Picture]:
+    """The picture to come: the next one can be laid out while somebody else draws this one."""
+    if isinstance(drawing, Missing):
+        absent = Picture(name=name, title=drawing.title, svg="", absent=drawing.reason)
+        return lambda: absent
+    drawn = CONVERT.get()(_printable(drawing.chart.whole(CONFIG)))
+
+    def finished() -> Picture:
+        svg = _accessible(_themed(drawn()), name, drawing.title, drawing.description)
+        return Picture(
+            name=name, title=drawing.title, svg=printable(svg), absent="", caption=drawing.caption,
+            description=drawing.description, key=drawing.key,
+        )  # fmt: skip
+
+    return finished
+
+
+def _printable(node: Any) -> Any:
+    """The specification without control characters: one in a host's name ends the engine that draws, and this process with it."""
+    if isinstance(node, str):
+        return node if node.isprintable() else printable(node)
+    if isinstance(node, dict):
+        return {key: _printable(value) for key, value in node.items()}
+    return [_printable(one) for one in node] if isinstance(node, (list, tuple)) else node
+
+
+def _themed(svg: str) -> str:
+    """Placeholders -> CSS variables; the page's font; no fixed size."""
+    for role, placeholder in PLACEHOLDERS.items():
+        svg = svg.replace(placeholder, f"var(--{role})")
+    svg = svg.replace(f' font-family="{MEASURING_FONT}"', "")
+    svg = re.sub(r' (aria-(?!hidden)[a-z]+|role)="[^"]*"', "", svg)  # the description speaks; the marks need not
+    return re.sub(r'^(<svg [^>]*?) width="[\d.]+" height="[\d.]+"', r"\1", svg, count=1)
+
+
+def _accessible(svg: str, name: str, title: str, description: str) -> str:
+    head, _, rest = svg.partition(">")
+    ids = f"{name}-title {name}-desc"
+    words = f'<title id="{name}-title">{escape(title)}</title><desc id="{name}-desc">{escape(description)}</desc>'
+    return f'{head} role="img" aria-labelledby="{ids}">{words}{rest}'

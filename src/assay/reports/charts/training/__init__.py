@@ -1,0 +1,1 @@
+"""Which charts show a training?"""

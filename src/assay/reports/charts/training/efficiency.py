@@ -1,0 +1,64 @@
+"""Up to how many workers does every worker still earn its place?"""
+
+from __future__ import annotations
+
+from assay.estimates.format import given
+from assay.reports.charts import vega
+from assay.reports.charts.chart import (
+    Drawing,
+    Key,
+    Missing,
+    above,
+    absence,
+    colour,
+    dot_key,
+    dots,
+    estimates,
+    in_words,
+    interval_key,
+    interval_row,
+    launch_dots,
+    number_axis,
+    points,
+    sized,
+    top_of,
+    worker_axis,
+)  # fmt: skip
+from assay.reports.view import View
+
+TITLE = "Efficiency and its gate"
+PERCENT = 100.0
+
+
+def draw(view: View) -> Drawing | Missing:
+    """Parallel efficiency with intervals and launch dots against the gate that was asked for."""
+    row = view.metric("efficiency")
+    found = estimates(view, row)
+    if row is None or not found:
+        return Missing(title=TITLE, reason=absence(view, row, "Efficiency"))
+    axis, workers = worker_axis(view), {column.key: column.workers for column in view.columns}
+    top = max(top_of(found.values(), PERCENT, 1.04), 108.0)
+
+    def y(field: str) -> vega.Spec:
+        return vega.y(f"{field}:Q", scale=vega.scale(domain=[0, top], nice=False), axis=number_axis(title=None))
+
+    x = axis.channel()
+    rows = [{"x": workers[key], **interval_row(value, PERCENT, 0.0, top)} for key, value in found.items()]
+    joined = vega.chart(rows).mark("line", strokeWidth=1.5, opacity=0.45, color=colour("main"))
+    layers = [joined.encode(x=x, y=y("value"))]
+    keys = [*interval_key(found.values(), view, "efficiency"), *dot_key(found.values(), "one block")]
+    gate = view.efficiency_gate
+    if gate is not None:
+        rule = vega.chart([{"gate": gate * PERCENT}]).mark(
+            "rule", strokeDash=[8, 4], strokeWidth=2, color=colour("bad")
+        )
+        layers.append(rule.encode(y=y("gate")))
+        keys.append(Key(mark="dash", role="bad", text=f"gate: {given(gate * PERCENT)} %"))
+    layers += [dots(launch_dots(found, view, axis, PERCENT, top=top), x, y), *points(rows, x, y)]
+    return Drawing(
+        title=TITLE, chart=sized(vega.layer(*layers).properties(title=above("efficiency, %"))),
+        caption="The share of the added workers that became speed."
+        if gate is not None
+        else "The share of the added workers that became speed. No gate was asked for.",
+        description=in_words(view, row), key=tuple(keys),
+    )  # fmt: skip

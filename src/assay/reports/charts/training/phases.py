@@ -1,0 +1,140 @@
+"""Where does the time of a step go, and which part does not shrink with more workers?"""
+
+from __future__ import annotations
+
+from assay.estimates.format import Scale
+from assay.reports.charts import vega
+from assay.reports.charts.chart import (
+    Drawing,
+    Key,
+    Missing,
+    Rows,
+    above,
+    absence,
+    colour,
+    common_scale,
+    estimates,
+    in_words,
+    interval_key,
+    interval_row,
+    number_axis,
+    points,
+    sized,
+    top_of,
+)  # fmt: skip
+from assay.reports.view import MetricRow, View
+
+TITLE = "Phases of a step"
+PHASES = (  # metric, name, colour; from the bottom of the bar to its top
+    ("data_time", "data wait", "fourth"),
+    ("forward_time", "forward", "main"),
+    ("backward_time", "backward", "second"),
+    ("comm_exposed", "exposed communication", "fifth"),
+    ("optimizer_time", "optimizer", "third"),
+    ("unknown_time", "not attributed", "rest"),
+)
+HOLD_COMMUNICATION = (
+    "backward_time",
+    "forward_time",
+    "unknown_time",
+)  # it is a part of these, and is taken out of them in this order
+
+
+def draw(view: View) -> Drawing | Missing:
+    """Stacked phases per worker count, with the whole step and its interval on top."""
+    rows = {name: view.metric(name) for name, _, _ in PHASES}
+    seen = {name: row for name, row in rows.items() if row is not None and estimates(view, row)}
+    step = view.metric("step_time")
+    if not seen.keys() - {"comm_exposed"}:  # of a record that was only profiled
+        return Missing(title=TITLE, reason=absence(view, rows["unknown_time"] or step, "The phases of a step"))
+    scale = common_scale(step if step is not None else next(iter(seen.values())))
+    chart = vega.layer(*_bars(view, seen, scale), *_whole(view, step, scale))
+    keys = [Key(mark="bar", role=role, text=name) for metric, name, role in PHASES if metric in seen]
+    keys += interval_key(estimates(view, step).values(), view, "whole step", "ink")
+    return Drawing(
+        title=TITLE, chart=sized(chart.properties(title=above(f"time per step, {scale.label}"))),
+        caption=_caption(rows, seen), key=tuple(keys),
+        description=" ".join(in_words(view, row) for row in (step, *seen.values()) if row is not None),
+    )  # fmt: skip
+
+
+def _x(view: View) -> vega.Spec:
+    order = [str(column.workers) for column in view.columns]
+    return vega.x(
+        "x:O",
+        sort=order,
+        scale=vega.scale(domain=order, paddingInner=0.45, paddingOuter=0.3),
+        axis=vega.axis(title="workers", labelAngle=0, grid=False),
+    )
+
+
+def _y(field: str, top: float) -> vega.Spec:
+    return vega.y(f"{field}:Q", scale=vega.scale(domain=[0, top], nice=False), axis=number_axis(title=None))
+
+
+def _top(view: View, seen: dict[str, MetricRow], scale: Scale) -> float:
+    step = view.metric("step_time")
+    whole = top_of(estimates(view, step).values(), scale.factor) if step is not None else 0.0
+    sums: dict[str, float] = {}
+    for parts in _parts(view, seen).values():
+        for key, value in parts.items():
+            sums[key] = sums.get(key, 0.0) + value * scale.factor
+    return max(whole, 1.05 * max(sums.values()))
+
+
+def _parts(view: View, seen: dict[str, MetricRow]) -> dict[str, dict[str, float]]:
+    """Metric -> configuration -> seconds of its part of the bar: communication that nothing hid lies inside of the phases that hold it,
+    and is drawn once."""
+    parts = {
+        name: {key: max(one.value, 0.0) for key, one in estimates(view, row).items()} for name, row in seen.items()
+    }
+    between = dict(view.series.between)
+    for key, exposed in parts.get("comm_exposed", {}).items():
+        left = exposed
+        # what was seen between the phases first: it is in none of them, but in what nobody names
+        for name, most in (("unknown_time", between.get(key, 0.0)), *((name, left) for name in HOLD_COMMUNICATION)):
+            own = parts.get(name, {}).get(key, 0.0)
+            taken = min(own, left, most)
+            if taken:
+                parts[name][key] = own - taken
+                left -= taken
+        parts["comm_exposed"][key] = exposed - left
+    return parts
+
+
+def _bars(view: View, seen: dict[str, MetricRow], scale: Scale) -> list[vega.Chart]:
+    """One rectangle per phase, stacked here rather than in the chart, so that the order is ours."""
+    workers = {column.key: str(column.workers) for column in view.columns}
+    at: dict[str, float] = {}
+    rows: Rows = []
+    parts = _parts(view, seen)
+    for name, _, role in PHASES:
+        for key, value in parts.get(name, {}).items():
+            begin = at.get(key, 0.0)
+            at[key] = begin + value * scale.factor
+            rows.append({"x": workers[key], "begin": begin, "end": at[key], "role": colour(role)})
+    bars = vega.chart(rows).mark("bar", stroke=colour("paper"), strokeWidth=1)
+    fill = vega.color("role:N", scale=None, legend=None)
+    return [bars.encode(x=_x(view), y=_y("begin", _top(view, seen, scale)), y2="end:Q", color=fill)]
+
+
+def _whole(view: View, step: MetricRow | None, scale: Scale) -> list[vega.Chart]:
+    workers = {column.key: str(column.workers) for column in view.columns}
+    found = estimates(view, step)
+    top = top_of(found.values(), scale.factor) if found else 1.0
+    seen = {name: row for name, _, _ in PHASES if (row := view.metric(name)) is not None and estimates(view, row)}
+    top = max(top, _top(view, seen, scale))
+    rows = [{"x": workers[key], **interval_row(value, scale.factor, 0.0, top)} for key, value in found.items()]
+    return points(rows, _x(view), lambda field: _y(field, top), "ink")
+
+
+def _caption(rows: dict[str, MetricRow | None], seen: dict[str, MetricRow]) -> str:
+    absent = [
+        name
+        for metric, name, _ in PHASES
+        if metric not in seen and (rows[metric] is not None or metric != "comm_exposed")
+    ]
+    text = "Medians of the slowest worker; what no phase explains is “not attributed”."
+    if "comm_exposed" in seen:
+        text += " Exposed communication is a part of the phases that hold it, and is taken out of them here."
+    return f"{text} Not marked by the script: {', '.join(absent)}." if absent else text

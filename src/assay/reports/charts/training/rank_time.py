@@ -1,0 +1,72 @@
+"""Which share of the paid rank-seconds trained the model, and where did the rest go?"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from assay.frames.training.rank_time import CATEGORIES
+from assay.reports.charts import vega
+from assay.reports.charts.chart import Drawing, Key, Missing, Rows, above, colour, number_axis, sized
+from assay.reports.series.training import Spent
+from assay.reports.view import View
+
+TITLE: Final = "Where the paid time went"
+LEAST_SHARE: Final = 0.001  # what is less is in the words and the JSON, and too narrow to be seen
+PARTS: Final = (  # name, colour, categories; from left to right
+    ("productive", "main", ("productive",)),
+    ("data stall", "fourth", ("data_stall",)),
+    ("exposed communication", "fifth", ("exposed_communication",)),
+    ("straggler wait", "second", ("straggler_wait",)),
+    ("checkpoint, evaluation", "sixth", ("checkpoint", "evaluation")),
+    ("start-up, compile", "third", ("init", "compile")),
+    ("detect, restart, reload", "bad", ("detect", "restart", "reload")),
+    ("done again", "ink", ("recompute",)),
+    ("idle, not explained", "rest", ("idle", "unknown")),
+)
+
+
+def draw(view: View) -> Drawing | Missing:
+    """One bar per worker count, and one per worker count with a fault: shares of workers x wall time."""
+    spent = view.series.spent
+    if not spent:
+        return Missing(title=TITLE, reason="Where the paid time went: not measured (no rank marked its steps).")
+    names = [_name(view, one) for one in spent]
+    rows: Rows = []
+    seen: dict[str, None] = {}
+    for name, one in zip(names, spent, strict=True):
+        at = 0.0
+        for part, role, categories in PARTS:
+            share = sum(one.shares[category] for category in categories)
+            if share >= LEAST_SHARE:
+                seen[part] = None
+                rows.append({"y": name, "from": 100 * at, "to": 100 * (at + share), "role": colour(role)})
+            at += share
+    x = vega.x(
+        "from:Q",
+        scale=vega.scale(domain=[0, 100], nice=False),
+        axis=number_axis(title="% of workers × wall time", grid=False),
+    )
+    y = vega.y(
+        "y:N", sort=names, scale=vega.scale(domain=names, paddingInner=0.35), axis=vega.axis(title=None, grid=False)
+    )
+    bars = vega.chart(rows).mark("bar", stroke=colour("paper"), strokeWidth=1)
+    chart = bars.encode(x=x, x2="to:Q", y=y, color=vega.color("role:N", scale=None, legend=None))
+    return Drawing(
+        title=TITLE, chart=sized(chart.properties(title=above("share of the paid rank-seconds")), 60 + 44 * len(names)),
+        caption="Every rank-second of every launch is in one part; the launches of a bar are summed. Start-up is large where launches are short.",
+        description=" ".join(_words(name, one) for name, one in zip(names, spent, strict=True)),
+        key=tuple(Key(mark="bar", role=role, text=part) for part, role, _ in PARTS if part in seen),
+    )  # fmt: skip
+
+
+def _name(view: View, one: Spent) -> str:
+    return view.label(one.configuration) + (", fault" if one.role == "fault" else "")
+
+
+def _words(name: str, one: Spent) -> str:
+    parts = ", ".join(
+        f"{category.replace('_', ' ')} {100 * one.shares[category]:.1f} %"
+        for category in CATEGORIES
+        if one.shares[category] > 0
+    )
+    return f"{name}, {one.launches} launch{'es' if one.launches != 1 else ''}, {one.rank_s:.4g} rank-seconds: {parts}."

@@ -1,0 +1,1 @@
+"""Which series do the charts show?"""

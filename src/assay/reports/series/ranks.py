@@ -1,0 +1,224 @@
+"""What do the ranks of one launch do in a step, and where does their communication lie?  Folds small enough to be drawn.
+
+`phases`: each rank's median steady step of the largest worker count, in parts of its own and what it stood still for communication:
+walls of a synchronous training are all alike, own times are not.  Of many ranks some, from the fastest to the slowest.
+`timeline`: one step of usual length on those ranks, with the collectives that were seen in it, exposed or hidden.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Final
+
+import polars as pl
+
+from assay.frames.clock_offsets import on_one_clock
+from assay.frames.record_data import Measured, effective_steps
+from assay.frames.training.rank_phases import BETWEEN
+from assay.frames.training.watched_steps import all_watched, watched
+from assay.units import NS_PER_S
+
+MOST_RANKS: Final = 8
+PARTS: Final = ("data", "forward", "backward", "optimizer")
+STILL: Final = "still"  # a rank's thread, for communication
+EXPOSED, HIDDEN, UNTOLD = "exposed", "hidden", "untold"  # of a collective
+
+
+@dataclass(frozen=True, kw_only=True)
+class RankPhases:
+    """The median step of a rank over the timed launches of a configuration, seconds.
+
+    `parts_s` are a rank's own: what it stood still for communication in them is `exposed_s`.  None: not seen.
+    """
+
+    configuration: str
+    rank: int
+    step_s: float
+    parts_s: tuple[float | None, ...]  # in the order of PARTS
+    exposed_s: float | None
+    place: str  # slowest or fastest by its own time, or ""
+    of: int  # ranks of the configuration
+
+
+@dataclass(frozen=True, kw_only=True)
+class Span:
+    """Something that lasted, seconds since the step began on the first rank."""
+
+    rank: int
+    what: str  # a phase, STILL, or of a collective EXPOSED, HIDDEN or UNTOLD
+    begin_s: float
+    end_s: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepTimeline:
+    """One step of usual length of one launch."""
+
+    launch: int
+    configuration: str
+    step: int
+    spans: tuple[Span, ...]
+    collectives: int  # of all ranks that are shown
+    exposed_s: tuple[
+        tuple[int, float], ...
+    ] = ()  # (rank, how long it stood still for communication), where that was seen
+
+
+def phases(measured: Measured) -> tuple[RankPhases, ...]:
+    """The ranks of the largest worker count that has steady steps and more than one rank; at most `MOST_RANKS`."""
+    if measured.subject != "training":
+        return ()
+    for configuration, level in sorted(
+        zip(measured.configurations, measured.levels, strict=True), key=lambda one: -one[1]
+    ):
+        if level > 1 and (found := _phases(measured, configuration)):
+            return found
+    return ()
+
+
+def _phases(measured: Measured, configuration: str) -> tuple[RankPhases, ...]:
+    steady = measured.steady_steps.filter(pl.col("configuration") == configuration).select("launch", "step")
+    steady = watched(steady, measured.table("communication"))
+    rows = _own(measured, effective_steps(measured.table("steps")).join(steady, on=["launch", "step"], how="semi"))
+    medians = (
+        rows.group_by("rank")
+        .agg(
+            *(pl.col(name).median() / NS_PER_S for name in ("step_s", "exposed_s")),
+            *((pl.col(f"own_{part}").median() / NS_PER_S).alias(part) for part in PARTS),
+        )
+        .sort(pl.col("step_s") - pl.col("exposed_s").fill_null(0.0), "rank")
+        .to_dicts()
+    )
+    if len(medians) < 2:
+        return ()
+    kept = _spread(medians)
+    marks = {medians[0]["rank"]: "fastest", medians[-1]["rank"]: "slowest"}
+    return tuple(
+        RankPhases(
+            configuration=configuration, rank=int(row["rank"]), step_s=row["step_s"], parts_s=tuple(row[part] for part in PARTS),
+            exposed_s=row["exposed_s"], place=marks.get(row["rank"], ""), of=len(medians),
+        )
+        for row in (kept if len(kept) < len(medians) else sorted(kept, key=lambda row: row["rank"]))
+    )  # fmt: skip
+
+
+def between(measured: Measured) -> tuple[tuple[str, float], ...]:
+    """(configuration, seconds) that its ranks stood still for communication between the phases of a step, where that was seen: the median
+    over launches of the median over steady steps of the mean over ranks, as `comm_exposed` is made."""
+    if measured.subject != "training":
+        return ()
+    rows = measured.table("waits").filter(pl.col("phase").eq(BETWEEN) & pl.col("waiting_ns").is_not_null())
+    if rows.height == 0:
+        return ()
+    steady = watched(
+        measured.steady_steps.select("launch", "configuration", "step", "ranks"), measured.table("communication")
+    )
+    per_step = rows.group_by("launch", "step").agg(pl.col("waiting_ns").sum()).join(steady, on=["launch", "step"])
+    per_launch = per_step.group_by("launch", "configuration").agg((pl.col("waiting_ns") / pl.col("ranks")).median())
+    found = per_launch.group_by("configuration").agg(pl.col("waiting_ns").median() / NS_PER_S)
+    return tuple(found.sort("configuration").iter_rows())
+
+
+def _own(measured: Measured, steps: pl.DataFrame) -> pl.DataFrame:
+    """`step_s`, `exposed_s`, `own_<part>` and `_between` of each row, ns: standing still is taken out of the phases in which it was seen,
+    what no phase names out of the backward pass, where DDP waits, and what is longer than that out of the forward pass.  What was seen
+    between the phases (a script's own all_reduce after its backward pass) is in none of them: it is out of the rest."""
+    keys = ["launch", "rank", "incarnation", "step"]
+    outside = [*(part for part in PARTS if part != "backward"), BETWEEN]
+    seen = measured.table("waits").filter(pl.col("waiting_ns").is_not_null() & pl.col("phase").is_in(outside))
+    still = seen.group_by(keys).agg(
+        pl.col("waiting_ns").filter(pl.col("phase") == part).sum().alias(f"_{part}") for part in outside
+    )
+    whole = pl.col("end_ns") - pl.col("begin_ns") - pl.col("checkpoint_ns").fill_null(0)
+    told = pl.col("exposed_comm_ns").clip(lower_bound=0)
+    exposed = pl.when(told.is_not_null()).then(pl.min_horizontal(told, whole))
+    named = pl.sum_horizontal(f"_{part}" for part in outside)
+    left = (exposed.fill_null(0) - named).clip(lower_bound=0)
+    backward = pl.min_horizontal(left, pl.col("backward_ns").fill_null(0))
+    forward = pl.col("_forward") + left - backward
+    taken = {"data": pl.col("_data"), "forward": forward, "backward": backward, "optimizer": pl.col("_optimizer")}
+    return (
+        steps.join(still, on=keys, how="left")
+        .with_columns(pl.col(f"_{part}").fill_null(0) for part in outside)
+        .with_columns(
+            whole.alias("step_s"), exposed.alias("exposed_s"),
+            *((pl.col(f"{part}_ns") - taken[part]).clip(lower_bound=0).alias(f"own_{part}") for part in PARTS),
+        )
+    )  # fmt: skip
+
+
+def _spread(rows: list[dict[str, float]]) -> list[dict[str, float]]:
+    """Of many ordered rows so many, evenly, with both ends."""
+    if len(rows) <= MOST_RANKS:
+        return rows
+    return [rows[round(place * (len(rows) - 1) / (MOST_RANKS - 1))] for place in range(MOST_RANKS)]
+
+
+def timeline(measured: Measured, ranks: tuple[RankPhases, ...]) -> StepTimeline | None:
+    """The steady step of the shown ranks whose length is the median's, in the launch that has most collectives; None without any."""
+    if not ranks or measured.table("collectives").height == 0:
+        return None
+    clock = on_one_clock(measured)  # ranks of several hosts stand in one picture
+    configuration, shown = ranks[0].configuration, [one.rank for one in ranks]
+    apart = pl.col("launch").is_in(list(clock.troubles))
+    steady = measured.steady_steps.filter((pl.col("configuration") == configuration) & ~apart)
+    measured = clock.measured
+    calls = measured.table("collectives").filter(
+        pl.col("rank").is_in(shown) & pl.col("end_ns").is_not_null() & pl.col("step").is_not_null()
+    )
+    steady = all_watched(steady, measured.table("communication"))
+    seen = steady.join(calls.select("launch", "step").unique(), on=["launch", "step"], how="semi")
+    if seen.height == 0:
+        return None
+    middle = seen["step_s"].median()
+    row = seen.with_columns(off=(pl.col("step_s") - middle).abs()).sort("off", "launch", "step").row(0, named=True)
+    return _timeline(measured, calls, row, shown)
+
+
+def _timeline(measured: Measured, calls: pl.DataFrame, row: dict[str, object], shown: list[int]) -> StepTimeline:
+    here = (pl.col("launch") == row["launch"]) & (pl.col("step") == row["step"])
+    steps = effective_steps(measured.table("steps")).filter(here & pl.col("rank").is_in(shown))
+    begin = int(steps["begin_ns"].min())  # type: ignore[arg-type]
+    rows = {int(one["rank"]): one for one in _own(measured, steps).iter_rows(named=True)}
+    spans = [span for one in rows.values() for span in _laid(one, begin)]
+    own = calls.filter(here)
+    for rank, a, b in own.select("rank", "begin_ns", "end_ns").sort("rank", "begin_ns").iter_rows():
+        call = Span(rank=rank, what=UNTOLD, begin_s=(a - begin) / NS_PER_S, end_s=(b - begin) / NS_PER_S)
+        # between the phases standing still was timed and has no place here, so that nobody can say beside what a collective was
+        told = rank in rows and rows[rank]["exposed_s"] is not None and not rows[rank]["_between"]
+        spans += _parted(call, [span for span in spans if span.rank == rank and span.what == STILL]) if told else [call]
+    return StepTimeline(
+        launch=int(str(row["launch"])), configuration=str(row["configuration"]), step=int(str(row["step"])), spans=tuple(spans),
+        collectives=own.height,
+        exposed_s=tuple((rank, one["exposed_s"] / NS_PER_S) for rank, one in sorted(rows.items()) if one["exposed_s"] is not None),
+    )  # fmt: skip
+
+
+def _laid(step: dict[str, int | None], begin: int) -> list[Span]:
+    """The phases of a rank's step one after the other from its begin: their lengths are measured, their gaps are not.  A phase's standing
+    still is laid at its end, where a backward pass waits for its last buckets."""
+    at, found, rank = int(step["begin_ns"] or 0) - begin, list[Span](), int(step["rank"] or 0)
+    for part in PARTS:
+        whole = step[f"{part}_ns"]
+        if not whole:
+            continue
+        own = step[f"own_{part}"] or 0
+        for what, length in ((part, own), (STILL, whole - own)):
+            if length:
+                found.append(Span(rank=rank, what=what, begin_s=at / NS_PER_S, end_s=(at + length) / NS_PER_S))
+            at += length
+    return found
+
+
+def _parted(call: Span, still: list[Span]) -> list[Span]:
+    """A collective in pieces: exposed while its rank stood still, else hidden."""
+    cuts = sorted({call.begin_s, call.end_s, *(
+        end for one in still for end in (one.begin_s, one.end_s) if call.begin_s < end < call.end_s
+    )})  # fmt: skip
+    return [
+        replace(
+            call, begin_s=a, end_s=b, what=EXPOSED if any(one.begin_s <= a and b <= one.end_s for one in still) else HIDDEN
+        )
+        for a, b in pairwise(cuts)
+    ]  # fmt: skip

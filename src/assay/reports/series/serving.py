@@ -1,0 +1,271 @@
+"""Which series do the pictures of a load show?  Folds of its requests and events, small enough to be drawn.
+
+Percentile curves pool the counted requests of a configuration's timed launches: their shape is for looking, the intervals of
+single percentiles stand in the metrics.  A timeline holds one launch in bins of equal length, with the measured window,
+what was broken when, and which replicas were down.  Raw seconds here; text is made in `assay.reports.view`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import polars as pl
+
+from assay.frames.record_data import Measured
+from assay.spec.plan import targets_of
+from assay.units import NS_PER_S
+from assay.verdict.evidence.answer_agreement import Agreement, agreements
+
+# The places at which a curve is drawn; one is left out where fewer than ten requests lie beyond it.
+PERCENTS: Final = (
+    1, 2, 5, 10, 20, 30, 40, 50, 60, 70, 80, 85, 90, 93, 95, 96, 97, 98, 98.5, 99, 99.3, 99.5, 99.7, 99.8, 99.9, 99.95, 99.99,
+)  # fmt: skip
+BEYOND: Final = 10  # requests that must lie beyond a drawn percentile
+LATENCIES: Final = (("ttft_s", "TTFT"), ("tpot_s", "TPOT"), ("e2e_s", "end to end"))
+MOST_BINS: Final = 150
+BIN_REQUESTS: Final = 8  # that a bin should hold on average, or it shows nothing but chance
+WIDTHS_S: Final = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 300.0, 1800.0, 7200.0)
+MOST_TIMELINES: Final = 6
+READINGS: Final = ("kv_cache_used", "requests_running", "requests_waiting")  # of an engine, per replica
+
+
+@dataclass(frozen=True, kw_only=True)
+class PercentileCurve:
+    """How a latency of one configuration is distributed: (percent, seconds) ascending."""
+
+    configuration: str
+    latency: str  # ttft_s, tpot_s or e2e_s
+    points: tuple[tuple[float, float], ...]
+    requests: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bin:
+    """Some seconds of a load: what was due in them, and what became of it."""
+
+    begin_s: float  # after the load began
+    end_s: float
+    due: int
+    ok: int
+    met: int  # met every objective
+    failed: int
+    ttft_s: float | None  # median of those answered
+
+
+@dataclass(frozen=True, kw_only=True)
+class Span:
+    """Something that lasted, in seconds after the load began; `end_s` is None if nobody saw its end."""
+
+    kind: str  # fault or down
+    what: str
+    begin_s: float
+    end_s: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoadTimeline:
+    """One launch, second by second."""
+
+    launch: int
+    configuration: str
+    role: str
+    block: int
+    window_s: tuple[float, float] | None  # the measured one
+    bins: tuple[Bin, ...]
+    spans: tuple[Span, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Replica:
+    """What one replica got and did in the measured windows of the timed launches."""
+
+    engine: str
+    replica: int
+    sent: int
+    answered: int
+    ttft_s: float | None  # median of those answered
+    readings: Mapping[str, float]  # by the engine's own count: mean of each of READINGS that was read
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tally:
+    """The requests of one launch without the cold ones: how many were due, and what became of them."""
+
+    due: int
+    answered: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServingSeries:
+    """Everything that the pictures and tables of a load need beside the metrics."""
+
+    curves: tuple[PercentileCurve, ...]
+    timelines: tuple[LoadTimeline, ...]
+    errors: Mapping[str, Mapping[str, int]]  # configuration -> status -> requests of timed launches
+    tallies: Mapping[int, Tally]  # launch -> its requests
+    replicas: tuple[Replica, ...]
+    routed: tuple[str, ...]  # engines behind a router: which replica answered is not seen
+    agreement: Mapping[str, Agreement]  # configuration -> how equal prompts were answered, where any was asked again
+    requests: pl.DataFrame = field(repr=False)  # one row per request, `Served.requests`
+
+
+def build(measured: Measured) -> ServingSeries | None:
+    """The series of a record about serving; None of any other."""
+    if measured.experiment.serving is None:
+        return None
+    requests = measured.served.requests
+    timed = requests.join(measured.timed.select("launch"), on="launch", how="semi")
+    return ServingSeries(
+        curves=tuple(_curves(measured, timed)),
+        timelines=_timelines(measured, requests),
+        errors=_errors(measured, timed),
+        tallies=_tallies(requests),
+        replicas=_replicas(measured, timed),
+        routed=tuple(target.name for target in targets_of(measured.experiment.serving) if target.router),
+        agreement=agreements(measured),
+        requests=requests,
+    )
+
+
+def _curves(measured: Measured, timed: pl.DataFrame) -> list[PercentileCurve]:
+    found = []
+    for name in measured.configurations:
+        own = timed.filter((pl.col("configuration") == name) & pl.col("counted") & pl.col("ok"))
+        for latency, _ in LATENCIES:
+            values = own[latency].drop_nulls()
+            if len(values) >= BEYOND:
+                drawn = [p for p in PERCENTS if len(values) * (100 - p) >= 100 * BEYOND or p <= 50]
+                points = tuple((p, float(values.quantile(p / 100.0, "lower") or 0.0)) for p in drawn)
+                found.append(PercentileCurve(configuration=name, latency=latency, points=points, requests=len(values)))
+    return found
+
+
+def _errors(measured: Measured, timed: pl.DataFrame) -> dict[str, dict[str, int]]:
+    counted = timed.filter(pl.col("counted") & ~pl.col("ok")).group_by("configuration", "status").len()
+    rows = {(row["configuration"], row["status"]): int(row["len"]) for row in counted.iter_rows(named=True)}
+    return {
+        name: {status: number for (own, status), number in sorted(rows.items()) if own == name}
+        for name in measured.configurations
+    }
+
+
+def _tallies(requests: pl.DataFrame) -> dict[int, Tally]:
+    load = requests.filter(pl.col("phase") != "cold").group_by("launch").agg(pl.len().alias("due"), pl.col("ok").sum())
+    return {row["launch"]: Tally(due=row["due"], answered=row["ok"]) for row in load.iter_rows(named=True)}
+
+
+def _replicas(measured: Measured, timed: pl.DataFrame) -> tuple[Replica, ...]:
+    """By engine in the order asked for, then by number."""
+    engines = {one.name: one.target for one in measured.varied}
+    sent = timed.filter(pl.col("counted") & pl.col("replica").is_not_null()).with_columns(
+        engine=pl.col("configuration").replace_strict(engines, default="", return_dtype=pl.String)
+    )
+    rows = sent.group_by("engine", "replica").agg(
+        pl.len().alias("sent"), pl.col("ok").sum(), pl.col("ttft_s").filter("ok").median()
+    )
+    readings = _readings(measured, engines)
+    order = list(dict.fromkeys(engines.values()))
+    found = sorted(rows.iter_rows(named=True), key=lambda row: (order.index(row["engine"]), row["replica"]))
+    return tuple(
+        Replica(
+            engine=row["engine"], replica=row["replica"], sent=row["sent"], answered=row["ok"], ttft_s=row["ttft_s"],
+            readings=readings.get((row["engine"], f"replica-{row['replica']}"), {}),
+        )
+        for row in found
+    )  # fmt: skip
+
+
+def _readings(measured: Measured, engines: Mapping[str, str]) -> dict[tuple[str, str], dict[str, float]]:
+    """(engine, device) -> counter -> mean reading inside of the measured windows of the timed launches."""
+    windows = measured.served.windows.join(measured.timed.select("launch"), on="launch", how="semi")
+    read = measured.table("telemetry").filter(pl.col("counter").is_in(READINGS))
+    inside = read.join(windows.select("launch", "configuration", "begin_ns", "end_ns"), on="launch").filter(
+        pl.col("ns").is_between(pl.col("begin_ns"), pl.col("end_ns"))
+    )
+    found: dict[tuple[str, str], dict[str, float]] = {}
+    named = inside.with_columns(
+        engine=pl.col("configuration").replace_strict(engines, default="", return_dtype=pl.String)
+    )
+    for row in named.group_by("engine", "device", "counter").agg(pl.col("value").mean()).iter_rows(named=True):
+        found.setdefault((row["engine"], row["device"]), {})[row["counter"]] = row["value"]
+    return found
+
+
+def _timelines(measured: Measured, requests: pl.DataFrame) -> tuple[LoadTimeline, ...]:
+    """Of every launch with a fault, and of the first timed launch at the largest load of each engine and scenario."""
+    launches = measured.table("launches").filter(pl.col("status") == "ok").sort("launch")
+    faults = launches.filter(pl.col("role") == "fault")
+    largest = {(one.target, one.scenario): one.name for one in measured.varied}  # by ascending load: the last one stays
+    first = launches.filter((pl.col("role") == "timed") & pl.col("configuration").is_in(list(largest.values())))
+    kept = first.unique("configuration", keep="first", maintain_order=True)
+    chosen = [*faults.iter_rows(named=True), *kept.iter_rows(named=True)][:MOST_TIMELINES]
+    return tuple(line for row in chosen if (line := _timeline(measured, requests, row)) is not None)
+
+
+def _timeline(measured: Measured, requests: pl.DataFrame, launch: Mapping[str, Any]) -> LoadTimeline | None:
+    window = measured.served.windows.filter(pl.col("launch") == launch["launch"]).row(0, named=True)
+    own = requests.filter((pl.col("launch") == launch["launch"]) & (pl.col("phase") != "cold"))
+    t0 = window["t0_ns"]
+    if t0 is None or own.height == 0:
+        return None
+    inside = None
+    if window["seconds"] is not None:
+        inside = ((window["begin_ns"] - t0) / NS_PER_S, (window["end_ns"] - t0) / NS_PER_S)
+    return LoadTimeline(
+        launch=launch["launch"], configuration=launch["configuration"], role=launch["role"], block=launch["block"],
+        window_s=inside, bins=_bins(own, t0), spans=tuple(_spans(measured, launch["launch"], t0)),
+    )  # fmt: skip
+
+
+def _bins(own: pl.DataFrame, t0: int) -> tuple[Bin, ...]:
+    since = own.with_columns(at=(pl.col("scheduled_ns") - t0) / NS_PER_S)
+    last = max(float(since["at"].max() or 0.0), 1e-9)  # type: ignore[arg-type]
+    widest = max(last / MOST_BINS, BIN_REQUESTS * last / max(own.height, 1))
+    width = next((step for step in WIDTHS_S if step >= min(widest, last / 10)), last)
+    grouped = (
+        since.group_by((pl.col("at") / width).floor().cast(pl.Int64).alias("bin"))
+        .agg(
+            pl.len().alias("due"),
+            pl.col("ok").sum(),
+            pl.col("met").sum(),
+            pl.col("ttft_s").filter("ok").median().alias("ttft_s"),
+        )
+        .sort("bin")
+    )
+    every = pl.DataFrame({"bin": range(int(grouped["bin"].min() or 0), int(grouped["bin"].max() or 0) + 1)})  # type: ignore[arg-type]
+    filled = every.join(grouped, on="bin", how="left").with_columns(pl.col("due", "ok", "met").fill_null(0)).sort("bin")
+    return tuple(
+        Bin(
+            begin_s=row["bin"] * width, end_s=(row["bin"] + 1) * width, due=row["due"], ok=row["ok"], met=row["met"],
+            failed=row["due"] - row["ok"], ttft_s=row["ttft_s"],
+        )
+        for row in filled.iter_rows(named=True)
+    )  # fmt: skip
+
+
+def _spans(measured: Measured, launch: int, t0: int) -> list[Span]:
+    """Faults and outages; each end belongs to the nearest begin before it of the same replica."""
+    kinds = {"fault": ("fault", "fault_end"), "down": ("replica_down", "replica_up")}
+    events = measured.table("events").filter(pl.col("launch") == launch).sort("ns")
+    found = []
+    for kind, (begin, end) in kinds.items():
+        for row in events.filter(pl.col("kind") == begin).iter_rows(named=True):
+            later = events.filter(
+                (pl.col("kind") == end) & (pl.col("ns") >= row["ns"]) & pl.col("value").eq_missing(row["value"])
+            )
+            found.append(Span(
+                kind=kind, what=_what(kind, row), begin_s=(row["ns"] - t0) / NS_PER_S,
+                end_s=(int(later["ns"][0]) - t0) / NS_PER_S if later.height else None,
+            ))  # fmt: skip
+    return found
+
+
+def _what(kind: str, row: Mapping[str, Any]) -> str:
+    who = "" if row["value"] is None else f" replica {int(row['value'])}"
+    if kind == "down":
+        return f"{who.strip() or 'a replica'} down"
+    detail = json.loads(row["detail"] or "{}")
+    return f"{detail.get('kind') or detail.get('fault') or 'fault'}{who}"

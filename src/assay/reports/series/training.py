@@ -1,0 +1,427 @@
+"""Which series do the pictures of a record show?  Folds of its steps and events, small enough to be drawn.
+
+A million step rows become at most 300 points per launch: equal runs of steps, each with its median, smallest and
+largest.  The phases of a fault come from the reliability metrics, laid end to end from the instant of the fault, so
+that the picture and the table cannot disagree.  Raw seconds here; text is made in `assay.reports.view`.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+import polars as pl
+
+from assay.estimates.estimate import Absent, Value
+from assay.frames.clock_offsets import on_one_clock
+from assay.frames.record_data import Measured
+from assay.frames.training.communication_model import POINTS as LEAST_COUNTS
+from assay.frames.training.communication_model import held_out, model, refusal
+from assay.frames.training.rank_time import CATEGORIES
+from assay.frames.training.recovery import Recovery, noticed_ns, recoveries, strikes
+from assay.frames.training.scaling_points import chosen, throughputs
+from assay.metrics.rank_seconds import partition
+from assay.reports.series import ranks as rank_series
+from assay.reports.series.ranks import RankPhases, StepTimeline
+from assay.stats.models.communication_wall import Curve
+from assay.stats.models.communication_wall import predict as predict_wall
+from assay.stats.models.scaling import amdahl_speedup
+from assay.stats.models.scaling_laws import FARTHEST, LAW_NAMES, Refused, predict, relative_curve
+from assay.units import NS_PER_S
+
+MOST_POINTS: Final = 300  # per launch
+CURVE_POINTS: Final = 60  # per part of a fitted curve
+WALL_REACH: Final = 8.0  # times the largest worker count: how far the model of communication is drawn
+RECOVERY: Final = (  # metric, what it is called in a picture
+    ("time_to_detect", "detect"),
+    ("time_to_restart", "restart"),
+    ("time_to_reload", "reload"),
+    ("time_to_recompute", "recompute"),
+)
+LASTED: Final = "while it lasted"  # the one phase of a fault that passed
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepBin:
+    """A run of consecutive steps of a launch: their numbers and step times in seconds."""
+
+    first: int
+    last: int
+    median_s: float
+    low_s: float
+    high_s: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Timeline:
+    """The step times over one launch. `warmup` counts leading steps; `shape` is what the steady-state test said."""
+
+    launch: int
+    configuration: str
+    block: int
+    role: str
+    warmup: int
+    shape: str
+    bins: tuple[StepBin, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class OrderPoint:
+    """A timed launch in the order of starting; step times in seconds are None where it has no steady steps."""
+
+    position: int
+    launch: int
+    configuration: str
+    status: str
+    median_s: float | None
+    q25_s: float | None
+    q75_s: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecoveryPhase:
+    """One phase after a fault, seconds since the launch began."""
+
+    name: str
+    begin_s: float
+    end_s: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class FaultTimeline:
+    """What happened in a launch in which something was broken; times are seconds since the launch began.
+
+    `progress` holds (incarnation, time, steps finished).
+    """
+
+    launch: int
+    configuration: str
+    workers: int
+    status: str
+    fault_s: float | None
+    victim: int | None
+    signal: str  # or the fault's kind, where it sends none
+    steps_at_fault: int | None
+    progress: tuple[tuple[int, float, int], ...]
+    phases: tuple[RecoveryPhase, ...]  # of every strike, one after the other
+    absent: tuple[str, ...]  # why a phase is missing, one sentence each
+    again_s: tuple[float, ...] = ()  # further strikes
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spent:
+    """Where the rank-seconds of a configuration's launches of one role went: shares by category, which sum to 1."""
+
+    configuration: str
+    role: str  # timed or fault
+    launches: int
+    rank_s: float
+    shares: Mapping[str, float]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CurvePoint:
+    """The speedup of a fitted law at `workers`, with the interval of the curve where several blocks give one."""
+
+    workers: float
+    speedup: float
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScalingCurve:
+    """The law that AICc prefers: over the measured range, and beyond it as far as it may be predicted."""
+
+    law: str
+    why: str
+    measured: tuple[CurvePoint, ...]
+    beyond: tuple[CurvePoint, ...]  # empty where nothing may be predicted; `limit` says why
+    limit: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class WallPoint:
+    """The speedup by the model of communication at `workers`, with its interval; all without hiding; and by Amdahl's fit."""
+
+    workers: float
+    speedup: float
+    low: float | None
+    high: float | None
+    exposed: float
+    amdahl: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class WallSeries:
+    """The model of communication: from one worker over the measured range to where it ends or may no longer be asked."""
+
+    points: tuple[WallPoint, ...]
+    largest: int  # the largest measured worker count
+    trusted: float  # up to here a prediction is not flagged
+    fastest: int | None
+    hides: bool
+    held_workers: int | None  # predicted without it
+    held_speedup: float | None
+    words: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Series:
+    """Everything that pictures need beside the metrics."""
+
+    timelines: tuple[Timeline, ...]
+    order: tuple[OrderPoint, ...]
+    faults: tuple[FaultTimeline, ...]
+    scaling: ScalingCurve | None = None  # None where no law can be checked
+    spent: tuple[Spent, ...] = ()  # empty where no rank marks its steps
+    ranks: tuple[RankPhases, ...] = ()  # empty where there is one rank alone
+    step: StepTimeline | None = None  # None where no collective was seen
+    wall: WallSeries | None = None  # None where the links were not measured
+    between: tuple[tuple[str, float], ...] = ()  # (configuration, seconds) that ranks stood still between the phases
+
+
+def build(measured: Measured, results: Mapping[str, Mapping[str, Value]]) -> Series:
+    """All series of a record."""
+    ranks = rank_series.phases(measured)
+    return Series(
+        timelines=_timelines(measured), order=_order(measured), faults=_faults(measured, results), scaling=_scaling(measured),
+        spent=_spent(measured), ranks=ranks, step=rank_series.timeline(measured, ranks), wall=_wall(measured, results), between=rank_series.between(measured),
+    )  # fmt: skip
+
+
+def _wall(measured: Measured, results: Mapping[str, Mapping[str, Value]]) -> WallSeries | None:
+    """The curve of the model of communication, as far as its shortest step or eight times the measured range."""
+    if measured.subject != "training" or isinstance(found := model(measured), Absent):
+        return None
+    held = held_out(measured)
+    best, serial = found.fitted.middle.fastest(), results["serial_fraction"]["all"]
+    end = max(FARTHEST * found.largest, min(2.0 * (best or math.inf), WALL_REACH * found.largest))
+    # what misses what was measured says nothing beyond
+    end = float(found.largest) if refusal(measured) is not None else end
+    least = max(1, found.levels[0])
+    curve = found.fitted.middle
+    points = []
+    for i in range(CURVE_POINTS):
+        p = least * (end / least) ** (i / (CURVE_POINTS - 1))
+        at = predict_wall(
+            found.fitted, p, measured.confidence, launches=found.fitted.blocks, others=found.others, what=Curve.speedup
+        )
+        bare = replace(curve, hideable_s=0.0).speedup(p)
+        amdahl = None if isinstance(serial, Absent) or curve.weak else amdahl_speedup(serial.value, p)
+        bounded = math.isfinite(at.high)
+        points.append(WallPoint(
+            workers=p, speedup=at.value, low=at.low if bounded else None, high=at.high if bounded else None, exposed=bare, amdahl=amdahl,
+        ))  # fmt: skip
+    checked = None if isinstance(held, Absent) else held
+    return WallSeries(
+        points=tuple(points), largest=found.largest, trusted=FARTHEST * found.largest if len(found.levels) >= LEAST_COUNTS else found.largest,
+        fastest=best, hides=found.hides, held_workers=checked.workers if checked else None, held_speedup=checked.speedup if checked else None,
+        words=found.words,
+    )  # fmt: skip
+
+
+def _spent(measured: Measured) -> tuple[Spent, ...]:
+    if measured.subject != "training" or measured.table("steps").height == 0:
+        return ()
+    found = []
+    for role in ("timed", "fault"):
+        sums = partition(measured, role).group_by("configuration").agg(pl.len(), pl.col(list(CATEGORIES)).sum())
+        by_name = {row["configuration"]: row for row in sums.iter_rows(named=True)}
+        for name in measured.configurations:
+            row = by_name.get(name)
+            whole = sum(row[category] for category in CATEGORIES) if row is not None else 0.0
+            if row is not None and whole > 0:
+                shares = {category: row[category] / whole for category in CATEGORIES}
+                found.append(Spent(configuration=name, role=role, launches=row["len"], rank_s=whole, shares=shares))
+    return tuple(found)
+
+
+def _scaling(measured: Measured) -> ScalingCurve | None:
+    data = throughputs(measured)
+    if isinstance(data, Absent):
+        return None
+    choice = chosen(measured, data)
+    if isinstance(choice, Refused):
+        return None
+    found, least, most = choice.chosen, data.levels[0], data.levels[-1]
+
+    def part(begin: float, end: float) -> tuple[CurvePoint, ...]:
+        workers = [begin * (end / begin) ** (i / (CURVE_POINTS - 1)) for i in range(CURVE_POINTS)]
+        curve = relative_curve(found, workers, measured.experiment.base_level)
+        bounded = data.spent > 0  # the launches of one block share their hour
+        return tuple(
+            CurvePoint(workers=n, speedup=at.value, low=at.low if bounded else None, high=at.high if bounded else None)
+            for n, at in zip(workers, curve, strict=True)
+        )
+
+    whole = predict(found, data, FARTHEST * most)
+    end = min(FARTHEST * most, found.turning_point() or FARTHEST * most)  # a fall that was not measured is not drawn
+    end = FARTHEST * most if not isinstance(whole, Refused) else end
+    drawn = end > most and not isinstance(predict(found, data, end), Refused)
+    return ScalingCurve(
+        law=LAW_NAMES[found.law], why=choice.sentence, measured=part(least, most),
+        beyond=part(most, end) if drawn else (), limit=whole.sentence if isinstance(whole, Refused) else "",
+    )  # fmt: skip
+
+
+def _timelines(measured: Measured) -> tuple[Timeline, ...]:
+    steps = measured.global_steps
+    if steps.height == 0:
+        return ()
+    binned = binned_steps(steps).partition_by("launch", as_dict=True, maintain_order=True)
+    found = []
+    for row in measured.table("launches").sort("launch").iter_rows(named=True):
+        bins = binned.get((row["launch"],))
+        if bins is None:
+            continue
+        steady = measured.steady.get(row["launch"])
+        found.append(Timeline(
+            launch=row["launch"], configuration=row["configuration"], block=row["block"], role=row["role"],
+            warmup=steady.warmup if steady else 0, shape=steady.kind if steady else "",
+            bins=tuple(StepBin(**{k: v for k, v in r.items() if k != "launch"}) for r in bins.iter_rows(named=True)),
+        ))  # fmt: skip
+    return tuple(found)
+
+
+def binned_steps(steps: pl.DataFrame, most: int = MOST_POINTS) -> pl.DataFrame:
+    """(launch, step, step_s) -> at most `most` rows per launch: first, last, median_s, low_s, high_s."""
+    index = pl.int_range(pl.len()).over("launch")
+    size = pl.len().over("launch")
+    bins = (index * pl.min_horizontal(size, pl.lit(most)) // size).alias("_bin")
+    return (
+        steps.lazy()
+        .sort("launch", "step")
+        .with_columns(bins)
+        .group_by("launch", "_bin", maintain_order=True)
+        .agg(
+            pl.col("step").min().alias("first"),
+            pl.col("step").max().alias("last"),
+            pl.col("step_s").median().alias("median_s"),
+            pl.col("step_s").min().alias("low_s"),
+            pl.col("step_s").max().alias("high_s"),
+        )
+        .drop("_bin")
+        .collect()
+    )
+
+
+def _order(measured: Measured) -> tuple[OrderPoint, ...]:
+    """Every timed launch, also those that failed, in the order of starting."""
+    spread = measured.steady_steps.group_by("launch").agg(
+        pl.col("step_s").median().alias("median_s"),
+        pl.col("step_s").quantile(0.25).alias("q25_s"),
+        pl.col("step_s").quantile(0.75).alias("q75_s"),
+    )
+    launches = measured.table("launches").filter(pl.col("role") == "timed").sort("begin_ns", "launch")
+    rows = launches.join(spread, on="launch", how="left", maintain_order="left").iter_rows(named=True)
+    return tuple(
+        OrderPoint(
+            position=position, launch=row["launch"], configuration=row["configuration"], status=row["status"],
+            median_s=row["median_s"], q25_s=row["q25_s"], q75_s=row["q75_s"],
+        )
+        for position, row in enumerate(rows, start=1)
+    )  # fmt: skip
+
+
+def _faults(measured: Measured, results: Mapping[str, Mapping[str, Value]]) -> tuple[FaultTimeline, ...]:
+    launches = measured.table("launches").filter(pl.col("role") == "fault").sort("launch")
+    return tuple(_fault(measured, results, row) for row in launches.iter_rows(named=True))
+
+
+def _fault(
+    measured: Measured, results: Mapping[str, Mapping[str, Value]], launch: Mapping[str, object]
+) -> FaultTimeline:
+    """One fault launch."""
+    number, begin = int(str(launch["launch"])), _began(measured, launch)
+    clock = on_one_clock(measured)  # the fault is the coordinator's event, the progress is the workers'
+    trouble, one = clock.troubles.get(number, ""), clock.measured
+    struck = strikes(one).filter(pl.col("launch") == number).sort("ns").to_dicts()
+    event = struck[0] if struck else None
+    fault_s = None if event is None else (event["ns"] - begin) / NS_PER_S
+    phases, absent = _recovery(measured, results, launch, fault_s)
+    steps = one.table("steps").filter((pl.col("launch") == number) & (not trouble))
+    return FaultTimeline(
+        launch=number, configuration=str(launch["configuration"]), workers=int(str(launch["workers"])),
+        status=str(launch["status"]), fault_s=fault_s, victim=None if event is None else event["rank"],
+        signal="" if event is None else _signal(event["detail"]),
+        steps_at_fault=None if event is None else event["step"],
+        progress=_progress(steps, begin), phases=phases,
+        again_s=tuple((row["ns"] - begin) / NS_PER_S for row in struck[1:]),
+        absent=(*absent, f"the steps are not on the fault's clock ({trouble})") if trouble else absent,
+    )  # fmt: skip
+
+
+def _began(measured: Measured, launch: Mapping[str, object]) -> int:
+    """When the launch began, on the clock on which its events and steps are."""
+    own = on_one_clock(measured).measured.table("launches").filter(pl.col("launch") == launch["launch"])
+    return int(own["begin_ns"][0])
+
+
+def _signal(detail: str) -> str:
+    try:
+        known = json.loads(detail)
+    except ValueError:
+        return ""
+    if not isinstance(known, dict):
+        return ""
+    name = str(known.get("signal", ""))
+    if not name:
+        return str(known.get("fault", ""))
+    return name if name.startswith("SIG") else f"SIG{name}"
+
+
+def _progress(steps: pl.DataFrame, begin_ns: int) -> tuple[tuple[int, float, int], ...]:
+    """(incarnation, seconds, steps finished) whenever the last rank finished a step, thinned to 300 points."""
+    finished = steps.group_by("incarnation", "step").agg(pl.col("end_ns").max()).sort("incarnation", "step")
+    stride = -(-finished.height // MOST_POINTS) or 1
+    edge = (pl.col("incarnation") != pl.col("incarnation").shift(-1)).fill_null(True) | (
+        pl.col("incarnation") != pl.col("incarnation").shift(1)
+    ).fill_null(True)
+    thinned = finished.filter(edge | (pl.int_range(pl.len()) % stride == 0))
+    return tuple(
+        (int(incarnation), (end - begin_ns) / NS_PER_S, int(step) + 1)
+        for incarnation, step, end in thinned.select("incarnation", "step", "end_ns").iter_rows()
+    )
+
+
+def _recovery(
+    measured: Measured, results: Mapping[str, Mapping[str, Value]], launch: Mapping[str, object], fault_s: float | None
+) -> tuple[tuple[RecoveryPhase, ...], tuple[str, ...]]:
+    """The phases end to end from the fault; the first absent one ends the chain, because nothing is known after it.
+    A fault that passed has one phase: while it lasted."""
+    if fault_s is None:
+        return (), ("no fault struck in this launch",)
+    number, begin = int(str(launch["launch"])), _began(measured, launch)
+    found = [one for one in recoveries(measured) if one.launch == number]
+    if not found:
+        events = on_one_clock(measured).measured.table("events")
+        ends = events.filter((pl.col("launch") == number) & (pl.col("kind") == "fault_end"))["ns"]
+        end = (int(str(ends.max())) - begin) / NS_PER_S if len(ends) else fault_s
+        return (RecoveryPhase(name=LASTED, begin_s=fault_s, end_s=end),), ()
+    told = [_of_strike(results, one, begin) for one in found]
+    return tuple(phase for phases, _ in told for phase in phases), tuple(
+        dict.fromkeys(why for _, absent in told for why in absent)
+    )
+
+
+def _of_strike(
+    results: Mapping[str, Mapping[str, Value]], found: Recovery, begin: int
+) -> tuple[tuple[RecoveryPhase, ...], tuple[str, ...]]:
+    """The phases of one strike."""
+    at, phases = found.fault_ns, list[RecoveryPhase]()
+    noticed = noticed_ns(found)
+    for (metric, name), until in zip(
+        RECOVERY, (noticed, found.restarted_ns, found.resumed_ns, found.regained_ns), strict=True
+    ):
+        if until is None or (name == "detect" and found.workers == 1):
+            value = results.get(metric, {}).get(found.configuration)
+            reason = f": {value.detail}" if isinstance(value, Absent) else ""
+            return tuple(phases), (f"{name} was not measured{reason}",)
+        end = max(until, at)  # the last worker may say that it started after the first one trained
+        phases.append(RecoveryPhase(name=name, begin_s=(at - begin) / NS_PER_S, end_s=(end - begin) / NS_PER_S))
+        at = end
+    return tuple(phases), ()

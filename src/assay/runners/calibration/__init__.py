@@ -1,0 +1,1 @@
+"""How well does this machine, or this client, measure?"""

@@ -1,0 +1,71 @@
+"""What becomes of a launch whose coordinator died?  It gets the row that was never written, with status aborted.
+
+Of a load also the requests that were due are accounted for (`assay.runners.experiment.lost_requests`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from assay.clock import Clock
+from assay.launchers.support import supervisor
+from assay.record.folder import RecordFolder
+from assay.record.reader import launch_folders, read_launch
+from assay.runners.experiment import lost_requests, policy
+from assay.runners.experiment.rows import launch_row, write_launch
+from assay.spec.plan import PlannedLaunch
+
+if TYPE_CHECKING:
+    from assay.runners.experiment.run import LaunchRow
+
+REASON = "the coordinator ended while this launch was under way"
+
+
+def settle(record: RecordFolder, plan: Sequence[PlannedLaunch], clock: Clock) -> list[LaunchRow]:
+    """Write the missing rows; all rows of the record in the order of their launches.
+
+    Raises:
+        RecordError: a row could not be written.
+    """
+    rows: list[LaunchRow] = list(record.finished_launches())
+    known = {row["launch"] for row in rows}
+    for number in launch_folders(record.path):
+        if number not in known:
+            row = _aborted(number, plan, rows, _begun(record.path, number), clock)
+            supervisor.join(record.log_path(number), int(record.experiment.limits.log_mib * (1 << 19)))
+            writer = record.writer(number)
+            if record.experiment.serving is not None:
+                lost_requests.settle(record.path, number, writer)
+            write_launch(writer, row, record.path)
+            rows.append(row)
+    return sorted(rows, key=lambda row: int(row["launch"]))
+
+
+def _aborted(
+    number: int, plan: Sequence[PlannedLaunch], rows: Sequence[LaunchRow], begun: dict[str, Any], clock: Clock
+) -> dict[str, Any]:
+    # Launches are made in the plan's order: one that died before it could say its slot was the first unfinished one.
+    waiting = policy.remaining(plan, rows)
+    slot = begun.get("slot", waiting[0].slot if waiting else plan[-1].slot)
+    return launch_row(
+        plan[slot], launch=number, attempt=policy.attempt_of(slot, rows), begin_ns=begun.get("ns", clock.now_ns()),
+        end_ns=begun.get("last_ns", clock.now_ns()), begin_utc=begun.get("begin_utc", clock.utc().isoformat()),
+        status="aborted", reason=REASON, exit_code=None, restarts=0, placement=begun.get("placement", "{}"),
+    )  # fmt: skip
+
+
+def _begun(path: Path, number: int) -> dict[str, Any]:
+    """What the coordinator said when it began the launch, and when anything was last heard of it: that long was paid for."""
+    import pyarrow.compute as pc
+
+    heard = {"events": "ns", "steps": "end_ns", "telemetry": "ns"}
+    tables = {name: table for name in heard if (table := read_launch(path, number, name)[0]) is not None}
+    events = tables["events"].to_pylist() if "events" in tables else []
+    begun = next((row for row in events if row["kind"] == "launch_begin"), None)
+    if begun is None:
+        return {}
+    last_ns = max(pc.max(table[heard[name]]).as_py() for name, table in tables.items())
+    return {"ns": begun["ns"], **json.loads(begun["detail"]), "last_ns": last_ns}

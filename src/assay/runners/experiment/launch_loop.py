@@ -1,0 +1,250 @@
+"""In which order are an experiment's launches made, and when are there enough?  Block by block, as planned.
+
+The number of blocks is the planned one.  With `launches.precision` there is a look at the intervals after some of them
+(`Advice`), and no further block is made once a look says that they are narrow, at `launches.at_most`, or when
+`limits.experiment_timeout_s` is over; launches that were not needed leave no row.  Fault launches come last.
+With `noise.repeat` a launch that was disturbed is made again in its place; the disturbed one stays in the record under
+the status contaminated.  A sentinel is timed before and after every launch.
+Whether an interval is narrow or a launch disturbed is not decided here: measuring does not judge.
+"""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterable
+from dataclasses import asdict, replace
+from functools import cached_property
+from typing import Literal
+
+from assay.errors import RecordError
+from assay.instruments.machine.sentinel import Sentinel, calibrated
+from assay.runners.experiment import policy
+from assay.runners.experiment.rows import launch_row, write_launch
+from assay.runners.experiment.run import Job, LaunchRow, Made, Maker, Outcome, RunContext
+from assay.spec.plan import PlannedLaunch, Role
+from assay.units import NS_PER_S
+
+LooksEnded = Literal["precision", "at_most", "budget", "failed"]
+
+
+def run(context: RunContext, maker: Maker) -> Outcome:
+    """Make every launch of one experiment that is still to be made and still needed."""
+    course = Course(context, maker)
+    while course.wants_more:
+        course.make_block()
+    course.make_faults()
+    return course.outcome()
+
+
+class Course:
+    """One experiment's way through its plan. What has been done is read from the context's rows, so it can be gone on with."""
+
+    def __init__(self, context: RunContext, maker: Maker, rounds: dict[float, int] | None = None) -> None:
+        """`rounds`: sentinels calibrated so far, by seconds; experiments that are made in turn share it."""
+        self.context, self.maker = context, maker
+        self.number = context.next_number
+        self._rounds = {} if rounds is None else rounds
+        self.adaptive = context.adaptive
+
+    # ---- what is left
+
+    def waiting(self, role: Role) -> list[PlannedLaunch]:
+        """The planned launches of a role that have no final row."""
+        return [one for one in policy.remaining(self.context.plan, self.context.rows) if one.role == role]
+
+    @property
+    def untimed(self) -> list[PlannedLaunch]:
+        """The launches that are not timed and have no final row, in the order in which they are made."""
+        return [
+            *self.waiting("communication"),
+            *self.waiting("sweep"),
+            *self.waiting("profile"),
+            *self.waiting("fault"),
+        ]
+
+    @property
+    def blocks_done(self) -> int:
+        """Blocks from the first on in which every launch has ended."""
+        waiting = self.waiting("timed")
+        return waiting[0].block if waiting else self.context.experiment.blocks
+
+    @property
+    def enough(self) -> bool:
+        """Whether the last look said that the intervals are narrow."""
+        return self.adaptive and bool(self.context.looks) and self.context.looks[-1].enough
+
+    @property
+    def block_left(self) -> bool:
+        """Whether another block could be made: there is one, and with looks it is still worth it."""
+        if self.blocks_done >= self.context.experiment.blocks:
+            return False
+        return not (self.adaptive and (self._over_budget() or policy.hopeless(self.context.plan, self.context.rows)))
+
+    @property
+    def can_go_on(self) -> bool:
+        """Whether another block may be made: it could, and nobody asked to stop."""
+        return self.block_left and not self.context.stop.count
+
+    @property
+    def wants_more(self) -> bool:
+        """Whether another block may be made and is needed."""
+        return self.can_go_on and not self.enough
+
+    # ---- making
+
+    def make_block(self) -> None:
+        """Make what is missing of the next block; then look at the intervals, if that is due."""
+        if self._look_if_due() and self.enough:
+            return  # it was interrupted between a block and its look
+        block = self.blocks_done
+        for planned in self.waiting("timed"):
+            if planned.block == block:
+                self._make(planned)
+        self._look_if_due()
+
+    def make_faults(self) -> None:
+        """Make what is missing of the launches that are not timed: those that calibrate communication, then the fault launches."""
+        for planned in self.untimed:
+            self._make(planned)
+
+    def outcome(self) -> Outcome:
+        """How it ended; why no further blocks were made stands in the manifest then."""
+        rows, plan = self.context.rows, self.context.plan
+        self.context.show()
+        needed = bool(self.untimed) or (self.block_left and not self.enough)
+        if self.context.stop.count and needed:
+            return Outcome(state="interrupted", reason=self.context.stop.reason)
+        if self.adaptive:
+            self._look_if_due()
+            self.context.record.note(looks_ended=self._why_ended())
+        failed = policy.hopeless(plan, rows) or policy.all_failed(rows)
+        return Outcome(state="failed" if failed else "complete", reason=failed, not_metered=self.maker.absences())
+
+    def _make(self, planned: PlannedLaunch) -> None:
+        """Make one planned launch, again if it was disturbed and that is asked for."""
+        while not self.context.stop.count:
+            self.context.show()
+            job = Job(planned=planned, number=self.number, attempt=policy.attempt_of(planned.slot, self.context.rows))
+            self.number += 1
+            if reason := self._skip_reason(planned):
+                return self._ended(self._skipped(job, reason))
+            self._read_sentinel(job, "before")
+            made = self.maker.make(job)
+            self._read_sentinel(job, "after")
+            made = self._held_against_noise(made, planned)
+            self._ended(made)
+            if made.row["status"] != "contaminated":
+                return None
+        return None
+
+    def _held_against_noise(self, made: Made, planned: PlannedLaunch) -> Made:
+        """The launch, as contaminated if something disturbed it and it may be made again.
+
+        Whoever decides is shown the machine's counters and never what the launch measured: repeating launches whose result
+        does not please would bend every number.  The last try counts whatever happened, and the audit names it.
+        """
+        advice, row, most = self.context.advice, made.row, self.context.experiment.noise.repeat
+        if advice is None or row["status"] != "ok" or row["role"] != "timed" or made.broken is not None:
+            return made
+        if policy.disturbed_tries(planned.slot, self.context.rows) >= most:
+            return made
+        try:
+            self.context.record.writer(row["launch"]).flush()
+            reason = advice.disturbed(self.context.record.path, row["launch"])
+        except BaseException:
+            self._ended(made)  # whatever is wrong with the judging, the launch was measured
+            raise
+        return replace(made, row={**row, "status": "contaminated", "reason": reason}) if reason else made
+
+    # ---- the sentinel
+
+    @cached_property
+    def _sentinel(self) -> Sentinel | None:
+        """The same work for the whole record, also after a resume, and for all arms of a session."""
+        seconds, record = self.context.experiment.noise.sentinel_s, self.context.record
+        if not seconds:
+            return None
+        kept = record.manifest.get("sentinel")
+        rounds = int(kept["rounds"]) if kept else self._rounds.get(seconds)
+        found = Sentinel(rounds, self.context.clock) if rounds else calibrated(seconds, self.context.clock)
+        self._rounds[seconds] = found.rounds
+        if not kept:
+            record.note(sentinel={"rounds": found.rounds})
+        return found
+
+    def _read_sentinel(self, job: Job, when: Literal["before", "after"]) -> None:
+        if self._sentinel is not None and not self.context.stop.count:
+            read = self._sentinel.read(when)
+            row = (
+                job.number, self.context.clock.now_ns(), platform.node(), read.device, read.counter, read.value, read.unit,
+                read.method,
+            )  # fmt: skip
+            self.context.record.writer(job.number).append("telemetry", row)
+
+    # ---- writing down
+
+    def _ended(self, made: Made) -> None:
+        """Write the row of a launch.
+
+        Raises:
+            RecordError: it cannot be written, or the launch met with that before.
+        """
+        try:
+            write_launch(self.context.record.writer(made.row["launch"]), made.row, self.context.record.path)
+        except RecordError as error:
+            raise made.broken or error from error
+        if made.broken is not None:
+            raise made.broken
+        self.context.rows.append(made.row)
+
+    # ---- not making
+
+    def _over_budget(self) -> bool:
+        limit = self.context.experiment.limits.experiment_timeout_s
+        return limit is not None and (self.context.clock.now_ns() - self.context.begun_ns) / NS_PER_S > limit
+
+    def _skip_reason(self, planned: PlannedLaunch) -> str:
+        if self._over_budget():
+            limit = self.context.experiment.limits.experiment_timeout_s
+            return f"limits.experiment_timeout_s = {limit:g} s was over before it could start"
+        rows = self.context.rows
+        return policy.hopeless(self.context.plan, rows) or policy.skip_reason(planned, rows)
+
+    def _skipped(self, job: Job, reason: str) -> Made:
+        now = self.context.clock.now_ns()
+        row: LaunchRow = launch_row(
+            job.planned, launch=job.number, attempt=job.attempt, begin_ns=now, end_ns=now, status="skipped", reason=reason,
+            begin_utc=self.context.clock.utc().isoformat(timespec="milliseconds"), exit_code=None, restarts=0, placement="{}",
+        )  # fmt: skip
+        return Made(row=row)
+
+    # ---- looking
+
+    def _look_if_due(self) -> bool:
+        """Whether there was a look; its answer is in the manifest, and in `context.looks`."""
+        advice, blocks = self.context.advice, self.blocks_done
+        if not self.adaptive or advice is None:
+            return False
+        seen = self.context.looks[-1].blocks if self.context.looks else 0
+        if blocks <= seen or not self._is_due(blocks, advice.looks(self.context.experiment)):
+            return False
+        self.context.looks.append(advice.look(self.context.record.path, blocks))
+        self.context.record.note(looks=[asdict(look) for look in self.context.looks])
+        self.context.show()
+        return True
+
+    def _is_due(self, blocks: int, looks: Iterable[int]) -> bool:
+        """The last look is at the end of the plan, whenever that is: it says how wide the intervals were left."""
+        if blocks == self.context.experiment.blocks:
+            return True
+        for look in looks:
+            if look >= blocks:
+                return look == blocks
+        return False
+
+    def _why_ended(self) -> LooksEnded:
+        if self.enough:
+            return "precision"
+        if self.blocks_done >= self.context.experiment.blocks:
+            return "at_most"
+        return "budget" if self._over_budget() else "failed"

@@ -1,0 +1,160 @@
+"""How are several experiments measured so that they can be compared?  In turn, block by block, in one session.
+
+Block b of every arm is made before block b+1 of any, so a drift of the machine hits all arms alike; the order of the arms
+is drawn from a recorded seed and reversed in every second block (two arms: ABBA), which cancels a linear drift wholly
+(methodology 1c: sequential arms are biased by 1.05 % under a drift of 2 %, ABAB by 0.1 %, ABBA by 0).
+Every arm has a record of its own; the manifests hold the session's id, and only blocks of one session may be paired.
+Fault launches come last.  An arm that fails ends; the others are finished.
+"""
+
+from __future__ import annotations
+
+import random
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from assay.clock import Clock, SystemClock
+from assay.errors import Interrupted, Problem, RecordError, SpecError, WorkloadError
+from assay.runners.experiment import run
+from assay.runners.experiment.launch_loop import Course
+from assay.runners.experiment.run import Advice, Outcome, RunContext, Runner, RunProgress
+from assay.runners.experiment.signals import listening
+from assay.spec.experiment import Experiment
+
+
+@dataclass(frozen=True, kw_only=True)
+class Arm:
+    """One of the experiments that are made in turn."""
+
+    experiment: Experiment
+    folder: Path  # where the workload's script is looked for
+    label: str  # short, for people: "baseline", "candidate"
+
+
+def run_together(
+    arms: Sequence[Arm], *, root: Path = Path("records"), on_progress: Callable[[RunProgress], None] | None = None,
+    clock: Clock | None = None, advice: Advice | None = None, seed: int | None = None,
+) -> list[Path]:  # fmt: skip
+    """Execute several experiments in turn; the paths of their sealed records, in the order of the arms.
+
+    Args:
+        arms: at least one; experiments may be equal (an A/A session).
+        root: where the records are made.
+        on_progress: called several times a second; the progress has the arm's label and record.
+        clock: default: the system's.
+        advice: what judging says between launches; needed for `launches.precision` and `noise.repeat`.
+        seed: fixes the order of the arms inside the blocks; default: `launches.seed` of the first arm.
+
+    Raises:
+        SpecError, EnvironmentLacks: an arm cannot be started; no record was made.
+        WorkloadError: no launch of some arm succeeded; every record is finished and says so.
+        Interrupted: stopped by a signal; `resume` goes on with each record.
+        RecordError: a record could not be written any more; what was written stays readable.
+    """
+    if not arms:
+        raise ValueError("run_together needs at least one arm")
+    arms = [Arm(experiment=arm.experiment, folder=arm.folder.resolve(), label=arm.label) for arm in arms]
+    runners = [_in_turn(arm, advice) for arm in arms]
+    seed = arms[0].experiment.launches.seed if seed is None else seed
+    contexts: list[RunContext] = []
+    with listening() as stop:
+        try:
+            for arm in arms:
+                contexts.append(run.opened(
+                    arm.experiment, arm.folder, root, clock=clock or SystemClock(), stop=stop, on_progress=on_progress,
+                    advice=advice, label=arm.label,
+                ))  # fmt: skip
+            _note_session(contexts, seed)
+            outcomes = _carry_out(runners, contexts, seed)
+        except BaseException as error:
+            for context in contexts:
+                run.give_up(context, error)
+            if isinstance(error, KeyboardInterrupt):
+                raise Interrupted(run.resume_lines(_paths(contexts), "a keyboard interrupt")) from error
+            raise
+    _raise_if_not_complete(contexts, outcomes)
+    return _paths(contexts)
+
+
+def order_of_arms(arms: int, block: int, seed: int) -> tuple[int, ...]:
+    """In which order the arms make a block: random in even blocks, in odd ones the one before reversed.
+
+    Only `random()` is drawn, which is promised to stay the same in every version of Python (see `assay.spec.plan`).
+    """
+    numbers = random.Random(seed + 2**65)  # not the numbers of the launch order or of the faults
+    for _ in range(block // 2 + 1):
+        drawn = [numbers.random() for _ in range(arms)]
+    order = sorted(range(arms), key=lambda arm: drawn[arm])
+    return tuple(order if block % 2 == 0 else reversed(order))
+
+
+def _in_turn(arm: Arm, advice: Advice | None) -> Runner:
+    runner = run.checked(arm.experiment, arm.folder, advice)
+    if runner.maker is None:
+        raise SpecError((Problem(
+            where="workload.runner", found=f"{runner.name!r} (arm {arm.label})", allowed="a runner that makes one launch at a time",
+            mend="Run it alone: assay run.",
+        ),))  # fmt: skip
+    return runner
+
+
+def _note_session(contexts: Sequence[RunContext], seed: int) -> None:
+    identifier = secrets.token_hex(8)
+    for number, context in enumerate(contexts):
+        context.record.note(session={
+            "id": identifier, "arm": number, "arms": len(contexts), "label": context.label, "seed": seed,
+        })  # fmt: skip
+
+
+def _carry_out(runners: Sequence[Runner], contexts: Sequence[RunContext], seed: int) -> list[Outcome]:
+    courses: list[Course] = []
+    rounds: dict[float, int] = {}  # the sentinels' work: the same for all arms
+    for runner, context in zip(runners, contexts, strict=True):
+        run.begin(context)
+        assert runner.maker is not None  # checked before anything was begun
+        courses.append(Course(context, runner.maker(context), rounds))
+    _make_blocks(courses, seed)
+    for course in courses:
+        course.make_faults()
+    return _settled(courses)
+
+
+def _make_blocks(courses: Sequence[Course], seed: int) -> None:
+    """Rounds of one block per arm. With looks the arms go on together until every one of them has enough."""
+    block = 0
+    while any(course.wants_more for course in courses):
+        for arm in order_of_arms(len(courses), block, seed):
+            if courses[arm].can_go_on:
+                courses[arm].make_block()
+        block += 1
+
+
+def _settled(courses: Sequence[Course]) -> list[Outcome]:
+    """Finish every record, also if one of them cannot be."""
+    outcomes, errors = [], []
+    for course in courses:
+        try:
+            outcome = course.outcome()
+            run.settle(course.context, outcome)
+            outcomes.append(outcome)
+        except RecordError as error:
+            errors.append(error)
+    if errors:
+        raise errors[0]
+    return outcomes
+
+
+def _raise_if_not_complete(contexts: Sequence[RunContext], outcomes: Sequence[Outcome]) -> None:
+    ended = list(zip(contexts, outcomes, strict=True))
+    if stopped := [(context, outcome) for context, outcome in ended if outcome.state == "interrupted"]:
+        paths = [context.record.path for context, _ in stopped]
+        raise Interrupted(run.resume_lines(paths, stopped[0][1].reason))
+    if failed := [f"{context.label}: {outcome.reason}" for context, outcome in ended if outcome.state == "failed"]:
+        paths_text = "\n".join(f"    {path}" for path in _paths(contexts))
+        raise WorkloadError("\n".join(failed) + f"\nThe records keep every launch and its output:\n{paths_text}")
+
+
+def _paths(contexts: Sequence[RunContext]) -> list[Path]:
+    return [context.record.path for context in contexts]

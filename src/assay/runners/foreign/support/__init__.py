@@ -1,0 +1,1 @@
+"""What do the imports of several tools share?"""

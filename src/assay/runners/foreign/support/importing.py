@@ -1,0 +1,330 @@
+"""How do results of another load generator become sealed records?
+
+A file (or a folder of one tool's files) -> the tool's reader -> loads -> one record for each set of equal settings: every load and
+scenario of it is a configuration, and a load that was run again is a further launch.  Rows are read and written piece by piece.
+Nothing is made up: what the file does not say is null in the tables, and its condition stands in the manifest as unsaid.  Where
+the file holds no times of day, requests are numbered in `scheduled_ns` instead, and the manifest says times = none.  A file that turns
+out to be wrong leaves no record behind.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from assay import catalog
+from assay.clock import Clock
+from assay.errors import Problem, RecordError, SpecError
+from assay.record import files
+from assay.record import folder as record_folder
+from assay.record.folder import RecordFolder
+from assay.record.writer import ROWS_PER_BATCH, StreamWriter, to_batch
+from assay.runners.experiment.rows import check_written, launch_row, write_event, write_launch
+from assay.runners.experiment.run import plan_signature
+from assay.runners.foreign import nccl_tests
+from assay.runners.foreign.support.base import UNSAID, Foreign, Imported, Load, Row, first
+from assay.runners.foreign.support.documents import Place, Words, head, opened
+from assay.spec.experiment import Experiment
+from assay.spec.plan import Configuration, PlannedLaunch, configurations, plan
+from assay.units import NS_PER_S
+
+PACKAGE: Final = "runners.foreign"
+NOWHERE: Final = "http://unsaid.invalid"  # RFC 2606: a name that leads nowhere
+# What a load is under and a foreign file may leave open; `Load.said` takes away what one tells.
+OPEN: Final = (
+    "serving.task", "serving.model", "serving.tokenizer", "serving.scenarios", "serving.load", "serving.arrivals.process",
+    "serving.arrivals.cv", "serving.arrivals.requests", "serving.arrivals.duration_s", "serving.arrivals.warm_up_s", "serving.arrivals.cold",
+    "serving.arrivals.drain_s", "serving.prompts", "serving.stream", "serving.temperature", "serving.ignore_eos", "serving.client",
+    "engine.backend", "engine.model", "engine.command", "engine.router", "engine.environment", "engine.options", "engine.replicas",
+    "engine.balance", "engine.headers", "engine.restart",
+)  # fmt: skip
+LONGEST_NAME: Final = 80
+
+
+def import_results(path: Path, root: Path, *, clock: Clock, tool: str = "", name: str = "") -> tuple[Imported, ...]:
+    """Read a file, or a folder of files, of another load generator and write what it holds as sealed records below `root`.
+
+    Raises:
+        SpecError: no tool is known to write such a file, or the file is wrong; with field and line. Nothing is left behind.
+        EnvironmentLacks: there is no such tool.
+        RecordError: a record cannot be written.
+    """
+    if runs := _of_collectives(path, tool):
+        return nccl_tests.import_runs(runs, root, clock=clock, name=name)
+    foreign, chosen = _chosen(path, tool)
+    made: list[RecordFolder] = []
+    with ExitStack() as stack:
+        loads = [load for file in chosen for load in foreign.read(file, stack)]
+        if not loads:
+            raise Place(path.name).wrong(Words("no results"), f"at least one run of {foreign.title}")
+        groups = _groups(loads)
+        digests = _digests(foreign, chosen)
+        try:
+            return tuple(
+                _record(foreign, own, digests, _name(name, foreign, path, place, len(groups)), root, clock, made)
+                for place, own in enumerate(groups)
+            )
+        except BaseException:
+            for record in made:
+                _discard(record)
+            raise
+
+
+# ---- whose file it is ------------------------------------------------------------------------------------------------
+
+
+def _of_collectives(path: Path, tool: str) -> list[Path]:
+    """The files of nccl-tests, which are no load: all of a folder, or the one."""
+    if tool not in ("", nccl_tests.NAME):
+        return []
+    if not path.is_dir():
+        opened(path).close()
+        return [path] if tool or nccl_tests.recognises(path.name, head(path)) else []
+    inside = sorted(file for file in path.iterdir() if file.is_file() and not file.name.startswith("."))
+    return [file for file in inside if nccl_tests.recognises(file.name, head(file))]
+
+
+def _chosen(path: Path, tool: str) -> tuple[Foreign, Sequence[Path]]:
+    """The tool, and the files to be read."""
+    tools: Mapping[str, Foreign] = catalog.load_all(PACKAGE)
+    known = {tool: catalog.load(PACKAGE, tool)} if tool else tools
+    if not path.is_dir():
+        opened(path).close()
+        found = [one for one in known.values() if one.recognises(path.name, head(path))]
+        if tool and not found:
+            found = list(known.values())  # the user knows better; the reader says what is wrong
+        return _the_one(found, tools, path), [path]
+    inside = sorted(file for file in path.iterdir() if file.is_file() and not file.name.startswith("."))
+    heads = {file: head(file) for file in inside}
+    own = {one.name: [file for file in inside if one.recognises(file.name, heads[file])] for one in known.values()}
+    foreign = _the_one([known[each] for each, found in own.items() if found], tools, path)
+    return foreign, foreign.chosen(own[foreign.name])
+
+
+def _the_one(found: Sequence[Foreign], tools: Mapping[str, Foreign], path: Path) -> Foreign:
+    if len(found) == 1:
+        return found[0]
+    known = [f"{one.title} ({one.files})" for one in tools.values()]
+    allowed = "; ".join((*known, f"{nccl_tests.TITLE} (what it printed, or the JSON of -J)"))
+    names = [one.name for one in found] or [*tools, nccl_tests.NAME]
+    what = (
+        f"results of {' and of '.join(one.title for one in found)}" if found else "no results of a known load generator"
+    )
+    raise SpecError((Problem(
+        where=str(path), found=what, allowed=allowed, mend=f"Name the tool: --tool {' or --tool '.join(names)}.",
+    ),), "the imported file")  # fmt: skip
+
+
+def _digests(foreign: Foreign, chosen: Sequence[Path]) -> dict[str, str]:
+    """Name -> SHA-256 of every file that was looked at."""
+    beside = [file for one in chosen for file in foreign.beside(one) if file.is_file()]
+    return {file.name: files.digest(file) for file in dict.fromkeys((*chosen, *beside))}
+
+
+def _name(given: str, foreign: Foreign, path: Path, place: int, of: int) -> str:
+    """A record's name: letters, digits, dot, dash, underscore."""
+    stem = path.stem if path.is_file() else path.name
+    wanted = given or f"{foreign.name}-{stem}"
+    plain = re.sub(r"[^A-Za-z0-9._-]+", "-", wanted).strip("-._") or foreign.name
+    ending = f"-{place + 1}" if of > 1 else ""
+    return f"{plain[: LONGEST_NAME - len(ending)]}{ending}"
+
+
+# ---- which loads belong together -------------------------------------------------------------------------------------
+
+
+def _groups(loads: Sequence[Load]) -> list[list[Load]]:
+    """Loads with equal settings, in the order of the file."""
+    found: dict[str, list[Load]] = {}
+    for load in loads:
+        settings = {
+            "serving": load.serving, "kind": load.kind, "backend": load.backend, "url": load.url, "conditions": load.conditions,
+            "times": load.times, "clock": load.clock, "version": load.version, "said": sorted(load.said), "rows": load.rows is not None,
+        }  # fmt: skip
+        found.setdefault(json.dumps(settings, sort_keys=True, default=str), []).append(load)
+    return list(found.values())
+
+
+def _experiment(own: Sequence[Load], name: str) -> Experiment:
+    """The experiment, as far as the file says it; where it is silent, defaults stand in and the manifest calls them unsaid."""
+    one = own[0]
+    durations = [load.duration_s for load in own if load.duration_s]
+    arrivals = {"warm_up_s": 0.0, "cold": 0, **one.serving.get("arrivals", {})}
+    if durations:
+        arrivals.setdefault("duration_s", min(durations))
+    prompts = {"source": UNSAID, "cache": "as_is", **one.serving.get("prompts", {})}
+    loads = sorted({load.load for load in own if load.load is not None})
+    target = {"name": "server", "backend": one.backend or "openai", **({"urls": [one.url]} if one.url else {})}
+    serving = {
+        **one.serving, "arrivals": arrivals, "prompts": prompts, "targets": [target],
+        "scenarios": list(dict.fromkeys(load.scenario for load in own)),
+        **({"concurrency": [int(load) for load in loads]} if one.kind == "concurrency" else {}),
+        **({"rate": loads} if one.kind == "rate" else {}),
+    }  # fmt: skip
+    again = max(_times_each(own).values())
+    try:
+        return Experiment.model_validate({
+            "name": name, "workload": {"runner": "serving", "script": "" if one.url else NOWHERE, "work": "requests"},
+            "serving": serving, "launches": {"per_configuration": again}, "conditions": dict(one.conditions),
+        })  # fmt: skip
+    except SpecError as error:
+        raise SpecError(error.problems, f"what {one.file} says of its load") from None
+
+
+def _times_each(own: Sequence[Load]) -> dict[tuple[str, float | None], int]:
+    found: dict[tuple[str, float | None], int] = {}
+    for load in own:
+        found[load.scenario, load.load] = found.get((load.scenario, load.load), 0) + 1
+    return found
+
+
+# ---- the record ------------------------------------------------------------------------------------------------------
+
+
+def _record(
+    foreign: Foreign, own: Sequence[Load], digests: Mapping[str, str], name: str, root: Path, clock: Clock, made: list[RecordFolder]
+) -> Imported:  # fmt: skip
+    experiment = _experiment(own, name)
+    record = record_folder.create(root, experiment, plan_signature(experiment), clock=clock)
+    made.append(record)
+    planned = {(one.configuration, one.block): one for one in plan(experiment)}
+    names = {(one.scenario, one.load): one for one in configurations(experiment)}
+    blocks: dict[str, int] = {}
+    reported: list[dict[str, Any]] = []
+    requests = failed = 0
+    for number, load in enumerate(own):
+        configuration = names[load.scenario, load.load]
+        block = blocks.get(configuration.name, 0)
+        blocks[configuration.name] = block + 1
+        seen = _launch(record, number, load, planned[configuration.name, block])
+        requests, failed = requests + seen.rows, failed + seen.failed
+        reported += _reported(load, number, configuration)
+    manifest = _manifest(foreign, own, digests, reported)
+    record.note(foreign=manifest)
+    record.finish("complete")
+    return Imported(
+        path=record.path, tool=foreign.name, title=foreign.title, configurations=tuple(blocks), launches=len(own), requests=requests,
+        failed=failed, has_requests=own[0].rows is not None, missing=tuple(manifest["missing"]), doubts=tuple(manifest["doubts"]),
+    )  # fmt: skip
+
+
+def _manifest(
+    foreign: Foreign, own: Sequence[Load], digests: Mapping[str, str], reported: list[dict[str, Any]]
+) -> dict[str, Any]:
+    """Where the record comes from, what its numbers mean and what is not known: the manifest's `foreign`."""
+    one = own[0]
+    main = one.file if one.file in digests else next(iter(digests))
+    return {
+        "tool": foreign.name, "title": foreign.title, "version": one.version or None, "file": main, "sha256": digests[main],
+        "files": dict(digests), "clock": one.clock or foreign.clock, "times": one.times, "requests": one.rows is not None,
+        "begin_utc": first(load.begin_utc for load in own) or None, "meanings": dict(foreign.meanings),
+        "unsaid": [name for name in OPEN if name not in one.said],
+        "missing": list(dict.fromkeys((*foreign.missing, *(sentence for load in own for sentence in load.missing)))),
+        "doubts": list(dict.fromkeys(sentence for load in own for sentence in load.doubts)), "reported": reported,
+    }  # fmt: skip
+
+
+def _reported(load: Load, launch: int, configuration: Configuration) -> list[dict[str, Any]]:
+    return [{"launch": launch, "configuration": configuration.name, **asdict(one)} for one in load.reported]
+
+
+def _discard(record: RecordFolder) -> None:
+    """Remove a record that came of a file which turned out to be wrong."""
+    try:
+        record.finish("interrupted")  # closes its streams and gives its lock back
+    finally:
+        files.remove_tree(record.path)
+
+
+# ---- one launch ------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class _Seen:
+    """What was written of a launch so far."""
+
+    rows: int = 0
+    failed: int = 0
+    begin_ns: int | None = None
+    end_ns: int | None = None
+
+    def take(self, row: Row, due_ns: int, sent_ns: int) -> None:
+        self.rows += 1
+        self.failed += row.status != "ok"
+        end = sent_ns + max(row.done_ns or 0, row.last_ns or 0)
+        self.begin_ns = due_ns if self.begin_ns is None else min(self.begin_ns, due_ns)
+        self.end_ns = end if self.end_ns is None else max(self.end_ns, end)
+
+
+def _launch(record: RecordFolder, number: int, load: Load, planned: PlannedLaunch) -> _Seen:
+    """Write the rows of one load, and the launch that they belong to."""
+    writer, seen = record.writer(number), _Seen()
+    requests: list[tuple[Any, ...]] = []
+    counts: list[tuple[Any, ...]] = []
+    for place, row in enumerate(load.rows() if load.rows is not None else ()):
+        sent_ns = place if row.sent_ns is None else row.sent_ns
+        due_ns = sent_ns - row.due_before_ns
+        seen.take(row, due_ns, sent_ns)
+        requests.append(_request(number, place, row, due_ns, sent_ns))
+        if row.counted_in is not None or row.counted_out is not None:
+            counts.append((number, place, row.counted_in, row.counted_out, []))
+        if len(requests) == ROWS_PER_BATCH:
+            _write(writer, record.path, load.file, requests, counts)
+    _write(writer, record.path, load.file, requests, counts)
+    begin_ns, end_ns = _span(load, seen)
+    if load.times == "whole" and seen.rows:
+        write_event(writer, number, "load_begin", begin_ns, {})
+        write_event(writer, number, "load_end", end_ns, {})
+    row_of_launch = launch_row(
+        planned, launch=number, attempt=0, begin_ns=begin_ns, end_ns=end_ns, begin_utc=load.begin_utc, status="ok", reason="",
+        exit_code=None, restarts=0, placement="{}",
+    )  # fmt: skip
+    write_launch(writer, row_of_launch, record.path)
+    return seen
+
+
+def _span(load: Load, seen: _Seen) -> tuple[int, int]:
+    """Begin and end of the launch: as its requests say, else as long as the file says it lasted."""
+    if load.times != "none" and seen.begin_ns is not None and seen.end_ns is not None:
+        return seen.begin_ns, seen.end_ns
+    return 0, round((load.duration_s or 0.0) * NS_PER_S)
+
+
+def _write(
+    writer: StreamWriter, path: Path, file: str, requests: list[tuple[Any, ...]], counts: list[tuple[Any, ...]]
+) -> None:
+    """Hand rows to the disk at once, so that no more than these are held."""
+    for table, rows in (("requests", requests), ("token_counts", counts)):
+        if not rows:
+            continue
+        batch = to_batch(table, rows)
+        if batch is None:
+            raise RecordError(f"{file}: a request near the {rows[0][1]}th holds a value that a record cannot hold.")
+        writer.append_batch(table, batch)
+        rows.clear()
+    writer.flush()
+    check_written(writer, path)
+
+
+def _request(launch: int, place: int, row: Row, due_ns: int, sent_ns: int) -> tuple[Any, ...]:
+    """A row of the table `requests`, in the order of its columns."""
+
+    def at(after_ns: int | None) -> int | None:
+        return None if after_ns is None else sent_ns + after_ns
+
+    return (
+        launch, place, 0, row.phase, "normal", None, row.session, row.turn, None, "foreign", due_ns, sent_ns, None, None,
+        at(row.first_ns), at(row.visible_ns), at(row.last_ns), at(row.done_ns), row.status, row.http_status, row.error,
+        row.finish_reason, row.tokens_in, row.tokens_out, row.tokens_reasoning, row.tokens_cached, list(row.chunks_ns),
+        [CONTENT] * len(row.chunks_ns), [], None, None, row.text, row.reasoning, [], None, None, [],
+    )  # fmt: skip
+
+
+CONTENT: Final = (
+    1  # the kind of chunk that a foreign file's chunks are taken for; the tool's meaning of a first token says more
+)

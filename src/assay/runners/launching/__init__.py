@@ -1,0 +1,1 @@
+"""How is one launch of a training or of collectives made and watched?"""

@@ -1,0 +1,28 @@
+"""How is a launch asked for in which assay's own worker times collectives?
+
+For `assay comm`, and beside a training for its communication wall: the same launcher, with the worker in the script's place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from assay import isolated
+from assay.instruments import collectives
+from assay.launchers.support.base import Request
+from assay.runners.experiment.run import Job, RunContext
+from assay.runners.launching.launch import request_for
+from assay.spec.sections.collectives import Collectives
+
+WORKER: Final = Path(collectives.__file__).with_name("worker.py")
+
+
+def worker_request(context: RunContext, job: Job, asked: Collectives, environment: Mapping[str, str]) -> Request:
+    """The launch of a worker with these settings: nothing is hooked into it."""
+    experiment = context.experiment
+    plain = experiment.model_copy(update={"workload": experiment.workload.model_copy(update={"attach": False})})
+    request = request_for(replace(context, experiment=plain), job, isolated.environment(environment))
+    return replace(request, script=WORKER, arguments=(asked.model_dump_json(),))

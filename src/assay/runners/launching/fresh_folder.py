@@ -1,0 +1,241 @@
+"""In which folder does a launch run?  The experiment's own, or with `workload.fresh_folder` a copy that no other launch has seen.
+
+The copy lies beside the record, below `<record>.folders/launch=0003`, since that is where there is room and where every worker can reach it.
+What lies beside the original and beside the folders that hold it lies there as well, by links: `../data` and `../../data` are found.
+All incarnations of a launch share it; it is removed when the launch has ended, unless `workload.keep_folders`.
+Not copied: version control, virtual environments, caches, records, sockets and devices.  A link that leads out of the folder leads to the
+same place from the copy: what lies there is shared by all launches, which is right for data that is only read.
+Cannot help: files that a script names by an absolute path, or keeps elsewhere (a home directory, a database).
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Final
+
+from assay.errors import Problem, RecordError, SpecError
+from assay.record import files
+from assay.record.reader import launch_name
+from assay.runners.experiment.rows import write_event
+from assay.runners.experiment.run import Job, RunContext, script_path
+from assay.spec.experiment import Experiment
+from assay.units import MIB
+
+IGNORED: Final = frozenset({
+    ".git", ".hg", ".svn", ".jj", ".venv", "node_modules", ".tox", ".nox", ".mypy_cache", ".pytest_cache", ".ruff_cache",
+})  # fmt: skip
+SUFFIX: Final = ".folders"
+BLOCK: Final = 4096  # bytes that even an empty file takes
+MOST_NEIGHBOURS: Final = 1000
+LEVELS: Final = 3  # of folders whose neighbours are linked: up to `../../../data`
+LARGEST: Final = 3  # entries that are named
+
+
+def check(experiment: Experiment, folder: Path) -> None:
+    """Whether the folder can be copied for every launch.
+
+    Raises:
+        SpecError: it is too large, or some of it cannot be read.
+    """
+    if not experiment.workload.fresh_folder:
+        return
+    try:
+        _check(folder, experiment.limits.fresh_folder_mib)
+    except OSError as error:
+        raise _unreadable(f"{error.filename}: {error.strerror}") from error
+
+
+def _check(folder: Path, limit: float) -> None:
+    taken: Counter[str] = Counter()
+    for path, entry in _walk(folder, folder):
+        taken[path.parts[0]] += _bytes(entry)
+        if taken.total() > limit * MIB:
+            largest = ", ".join(f"{name} ({size / MIB:,.0f} MiB)" for name, size in taken.most_common(LARGEST))
+            raise SpecError((Problem(
+                where="workload.fresh_folder", found=f"more than {limit:g} MiB in {folder}, so far most of it in {largest}",
+                allowed="a folder of at most limits.fresh_folder_mib",
+                mend="Move data that is only read elsewhere and link to it (links are kept), start in a smaller folder, or raise "
+                "limits.fresh_folder_mib.",
+            ),))  # fmt: skip
+        if entry.is_file(follow_symlinks=False) and not os.access(entry.path, os.R_OK):
+            raise _unreadable(f"{entry.path}, which may not be read")
+
+
+def _unreadable(found: str) -> SpecError:
+    return SpecError((Problem(
+        where="workload.fresh_folder", found=found, allowed="a folder that can be copied",
+        mend="Give yourself the right to read it, or move it away.",
+    ),))  # fmt: skip
+
+
+@contextmanager
+def working_folder(context: RunContext, job: Job) -> Iterator[Path]:
+    """The folder in which a launch runs, for as long as it runs.
+
+    Raises:
+        RecordError: it could not be copied: the disk is full, for example. Nothing of the copy is left.
+    """
+    workload = context.experiment.workload
+    if not workload.fresh_folder or job.planned.role == "sweep":
+        yield context.folder
+        return
+    own = folders_of(context.record.path) / launch_name(job.number)
+    source = context.folder.resolve()
+    target = own.joinpath(*source.parts[1:][-LEVELS:] or ("root",))
+    begin = context.clock.now_ns()
+    try:
+        copied = _copy(source, target, own)
+        took = context.clock.now_ns() - begin
+        kept = str(target) if workload.keep_folders else ""
+        write_event(
+            context.record.writer(job.number), job.number, "fresh_folder", begin, {"copied": copied, "kept": kept}, duration_ns=took
+        )  # fmt: skip
+        yield target
+    finally:
+        if not workload.keep_folders:
+            _remove(own)
+
+
+def folders_of(record: Path) -> Path:
+    """Where the copies of a record's launches are."""
+    return record.resolve().with_name(f"{record.resolve().name}{SUFFIX}")
+
+
+def clear(context: RunContext) -> None:
+    """Remove the copies that a coordinator left that was killed."""
+    if context.experiment.workload.fresh_folder and not context.experiment.workload.keep_folders:
+        for copy in folders_of(context.record.path).glob("launch=*"):
+            _remove(copy)
+
+
+def script_in(experiment: Experiment, folder: Path, original: Path) -> Path:
+    """Where a launch finds its script: in the copy, if it was copied."""
+    script = script_path(experiment, original)
+    if folder == original or not script.is_relative_to(original):
+        return script
+    copied = folder / script.relative_to(original)
+    return copied if copied.is_file() else script
+
+
+# ---- copying ---------------------------------------------------------------------------------------------------------
+
+
+def _copy(source: Path, target: Path, own: Path) -> int:
+    """Copy what is to be copied; how many files that were."""
+    copied = 0
+    try:
+        target.mkdir(parents=True)
+        for path, entry in _walk(source, source):
+            copied += _copy_one(source, entry, target / path, target)
+        _link_neighbours(source, target, own)
+    except OSError as error:
+        raise files.explain(error, target, "copy the working folder to") from error
+    except shutil.Error as error:
+        raise RecordError(f"cannot copy the working folder to {target}: {error}") from error
+    return copied
+
+
+def _link_neighbours(source: Path, target: Path, top: Path) -> None:
+    """What lies beside the folder and beside those that hold it, where it may be read; scripts keep their data there."""
+    while target != top:
+        with suppress(PermissionError), os.scandir(source.parent) as entries:
+            for entry in sorted(entries, key=lambda one: one.name)[:MOST_NEIGHBOURS]:
+                if entry.name != target.name:
+                    (target.parent / entry.name).symlink_to(entry.path)
+        source, target = source.parent, target.parent
+
+
+def _copy_one(source: Path, entry: os.DirEntry[str], target: Path, root: Path) -> int:
+    """One entry; a file that vanishes meanwhile was none."""
+    try:
+        if entry.is_symlink():
+            target.symlink_to(_leads_to(Path(entry.path), source, target, root))
+        elif entry.is_dir(follow_symlinks=False):
+            target.mkdir()
+        else:
+            shutil.copy2(entry.path, target, follow_symlinks=False)
+            target.chmod(target.stat().st_mode | stat.S_IWUSR)
+            return 1
+    except FileNotFoundError:
+        if not target.parent.is_dir():
+            raise
+    return 0
+
+
+def _leads_to(link: Path, source: Path, target: Path, root: Path) -> str:
+    """What a copied link leads to: to the copy of what is copied, else where it led; folders may have other names than the one in it."""
+    written = link.parent / link.readlink()
+    end = (
+        Path(os.path.realpath(written.parent)) / written.name
+        if written.name != ".."
+        else Path(os.path.realpath(written))
+    )
+    if end.is_relative_to(source) and _is_copied(end.relative_to(source), source):
+        return os.path.relpath(root / end.relative_to(source), target.parent)
+    return str(end)
+
+
+def _is_copied(path: Path, source: Path) -> bool:
+    """Whether none of the folders on the way to it is left out."""
+    return not any((source / one).is_dir() and _is_left_out(source / one) for one in (path, *path.parents) if one.name)
+
+
+def _walk(root: Path, folder: Path) -> Iterator[tuple[Path, os.DirEntry[str]]]:
+    """(path below the root, entry) of everything that is copied, a folder before what it holds.
+
+    Raises:
+        OSError: a folder cannot be read.
+    """
+    try:
+        with os.scandir(folder) as entries:
+            found = sorted(entries, key=lambda entry: entry.name)
+    except FileNotFoundError:  # removed meanwhile
+        return
+    for entry in found:
+        if not _is_wanted(entry):
+            continue
+        yield Path(entry.path).relative_to(root), entry
+        if entry.is_dir(follow_symlinks=False):
+            yield from _walk(root, Path(entry.path))
+
+
+def _is_wanted(entry: os.DirEntry[str]) -> bool:
+    if entry.is_symlink():
+        return True
+    if not entry.is_dir(follow_symlinks=False):
+        return entry.is_file(follow_symlinks=False)
+    return not _is_left_out(Path(entry.path))
+
+
+def _is_left_out(folder: Path) -> bool:
+    """Version control, an environment, a cache, a record or the copies beside one."""
+    if folder.name in IGNORED or (folder / "pyvenv.cfg").is_file() or _is_record(folder):
+        return True
+    return folder.name.endswith(SUFFIX) and any(folder.glob("launch=*"))
+
+
+def _is_record(path: Path) -> bool:
+    return (path / "manifest.json").is_file() and (path / "experiment.toml").is_file()
+
+
+def _bytes(entry: os.DirEntry[str]) -> int:
+    if not entry.is_file(follow_symlinks=False):
+        return BLOCK
+    try:
+        size = entry.stat(follow_symlinks=False).st_size
+    except FileNotFoundError:
+        return 0
+    return -(-size // BLOCK) * BLOCK
+
+
+def _remove(copy: Path) -> None:
+    """A copy that cannot be removed costs room, and no measurement."""
+    shutil.rmtree(copy, ignore_errors=True)
+    with suppress(OSError):
+        copy.parent.rmdir()  # the last one

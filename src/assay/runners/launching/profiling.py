@@ -1,0 +1,254 @@
+"""How is a launch profiled, and what is kept of it?  Traces in the record, and their summary beside them.
+
+    traces/launch=0000/rank=0.pt.trace.json.gz    what torch.profiler saw of a rank; Perfetto and TensorBoard open it
+                       rank=0.memory.json         what the allocator of its GPU held at the end
+                       rank=0.memory_snapshot.pickle   who asked it for what in the window; torch's viewer opens it, nothing of ours does
+                       nsys.nsys-rep              with Nsight Systems: what it captured, of all ranks
+                       summary.json               what the rest says, in short; `assay profile` and the reports read only this
+
+The launch has a role of its own, so that nothing of it enters a timing.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import shutil
+import subprocess
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from assay.errors import EnvironmentLacks
+from assay.record import files
+from assay.record.reader import launch_name
+from assay.runners.experiment.run import Job, RunContext
+from assay.runners.launching import chrome_trace
+from assay.spec.experiment import Experiment
+from assay.spec.sections.profile import Profile
+from assay.units import MIB
+
+# of a trace, uncompressed, that is summarised here: minutes, and memory for what of it is needed
+LARGEST: Final = 4096 * MIB
+_UNNEEDED: Final = (
+    "python_function",
+    "ac2g",
+    "fwdbwd",
+    "overhead",
+)  # categories of events of which no summary says anything
+_UNREADABLE: Final = (  # what a damaged trace raises; a deeply nested one RecursionError
+    OSError, EOFError, zlib.error, ValueError, KeyError, TypeError, AttributeError, RecursionError,
+)  # fmt: skip
+_PLAIN: Final = ("ph", "cat", "name", "pid", "tid", "ts", "dur")
+_MEMORY: Final = ("Device Type", "Device Id", "Total Allocated", "Bytes")
+A_STEP: Final = 1_000_000  # numbers of calls for a step, so that the same call has the same number on every rank
+REPORTS: Final = ("cuda_gpu_kern_sum", "cuda_gpu_mem_time_sum", "cuda_api_sum", "nvtx_sum")
+# where a report begins, after what nsys says that it does
+_LIST: Final = re.compile(r"^\s*(\[)\s*(?:[{\]]|$)", re.MULTILINE)
+NSYS_S: Final = 300.0  # for one report of `nsys stats`
+GET_NSYS: Final = (
+    "Nsight Systems (`nsys`) is not installed, or not on the PATH. It comes with the CUDA toolkit, or by itself: "
+    "https://developer.nvidia.com/nsight-systems; apt-get install nsight-systems-cli where NVIDIA's repository is set up. "
+    "torch's own profiler needs none of it: leave out --tool nsys."
+)
+
+
+def profile_of(experiment: Experiment, job: Job) -> Profile | None:
+    """How the launch is profiled; None: it is not."""
+    return experiment.profile if job.planned.role == "profile" else None
+
+
+def check(experiment: Experiment) -> None:
+    """Whether the profiler that is asked for is there.
+
+    Raises:
+        EnvironmentLacks: it is not.
+    """
+    if experiment.profile is not None and experiment.profile.tool == "nsys" and shutil.which("nsys") is None:
+        raise EnvironmentLacks(GET_NSYS)
+
+
+def folder_of(record: Path, launch: int) -> Path:
+    """Where the traces of a launch are."""
+    return record.resolve() / "traces" / launch_name(launch)
+
+
+def environment(experiment: Experiment, record: Path, job: Job) -> dict[str, str]:
+    """What the workers are told."""
+    profile = profile_of(experiment, job)
+    if profile is None:
+        return {}
+    asked = {name: getattr(profile, name) for name in ("wait", "warm_up", "active", "memory", "tool")}
+    return {"ASSAY_PROFILE": json.dumps({**asked, "folder": str(folder_of(record, job.number))})}
+
+
+def at_once(experiment: Experiment, job: Job) -> bool:
+    """Whether the first step, in which operations are counted, is one that is profiled."""
+    profile = profile_of(experiment, job)
+    return profile is not None and profile.wait + profile.warm_up == 0
+
+
+def prefix(experiment: Experiment, record: Path, job: Job) -> tuple[str, ...]:
+    """Words before the engine's command: Nsight Systems, which starts it. The workers say when the window begins and ends."""
+    profile = profile_of(experiment, job)
+    if profile is None or profile.tool != "nsys":
+        return ()
+    folder = folder_of(record, job.number)
+    folder.mkdir(parents=True, exist_ok=True)
+    window = ("--capture-range", "cudaProfilerApi", "--capture-range-end", "stop") if _has_gpu() else ()
+    return (
+        "nsys", "profile", "--output", str(folder / "nsys"), "--force-overwrite", "true", "--trace", "cuda,nvtx,osrt",
+        "--sample", "none", *window,
+    )  # fmt: skip
+
+
+def _has_gpu() -> bool:
+    return Path("/dev/nvidiactl").exists()
+
+
+# ---- afterwards --------------------------------------------------------------------------------------------------------
+
+
+def finish(context: RunContext, job: Job) -> None:
+    """Summarise what the launch left, and write what it says of communication into the record."""
+    folder = folder_of(context.record.path, job.number)
+    summarise = context.advice.profiled if context.advice is not None else None
+    ranks = (
+        [_of_rank(file, summarise) for file in sorted(folder.glob("rank=*.pt.trace.json.gz"))]
+        if folder.is_dir()
+        else []
+    )
+    nsys = list(_of_nsys(folder)) if (profile := profile_of(context.experiment, job)) and profile.tool == "nsys" else []
+    told = {"configuration": job.planned.configuration, "ranks": ranks, "nsys": nsys}
+    writer = context.record.writer(job.number)
+    for rank in ranks:
+        for row in _communication(rank, job.number):
+            writer.append("communication", row)
+        for row in _collectives(rank, job):
+            writer.append("collectives", row)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        files.replace(folder / "summary.json", (json.dumps(told, indent=1) + "\n").encode())
+    except OSError as error:
+        raise files.explain(error, folder, "write the summary of the profile into") from error
+
+
+def _of_rank(file: Path, summarise: Callable[[Mapping[str, Any]], dict[str, Any]] | None) -> dict[str, Any]:
+    """The summary of one trace; with a reason where it cannot be read."""
+    told: dict[str, Any] = {"file": file.name, "bytes": file.stat().st_size, "absent": ""}
+    if summarise is None:
+        return {**told, "absent": "the run had nobody to read traces: start it by `assay profile` or assay.run"}
+    try:
+        with gzip.open(file) as stream:
+            told |= summarise(chrome_trace.read(stream, _needed, LARGEST))
+    except chrome_trace.TooLarge:
+        why = f"the trace is larger than {LARGEST // MIB} MiB: open it, or profile fewer steps (--active 1)"
+        return {**told, "absent": why}
+    except _UNREADABLE as error:
+        return {**told, "absent": f"the trace cannot be read: {type(error).__name__}: {error}"}
+    told["rank"] = int(file.name.removeprefix("rank=").partition(".")[0])
+    memory = file.with_name(f"rank={told['rank']}.memory.json")
+    if (held := _allocator(memory)) is not None:
+        told["allocator"] = held
+    snapshot = file.with_name(f"rank={told['rank']}.memory_snapshot.pickle")
+    if snapshot.is_file():
+        told["snapshot"] = snapshot.name
+    return told
+
+
+def _allocator(file: Path) -> dict[str, Any] | None:
+    """What the allocator of a rank held; None where it wrote nothing that can be read, as on a full disk: the trace is summarised all the same."""
+    try:
+        found = json.loads(file.read_text())
+    except (OSError, ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _needed(event: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """What a summary needs of an event: a trace has millions, and most are arrows between others, or of Python."""
+    told = event.get("args") or {}
+    if event.get("name") == "[memory]":
+        return {"name": "[memory]", "args": {key: told[key] for key in _MEMORY if key in told}}
+    if event.get("ph") != "X" or event.get("cat") in _UNNEEDED:
+        return None
+    if event.get("cat") != "cpu_op" or "Collective name" in told:
+        return event
+    return {key: event[key] for key in _PLAIN if key in event}
+
+
+def _communication(rank: Mapping[str, Any], launch: int) -> Iterator[tuple[Any, ...]]:
+    """Rows of the table `communication`, of steps that have any; a profiler numbers its steps from the first that it saw."""
+    for step in rank.get("steps", ()):
+        if step["communication_ns"]:
+            yield (
+                launch, rank["rank"], 0, step["step"], "kineto", step["communication_ns"], step["exposed_ns"], step["compute_ns"], step.get("bytes")
+            )  # fmt: skip
+
+
+def _collectives(rank: dict[str, Any], job: Job) -> Iterator[tuple[Any, ...]]:
+    """Rows of the table `collectives`: kernels, in groups of their own name, since the hooks tell the same calls; they leave the summary."""
+    for one in rank.pop("collectives", ()):
+        where = (
+            job.number,
+            rank["rank"],
+            0,
+            f"{one['group'] or 'unnamed'} (kernels)",
+            one["step"] * A_STEP + one["number"],
+            one["step"],
+        )
+        what = (
+            one["op"],
+            one["size"] or job.planned.workers,
+            one["bytes"] or 0,
+            one["dtype"],
+            "kernel",
+            None,
+            one["begin_ns"],
+            one["end_ns"],
+        )
+        yield (*where, *what, None, None, None, "kineto")
+
+
+def _of_nsys(folder: Path) -> Iterator[dict[str, Any]]:
+    """The reports of every capture, as `nsys stats` prints them."""
+    captures = sorted(folder.glob("*.nsys-rep"))
+    if not captures:
+        yield {"file": "", "absent": "nsys left no capture: the script may have made too few steps, or ended by force"}
+    for capture in captures:
+        told: dict[str, Any] = {"file": capture.name, "bytes": capture.stat().st_size, "absent": "", "reports": {}}
+        for report in REPORTS:
+            try:
+                told["reports"][report] = report_rows(_stats(capture, report))
+            except (OSError, subprocess.SubprocessError, ValueError) as error:
+                told["absent"] = f"nsys stats {report}: {error}"
+        yield told
+        # made by the asking, several times as large, and made again at will
+        capture.with_suffix(".sqlite").unlink(missing_ok=True)
+
+
+def _stats(capture: Path, report: str) -> str:
+    asked = ["nsys", "stats", "--format", "json", "--report", report, "--output", "-", "--quiet", str(capture)]
+    done = subprocess.run(asked, capture_output=True, text=True, timeout=NSYS_S, check=False)
+    if done.returncode != 0:
+        raise ValueError(
+            (done.stderr or done.stdout).strip().splitlines()[-1] if (done.stderr or done.stdout).strip() else "failed"
+        )
+    return done.stdout
+
+
+def report_rows(text: str) -> list[dict[str, Any]]:
+    """The rows of a report: name, calls, nanoseconds; the largest first. A report without data is no list, and has no rows."""
+    begin = _LIST.search(text)
+    if begin is None:
+        return []
+    rows: list[dict[str, Any]] = []
+    for row in json.JSONDecoder().raw_decode(text, begin.start(1))[0]:
+        name = row.get("Name") or row.get("Operation") or row.get("Range")
+        total = row.get("Total Time (ns)", row.get("Total Time"))
+        calls = row.get("Instances", row.get("Count", row.get("Num Calls")))
+        if name is not None and total is not None:
+            rows.append({"name": str(name), "calls": int(calls or 0), "ns": round(float(total))})
+    return sorted(rows, key=lambda row: (-row["ns"], row["name"]))[:20]

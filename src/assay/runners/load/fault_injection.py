@@ -1,0 +1,102 @@
+"""How is a fault put into a load: what stands before the replicas, when does it strike, and who sees the outage?
+
+Only fault launches are broken and probed: a timed launch has nothing between client and server that its user has not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from assay import catalog
+from assay.errors import WorkloadError
+from assay.faults.support.base import Fault, Front, Struck
+from assay.faults.support.under_load import Strike, check
+from assay.instruments.engines.prober import Prober
+from assay.runners.load.engines import Engine
+from assay.spec.experiment import Experiment
+from assay.spec.plan import PlannedLaunch, targets_of
+from assay.units import NS_PER_S
+
+EmitAt = Callable[[str, int, int | None, Mapping[str, Any]], None]  # kind, ns, replica, detail
+
+
+def can_be_broken(experiment: Experiment) -> None:
+    """Whether every fault that is asked for can strike its engines.
+
+    Raises:
+        SpecError, EnvironmentLacks: one cannot.
+    """
+    assert experiment.serving is not None
+    for asked in experiment.faults:
+        fault: Fault = catalog.load("faults", asked.kind)
+        for target in targets_of(experiment.serving):
+            if asked.target in ("", target.name):
+                check(fault, asked, target)
+
+
+class Breaking:
+    """The fault of one launch, if it has one. A context manager: its end undoes what is still broken."""
+
+    def __init__(self, planned: PlannedLaunch, engine: Engine, emit: EmitAt, log: Path, mark: str) -> None:
+        """`log`: for what a command prints; `mark`: value of ASSAY_MARK of whatever is started."""
+        self._planned, self._engine, self._emit, self._log, self._mark = planned, engine, emit, log, mark
+        self._stack = ExitStack()
+        self._strike: Strike | None = None
+        self.urls: dict[int, str] = {}  # replicas that the load reaches through something of ours
+
+    def __enter__(self) -> Self:
+        try:
+            self._set_up()
+        except BaseException:
+            self._stack.close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.close()
+
+    def _set_up(self) -> None:
+        planned = self._planned.fault
+        if planned is None or planned.serving is None:
+            return
+        fault: Fault = catalog.load("faults", planned.kind)
+        asked, engine = planned.serving, self._engine
+        front: Front | None = None
+        if fault.front is not None:
+            front = fault.front(asked, engine.target, self._mark, self._planned.seed)
+            self._stack.callback(front.close)
+            try:
+                self.urls = {number: front.before(url) for number, url in enumerate(engine.urls)}
+            except (ValueError, RuntimeError) as error:
+                raise WorkloadError(f"nothing could be put before {engine.target.name}: {error}") from None
+        own = engine.replicas.replica_urls if engine.replicas is not None else engine.urls
+        struck = Struck(
+            replica=planned.rank, url=own[planned.rank], target=engine.target, replicas=engine.replicas, front=front,
+            # Before a router all replicas share one front.
+            front_url=self.urls.get(planned.rank, self.urls.get(0, "")), log=self._log, mark=self._mark,
+        )  # fmt: skip
+        seen = {number: self.urls.get(number, url) if own == engine.urls else url for number, url in enumerate(own)}
+        self._stack.enter_context(Prober(tuple(seen.values()), engine.target, self._emit))
+        self._strike = self._stack.enter_context(Strike(fault, struck, asked, self._emit))
+
+    def begin(self, measured_ns: int) -> None:
+        """The measured part of the load begins at that monotonic time."""
+        planned = self._planned.fault
+        if self._strike is not None and planned is not None and planned.serving is not None:
+            self._strike.at(measured_ns + round(planned.serving.at_s * NS_PER_S))
+
+    def end(self) -> None:
+        """The load is over: nothing strikes any more, and what is broken is undone."""
+        if self._strike is not None:
+            self._strike.close()
+
+    @property
+    def missed(self) -> str:
+        """Why the fault did not strike; "" if it did, or there was none."""
+        return self._strike.missed if self._strike is not None else ""

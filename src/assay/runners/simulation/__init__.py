@@ -1,0 +1,1 @@
+"""What would a cluster do, were it exactly known?"""

@@ -1,0 +1,1 @@
+"""Which flags set which fields?"""

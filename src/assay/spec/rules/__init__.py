@@ -1,0 +1,1 @@
+"""Which fields contradict one another?"""

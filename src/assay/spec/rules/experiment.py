@@ -1,0 +1,396 @@
+"""Which keys of an experiment contradict one another?
+
+Each rule looks at the data as they were given, before anything is known to be valid, so that contradictions are told
+together with single wrong values.  A rule that meets a value of the wrong type says nothing: that is told elsewhere.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from datetime import date
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel
+
+from assay.errors import Problem
+from assay.spec.explain import NOTHING, shown
+from assay.spec.rules.collectives import COLLECTIVE_RULES, times_collectives
+from assay.spec.rules.serving import SERVING_RULES
+from assay.spec.sections.flops import flops_say_enough
+
+if TYPE_CHECKING:
+    from assay.spec.experiment import Experiment
+
+Data = Mapping[str, Any]
+
+
+def contradictions(data: object) -> tuple[Problem, ...]:
+    """Every contradiction between the keys of an experiment, given as nested mappings or models."""
+    plain = _plain(data)
+    if not isinstance(plain, Mapping):
+        return ()
+    return tuple(problem for rule in RULES for problem in rule(plain))
+
+
+LAUNCHES, AT_MOST = 5, 60  # defaults of launches.per_configuration and launches.at_most
+MAX_RESTARTS = 3  # default of launcher.max_restarts
+FEWEST_LAUNCHES = (
+    3  # of a configuration, below which the gates give no verdict (assay.verdict.gates.support.gate has the same)
+)
+
+
+def notes(experiment: Experiment, today: date) -> tuple[str, ...]:
+    """What is allowed but probably not meant: sentences to show before the run."""
+    return tuple(_notes(experiment, today))
+
+
+def _notes(experiment: Experiment, today: date) -> Iterator[str]:
+    launches = experiment.launches.per_configuration
+    if experiment.launches.precision is not None:
+        pass  # launches are added until there is an interval
+    elif launches == 1:
+        yield (
+            "launches.per_configuration is 1: one launch gives no interval, so no gate can pass or fail. "
+            f"Write at least {FEWEST_LAUNCHES}; 5 is the default."
+        )
+    elif launches < FEWEST_LAUNCHES:
+        yield (
+            f"launches.per_configuration is {launches}: intervals from so few launches carry no verdict. "
+            f"Write at least {FEWEST_LAUNCHES}; 5 is the default."
+        )
+    # A file that assay wrote (--toml, a record's) holds the default too: whoever runs it back did not write it.
+    if experiment.launches.precision is None and experiment.launches.at_most != AT_MOST:
+        yield "launches.at_most is not used, because there is no launches.precision: the number of launches is fixed."
+    of_collectives = experiment.workload.runner == "collectives"
+    asked = "correctness" in experiment.verdict.wanted
+    if experiment.quality is None and asked and experiment.serving is None and not of_collectives:
+        yield (
+            "no quality metric is named, so nothing can be recommended: whether the result was preserved is not compared. "
+            "Add [quality] with metric and margin (--quality-metric), and probe.examples(ids, scores) to the script."
+        )
+    if experiment.prices is not None and experiment.prices.as_of > today:
+        yield f"prices.date is {experiment.prices.as_of}, after today ({today}): the price is taken as it is written."
+    if experiment.energy.modelled_watts_per_worker is not None and experiment.energy.source != "modelled":
+        yield (
+            "energy.modelled_watts_per_worker is not used, because energy.source is "
+            f'"{experiment.energy.source}" and not "modelled".'
+        )
+    if experiment.serving is not None and not experiment.serving.objectives.any:
+        yield (
+            "no objectives are given, so no load can pass or fail: latency and throughput are reported, goodput is not. "
+            "Add [serving.objectives] with ttft_s and tpot_s (assay load: --slo ttft=0.2,tpot=0.05)."
+        )
+    if experiment.serving is not None and experiment.serving.prompts.answer_field and experiment.quality is None:
+        yield (
+            "reference answers are given, and no [quality]: no answer is scored. "
+            "Add [quality] with metric and margin (assay load: --quality-metric exact_match --margin 0.01)."
+        )
+    yield from _open_ports(experiment)
+    if experiment.scaling.base is None and min(experiment.factor.levels) > 1 and not of_collectives:
+        yield f"no level has 1 worker: speedups are relative to {min(experiment.factor.levels)} workers."
+
+
+def _open_ports(experiment: Experiment) -> Iterator[str]:
+    """torch's stores listen on every interface and ask nobody who he is."""
+    launcher, workload = experiment.launcher, experiment.workload
+    if launcher.nodes > 1 or launcher.hosts:
+        yield (
+            "the workers of several machines meet over ports that are open to the whole network, and nobody is asked who he is: "
+            "use a network whose machines you all trust."
+        )
+    elif max(experiment.factor.levels) > 1 and not workload.attach and experiment.serving is None:
+        yield (
+            "workload.attach is false, so the port at which the workers of a PyTorch script meet is open to the network: "
+            "only what is attached to a script can keep it on this machine."
+        )
+
+
+# ---- reading data that may be anything ---------------------------------------------------------------------------
+
+
+def _plain(data: object) -> object:
+    if isinstance(data, BaseModel):
+        return _plain(data.model_dump(by_alias=True))
+    if isinstance(data, Mapping):
+        return {name: _plain(inner) for name, inner in data.items() if inner is not None}
+    return [_plain(inner) for inner in data] if isinstance(data, list | tuple) else data
+
+
+def _at(data: Data, section: str, name: str) -> Any:
+    inner = data.get(section)
+    return inner.get(name) if isinstance(inner, Mapping) else None
+
+
+def _counts(value: object) -> tuple[int, ...] | None:
+    """A list of worker counts, or None if it is not one."""
+    if not isinstance(value, list) or not all(type(item) is int for item in value):
+        return None
+    return tuple(value)
+
+
+def _whole_numbers(value: object) -> tuple[int, ...]:
+    """The whole numbers of a list, whatever else is in it: one wrong item must not hide another problem."""
+    return tuple(item for item in value if type(item) is int) if isinstance(value, list) else ()
+
+
+def _levels(data: Data) -> tuple[int, ...] | None:
+    return _counts(_at(data, "factor", "levels")) or None
+
+
+def _faults(data: Data) -> Iterator[tuple[int, Data]]:
+    faults = data.get("faults")
+    for index, fault in enumerate(faults if isinstance(faults, list) else ()):
+        if isinstance(fault, Mapping):
+            yield index, fault
+
+
+def _serves(data: Data) -> bool:
+    return _at(data, "workload", "runner") == "serving" or data.get("serving") is not None
+
+
+# ---- the rules ---------------------------------------------------------------------------------------------------
+
+
+def _something_to_start(data: Data) -> Iterator[Problem]:
+    """Only a load on engines that are named elsewhere starts no script, and only a load has no factor."""
+    if _serves(data):
+        return
+    script = _at(data, "workload", "script")
+    if isinstance(data.get("workload"), Mapping) and script in (None, "") and not times_collectives(data):
+        yield Problem(
+            where="workload.script", found=NOTHING if script is None else "nothing", allowed="text that is not empty",
+            mend="Name the script that is to be run.",
+        )  # fmt: skip
+    if data.get("factor") is None:
+        yield Problem(
+            where="factor",
+            found=NOTHING,
+            allowed="a table with the keys name, levels",
+            mend="Add [factor] with levels = [1, 2, 4].",
+        )
+
+
+def _levels_once(data: Data) -> Iterator[Problem]:
+    lists = [("factor.levels", _whole_numbers(_at(data, "factor", "levels")))]
+    lists += [(f"faults[{index}].levels", _whole_numbers(fault.get("levels"))) for index, fault in _faults(data)]
+    for where, levels in lists:
+        twice = [level for level, count in Counter(levels).items() if count > 1]
+        if twice:
+            yield Problem(
+                where=where, found=shown(levels), allowed="every worker count once",
+                mend=f"{', '.join(map(str, twice))} stands there more than once. Write {shown(list(dict.fromkeys(levels)))}.",
+            )  # fmt: skip
+
+
+def _first_look_within_the_most(data: Data) -> Iterator[Problem]:
+    first, most = (_at(data, "launches", name) for name in ("per_configuration", "at_most"))
+    first = LAUNCHES if first is None else first
+    most = AT_MOST if most is None else most
+    whole = type(first) is int and type(most) is int
+    if _at(data, "launches", "precision") is not None and whole and most < first:
+        yield Problem(
+            where="launches.at_most", found=shown(most),
+            allowed=f"at least launches.per_configuration, the launches before the first look: {first}",
+            mend=f"Set launches.at_most to {first} or more (--at-most), or begin with fewer launches (--launches).",
+        )  # fmt: skip
+
+
+def _among_the_levels(data: Data) -> Iterator[Problem]:
+    levels = _levels(data)
+    if levels is None:
+        return
+    single = [(f"{section}.{name}", _at(data, section, name)) for section, name in _LEVEL_KEYS]
+    for index, fault in _faults(data):
+        of_fault = enumerate(_counts(fault.get("levels")) or ())
+        single += [(f"faults[{index}].levels[{place}]", level) for place, level in of_fault]
+    for where, level in single:
+        if type(level) is int and level >= 1 and level not in levels:
+            yield Problem(
+                where=where, found=shown(level), allowed=f"one of the levels {', '.join(map(str, levels))}",
+                mend=f"Add {level} to the levels, or choose one of them.",
+            )  # fmt: skip
+
+
+_LEVEL_KEYS = (("scaling", "base"), ("gates", "required_workers"))
+
+
+def _faults_need_restarts(data: Data) -> Iterator[Problem]:
+    killing = any(fault.get("kind", "kill") == "kill" for _, fault in _faults(data))
+    if killing and _at(data, "launcher", "max_restarts") == 0:
+        yield Problem(
+            where="launcher.max_restarts", found="0", allowed="a whole number of at least 1 where there are faults",
+            mend="Leave it out (3), or ask for no faults: without a restart nothing recovers.",
+        )  # fmt: skip
+    most = _at(data, "launcher", "max_restarts")
+    most = most if isinstance(most, int) else MAX_RESTARTS
+    for index, fault in _faults(data):
+        times = fault.get("times")
+        if isinstance(times, int) and times > max(1, most):
+            yield Problem(
+                where=f"faults[{index}].times", found=str(times), allowed=f"at most launcher.max_restarts, which is {most}",
+                mend=f"Write launcher.max_restarts = {times}: after the last strike nothing would start the workers again.",
+            )  # fmt: skip
+        if isinstance(times, int) and times > 1 and fault.get("kind") in ("slow", "throttle"):
+            yield Problem(
+                where=f"faults[{index}].times", found=str(times), allowed=f"1 for a fault that ends no worker, as {fault['kind']}",
+                mend="Leave it out: it strikes again in each further start of the workers, and nothing starts them again here.",
+            )  # fmt: skip
+
+
+def _budget_needs_prices(data: Data) -> Iterator[Problem]:
+    budget = _at(data, "gates", "budget_usd")
+    if budget is not None and data.get("prices") is None:
+        yield Problem(
+            where="gates.budget_usd", found=shown(budget), allowed="a budget only together with [prices]",
+            mend='Add [prices] with usd_per_worker_hour = ..., date = ..., source = "...".',
+        )  # fmt: skip
+
+
+def _modelled_energy_needs_watts(data: Data) -> Iterator[Problem]:
+    if _at(data, "energy", "source") == "modelled" and _at(data, "energy", "modelled_watts_per_worker") is None:
+        yield Problem(
+            where="energy.modelled_watts_per_worker", found=NOTHING,
+            allowed='a number above 0 where energy.source = "modelled"',
+            mend='Add modelled_watts_per_worker = ... below [energy], or write source = "auto".',
+        )  # fmt: skip
+
+
+def _calibrating_needs_hooks(data: Data) -> Iterator[Problem]:
+    """Steps without synchronising are made by the hooks of a training, of two or more workers."""
+    asked, levels = _at(data, "workload", "calibrate_communication"), _levels(data)
+    if type(asked) is not int or asked < 1:
+        return
+    runner, attach = _at(data, "workload", "runner"), _at(data, "workload", "attach")
+    if runner not in (None, "training") or attach is False:
+        yield Problem(
+            where="workload.calibrate_communication", found=shown(asked), allowed="0 where no training is hooked",
+            mend='Leave workload.runner at "training" and workload.attach at true, or take the key out.',
+        )  # fmt: skip
+    elif levels is not None and max(levels) < 2:
+        yield Problem(
+            where="workload.calibrate_communication", found=shown(asked), allowed="0 where no level has 2 or more workers",
+            mend="One worker communicates with nobody: add a level, or take the key out.",
+        )  # fmt: skip
+
+
+def _fresh_folder_on_one_node(data: Data) -> Iterator[Problem]:
+    """The copy is made by the coordinator of a training, beside its record."""
+    if _at(data, "workload", "fresh_folder") is not True:
+        if _at(data, "workload", "keep_folders") is True:
+            yield Problem(
+                where="workload.keep_folders", found="true", allowed="true only together with workload.fresh_folder",
+                mend="Add workload.fresh_folder = true, or leave this out.",
+            )  # fmt: skip
+        return
+    runner, nodes = _at(data, "workload", "runner"), _at(data, "launcher", "nodes")
+    if runner not in (None, "training"):
+        yield Problem(
+            where="workload.fresh_folder", found="true", allowed="false where no training script is launched",
+            mend='Leave it out: only workload.runner = "training" copies its folder.',
+        )  # fmt: skip
+    elif (type(nodes) is int and nodes > 1) or _at(data, "launcher", "hosts"):
+        yield Problem(
+            where="workload.fresh_folder", found="true", allowed="false where the workers are on several machines",
+            mend="Name the folder by {launch} in workload.arguments or workload.environment instead.",
+        )  # fmt: skip
+
+
+def _steps_end_a_training(data: Data) -> Iterator[Problem]:
+    """A launch that is ended early has steps, and neither the wall time nor the cost of the whole job."""
+    steps = _at(data, "workload", "steps")
+    if type(steps) is not int:
+        return
+    if _at(data, "workload", "runner") not in (None, "training"):
+        yield Problem(
+            where="workload.steps", found=shown(steps), allowed="nothing where no training script is launched",
+            mend='Leave it out: only a training (workload.runner = "training") has steps.',
+        )  # fmt: skip
+    for name in ("deadline_s", "budget_usd"):
+        if (gate := _at(data, "gates", name)) is not None:
+            yield Problem(
+                where=f"gates.{name}", found=shown(gate), allowed="nothing together with workload.steps",
+                mend="Launches are ended before the job is done, so what a whole run takes is not measured: leave out one of the two.",
+            )  # fmt: skip
+
+
+def _only_of_a_training(data: Data) -> Iterator[Problem]:
+    only, runner = _at(data, "verdict", "only"), _at(data, "workload", "runner")
+    if only and (_serves(data) or runner not in (None, "training", "replay", "simulated")):
+        yield Problem(
+            where="verdict.only", found=shown(only), allowed="nothing where no training is judged",
+            mend="Leave it out: other records are judged in one dimension or in all of theirs.",
+        )  # fmt: skip
+
+
+_ENDPOINT = re.compile(r"(?:\[[0-9A-Fa-f:.%]+\]|[^\s:/\[\]]+):(\d{1,5})")
+
+
+def _nodes_meet(data: Data) -> Iterator[Problem]:
+    nodes, rank = _at(data, "launcher", "nodes"), _at(data, "launcher", "node_rank")
+    endpoint = _at(data, "launcher", "rendezvous_endpoint")
+    nodes = 1 if nodes is None else nodes
+    if type(nodes) is not int or nodes < 1:
+        return
+    if nodes > 1 and endpoint is None:
+        yield Problem(
+            where="launcher.rendezvous_endpoint", found=NOTHING, allowed=f"host:port where nodes = {nodes}",
+            mend='Add rendezvous_endpoint = "host:port", the same on every node.',
+        )  # fmt: skip
+    if type(rank) is int and rank >= nodes:
+        yield Problem(
+            where="launcher.node_rank", found=shown(rank), allowed=f"a number below launcher.nodes = {nodes}",
+            mend="Nodes are numbered from 0.",
+        )  # fmt: skip
+
+
+def _endpoint_is_host_and_port(data: Data) -> Iterator[Problem]:
+    endpoint = _at(data, "launcher", "rendezvous_endpoint")
+    if not isinstance(endpoint, str):
+        return
+    match = _ENDPOINT.fullmatch(endpoint)
+    if match is None or not 1 <= int(match[1]) <= 65535:
+        yield Problem(
+            where="launcher.rendezvous_endpoint", found=shown(endpoint), allowed="host:port with a port from 1 to 65535",
+            mend='For example "node0:29400".',
+        )  # fmt: skip
+
+
+def _words_can_be_passed(data: Data) -> Iterator[Problem]:
+    """The operating system cannot pass a zero byte, nor a variable whose name holds an equals sign."""
+    words = [("workload.script", _at(data, "workload", "script"))]
+    arguments, environment = _at(data, "workload", "arguments"), _at(data, "workload", "environment")
+    for index, word in enumerate(arguments if isinstance(arguments, list) else ()):
+        words.append((f"workload.arguments[{index}]", word))
+    for name, value in (environment if isinstance(environment, Mapping) else {}).items():
+        words.append((f"workload.environment.{name}", value))
+        if not isinstance(name, str) or not name or "=" in name or "\0" in name:
+            yield Problem(
+                where="workload.environment", found=shown(name), allowed="a name without = and zero bytes, not empty"
+            )
+    for where, word in words:
+        if isinstance(word, str) and "\0" in word:
+            yield Problem(where=where, found=shown(word), allowed="text without zero bytes")
+
+
+Rule = Callable[[Data], Iterator[Problem]]
+RULES: tuple[Rule, ...] = (
+    _something_to_start,
+    _levels_once,
+    _first_look_within_the_most,
+    _among_the_levels,
+    _faults_need_restarts,
+    _budget_needs_prices,
+    _modelled_energy_needs_watts,
+    _calibrating_needs_hooks,
+    _fresh_folder_on_one_node,
+    _steps_end_a_training,
+    _only_of_a_training,
+    _nodes_meet,
+    _endpoint_is_host_and_port,
+    _words_can_be_passed,
+    flops_say_enough,
+    *COLLECTIVE_RULES,
+    *SERVING_RULES,
+)

@@ -1,0 +1,1 @@
+"""Which sections does an experiment have beside the workload?"""

@@ -1,0 +1,71 @@
+"""What does MLPerf ask of a run of one of its scenarios?  Constants, and what a run falls short of.
+
+Source: mlcommons/inference, loadgen/mlperf.conf at 001712e9; mlcommons/inference_policies, inference_rules.adoc, "Scenarios"
+and "Early stopping".  Early stopping replaces fixed query counts: an estimate of the p-quantile at confidence 0.99 needs
+h(1) + 1 queries (`assay.stats.models.early_stopping.floor`), and Server, which counts what is over the bound, h(0) if nothing is.
+Meeting these is necessary for a valid run and not sufficient: accuracy, compliance and equipment are judged elsewhere.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+CONFIDENCE: Final = 0.99  # of early stopping
+SECONDS: Final = 600.0
+SAMPLES: Final = 24_576  # of the one Offline query, or the whole data set if it is smaller
+
+
+@dataclass(frozen=True, kw_only=True)
+class Requirements:
+    """The minimums of a scenario."""
+
+    name: str  # as MLPerf writes it
+    seconds: float  # of the measured part
+    queries: int
+    samples_per_query: int
+    percentile: float | None  # of the latency that is reported (SingleStream, MultiStream) or bounded (Server), 0..1
+
+
+_SCENARIOS: Final = {
+    "single_stream": Requirements(
+        name="SingleStream", seconds=SECONDS, queries=64, samples_per_query=1, percentile=0.90
+    ),
+    "multi_stream": Requirements(
+        name="MultiStream", seconds=SECONDS, queries=662, samples_per_query=8, percentile=0.99
+    ),
+    "server": Requirements(name="Server", seconds=SECONDS, queries=459, samples_per_query=1, percentile=0.99),
+    "offline": Requirements(name="Offline", seconds=SECONDS, queries=1, samples_per_query=SAMPLES, percentile=None),
+}
+
+
+def requirements(process: str) -> Requirements | None:
+    """The minimums of this kind of arrivals; None for those that are no scenario of MLPerf."""
+    return _SCENARIOS.get(process)
+
+
+def shortfalls(process: str, seconds: float, queries: int, samples_per_query: int = 1) -> tuple[str, ...]:
+    """What a run falls short of, a few words each: "30 s of 600 s"; empty where it meets the minimums or none are known.
+
+    `seconds`: of the measured part; Offline: until the last answer.  `queries`: that were answered in it.
+    """
+    asked = requirements(process)
+    if asked is None:
+        return ()
+    found = []
+    if seconds < asked.seconds:
+        found.append(f"{seconds:.4g} s of {asked.seconds:g} s")
+    if queries < asked.queries:
+        found.append(f"{queries} of {asked.queries} queries")
+    if samples_per_query < asked.samples_per_query:
+        found.append(f"{samples_per_query} of {asked.samples_per_query} samples in a query")
+    return tuple(found)
+
+
+def validity(process: str, seconds: float, queries: int, samples_per_query: int = 1) -> str:
+    """A sentence for reports: "MLPerf Server valid: no, 30 s of 600 s"; empty for arrivals that are no scenario of MLPerf."""
+    asked = requirements(process)
+    if asked is None:
+        return ""
+    missing = shortfalls(process, seconds, queries, samples_per_query)
+    return f"MLPerf {asked.name} valid: {'no, ' + ' and '.join(missing) if missing else 'the minimums are met'}"

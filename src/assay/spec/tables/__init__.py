@@ -1,0 +1,1 @@
+"""What does a table of timings from elsewhere say?"""

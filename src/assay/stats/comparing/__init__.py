@@ -1,0 +1,1 @@
+"""Do two groups of values differ, and by how much?"""

@@ -1,0 +1,1 @@
+"""How do the members of a group relate: ranks, launches, replicas?"""

@@ -1,0 +1,1 @@
+"""Between which bounds does a quantity lie?"""

@@ -1,0 +1,1 @@
+"""Which model do the values follow, and what does it predict?"""

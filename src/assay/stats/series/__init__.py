@@ -1,0 +1,1 @@
+"""How does a series behave: drift, trend, change points, steady state?"""

@@ -1,0 +1,228 @@
+"""Does one stretch of values hold a step, and where?  Robust to single wild values, and to values that resemble the one before.
+
+    w_t   the values less their median, in units of 1.4826 MAD; a value beyond +- 3.5 is cut there, or at what three values in
+          succession reach: one or two wild values weigh like ordinary large ones, three are a level
+    T(t)  |mean(w after t) - mean(w before t)| / (s sqrt(v(t))),  t = 3 ... L-3
+    s     deviation of w round its two levels at the best split, never below what earlier stretches of the history suggest
+    v(t)  variance of that difference of means for AR(1) values of variance 1 and autocorrelation phi, exactly; a side whose own
+          values, or the 20 next to its end, vary clearly more than s has that variance
+    phi   (L r + 11) / (L + 15), within 0 and 0.9; r: lag-1 autocorrelation round the two levels, which the split and the short series
+          bias downwards; earlier stretches are counted in.  No switch: phi is used as it is, however small
+    z     the normal deviate with the tail of the largest T, Student t with L (1 - phi)/(1 + phi) - 2 degrees of freedom
+
+The place is where values cost least between the two medians, a value at most (3 s)^2; places that cost little more are its span.
+Sources: CUSUM of Page (1954) in its form for one unknown step (Hawkins 1977); Huber (1981) for the cut; variance of means under
+AR(1): Priestley (1981), 5.3.2; bias of r: Kendall (1954), its constant simulated.
+Cannot tell: a step from a slow drift.  z has no distribution of its own: `assay.stats.series.changes` holds it against a simulated bound.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+SUPPORT: Final = 3  # values on either side of a step
+MAD_TO_SIGMA: Final = 1.4826  # of a normal distribution
+CUT: Final = 3.5  # robust deviations; three values that are cut at it pass, one with two ordinary ones does not
+BIAS: Final = 11.0  # phi of 10 ... 80 values errs upwards, so that AR(0.5) and independent values need one bound
+DRAWN: Final = 15.0  # values that count for phi = 0
+BIAS_OF_LEVEL: Final = 1.5  # of L r where no split was chosen
+MOST_PHI: Final = 0.9
+MOST_EARLIER: Final = 50.0  # values that earlier stretches count for phi
+MOST_DEGREES: Final = (
+    8.0  # that earlier stretches count for the deviation; none any more beside 16 of the stretch's own
+)
+NEIGHBOURS: Final = 20  # values next to an end that tell the deviation there
+LOUDER: Final = 1.1  # their variance against that of all, from which it counts
+MUCH_LOUDER: Final = 2.0  # the same of the few values of one side alone
+COSTLY: Final = 9.0  # (3 s)^2
+SPAN: Final = 6.0  # places that cost s^2 times this more than the best still belong to the span: about 95 % of them
+CLEARLY: Final = 1.0 / 3.0  # of the way from one level to the other, which a value that supports a step must pass
+SAME: Final = 1e-12  # relative: sums of the same numbers in another order
+
+
+@dataclass(frozen=True, kw_only=True)
+class Noise:
+    """What stretches that are over say about the noise of a history."""
+
+    values: float = 0.0  # number of values
+    products: float = 0.0  # sum of L r over the stretches, freed of their bias
+    squares: float = 0.0  # round their levels, wild values cut
+    degrees: float = 0.0
+
+    def with_level(self, values: Array) -> Noise:
+        """Together with one more stretch of a single level."""
+        if len(values) < SUPPORT:
+            return self
+        cut, scale = _cut(values)
+        rest = cut - cut.mean()
+        total = float(rest @ rest)
+        r = float(rest[1:] @ rest[:-1]) / total if total > 0.0 else 0.0
+        n = len(values)
+        return Noise(
+            values=self.values + n, products=self.products + n * r + BIAS_OF_LEVEL,
+            squares=self.squares + total * scale**2, degrees=self.degrees + n - 1.0,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class Look:
+    """The strongest step of a stretch."""
+
+    z: float  # 0 where nothing varies
+    place: int  # first value of the new level, by the means of the cut values
+    phi: float
+
+
+def look(values: Array, noise: Noise = Noise()) -> Look:
+    """The strongest step in `values` (shape [L], L >= 6, finite)."""
+    n = len(values)
+    cut, scale = _cut(values)
+    cut = cut - cut.mean()
+    if float(np.abs(cut).max()) == 0.0:
+        return Look(z=0.0, place=n // 2, phi=0.0)
+    t = np.arange(SUPPORT, n - SUPPORT + 1)
+    sums = np.abs(cut.cumsum()[SUPPORT - 1 : n - SUPPORT])
+    split = int(t[int(np.argmax(sums * np.sqrt(n / (t * (n - t)))))])
+    rest = cut.copy()
+    rest[:split] -= cut[:split].mean()
+    rest[split:] -= cut[split:].mean()
+    total = float(rest @ rest)
+    phi = _phi(rest, total, noise)
+    variance, degrees = _variance(total, n, phi, scale, noise)
+    if variance <= SAME:  # every value lies exactly on its level
+        return Look(z=math.inf, place=split, phi=phi)
+    squares, freed = rest * rest, variance * n / total
+    old = np.maximum(variance, _local(squares, t, freed))
+    new = np.maximum(variance, _local(squares[::-1], n - t, freed))
+    strength = sums * (n / (t * (n - t))) / np.sqrt(variance_of_difference(phi, t, n, old, new))
+    best = int(np.argmax(strength))
+    return Look(z=_deviate(float(strength[best]), degrees), place=int(t[best]), phi=phi)
+
+
+def variance_of_difference(
+    phi: float, before: NDArray[np.int64], n: int, old: Array | float = 1.0, new: Array | float = 1.0
+) -> Array:
+    """Variance of mean(last n - before) - mean(first before) of AR(1) values of variances `old` and `new`."""
+    left, right, less = before.astype(np.float64), (n - before).astype(np.float64), 1.0 - phi
+    power_left, power_right = np.power(phi, left), np.power(phi, right)
+    of_left, of_right = (
+        ((1.0 + phi) / less - 2.0 * phi * (1.0 - power) / (k * less**2)) / k
+        for k, power in ((left, power_left), (right, power_right))
+    )
+    together = phi * (1.0 - power_left) * (1.0 - power_right) / (left * right * less**2)
+    return np.asarray(old * of_left + new * of_right - 2.0 * np.sqrt(old * new) * together, dtype=np.float64)
+
+
+def _local(squares: Array, k: NDArray[np.int64], freed: float) -> Array:
+    """What the first k values, and those next to them, say of the deviation there: no step is seen where only the noise grew."""
+    sums = squares.cumsum()
+    near = np.minimum(np.maximum(k, NEIGHBOURS), len(squares))
+    wide, own = freed * sums[near - 1] / near / LOUDER, sums[k - 1] / (k - 1) / MUCH_LOUDER
+    return np.asarray(np.maximum(wide, own), dtype=np.float64)
+
+
+def placed(values: Array, place: int, begin: int = 0, end: int | None = None) -> tuple[int, int, int]:
+    """Where the step next to `place` is, and the first and last place of its span, all within `begin` and `end`.
+
+    `begin` and `end` are the first and the last place that is asked; by default all that leave `SUPPORT` values.
+    """
+    low = max(SUPPORT, begin)
+    high = min(len(values) - SUPPORT, len(values) if end is None else end)
+    first, last = place, place
+    for _ in range(3):
+        before, after = _median(values[:place]), _median(values[place:])
+        scale = _scale(np.concatenate([values[:place] - before, values[place:] - after]))
+        if scale == 0.0 or before == after:
+            scale = max(abs(after - before) / 10.0, SAME)
+        old, new = (np.minimum(((values - level) / scale) ** 2, COSTLY) for level in (before, after))
+        cost = np.append(0.0, (old - new).cumsum())[low : high + 1]
+        found = low + int(np.argmin(cost))
+        near = np.flatnonzero(cost <= cost.min() + SPAN)
+        first, last = low + int(near[0]), low + int(near[-1])
+        if found == place:
+            break
+        place = found
+    return place, first, last
+
+
+def supported(values: Array, place: int) -> bool:
+    """Whether `SUPPORT` values of the shorter side lie clearly towards its level: two wild ones and a third do not."""
+    sides = values[:place], values[place:]
+    short, long = sorted(sides, key=len)
+    there, here = _median(short), _median(long)
+    towards = np.sign(there - here) * (short - here)
+    return int(np.sum(towards >= CLEARLY * abs(there - here))) >= SUPPORT
+
+
+def _cut(values: Array) -> tuple[Array, float]:
+    """Values less their median in robust deviations, cut, and that deviation."""
+    rest = values - _median(values)
+    scale = _scale(rest)
+    if scale <= SAME * float(np.abs(values).max()):
+        return np.zeros_like(rest), 1.0
+    rest = rest / scale
+    if float(np.abs(rest).max()) <= CUT:
+        return rest, scale
+    return np.clip(rest, -np.maximum(CUT, _reached(-rest)), np.maximum(CUT, _reached(rest))), scale
+
+
+def _reached(rest: Array) -> Array:
+    """The height that a run of `SUPPORT` values round each one reaches as a whole (a morphological opening)."""
+    runs = np.minimum(np.minimum(rest[:-2], rest[1:-1]), rest[2:])
+    found = np.full_like(rest, -np.inf)
+    for shift in range(SUPPORT):
+        part = found[shift : shift + len(runs)]
+        np.maximum(part, runs, out=part)
+    return found
+
+
+def _median(values: Array) -> float:
+    """NumPy's, without its checks: a history asks for thousands."""
+    n = len(values)
+    middle = np.partition(values, (n // 2 - 1, n // 2) if n % 2 == 0 else n // 2)
+    return float(middle[n // 2]) if n % 2 else 0.5 * float(middle[n // 2 - 1] + middle[n // 2])
+
+
+def _scale(rest: Array) -> float:
+    """1.4826 MAD; where most values are equal, the plain deviation."""
+    robust = MAD_TO_SIGMA * _median(np.abs(rest))
+    plain = float(np.sqrt(rest @ rest / len(rest)))
+    return robust if robust > 1e-6 * plain else plain
+
+
+def _phi(rest: Array, total: float, noise: Noise) -> float:
+    """Lag-1 autocorrelation, with what earlier stretches say."""
+    if total <= 0.0:
+        return 0.0
+    n, share = len(rest), min(1.0, MOST_EARLIER / max(noise.values, 1.0))
+    products = n * float(rest[1:] @ rest[:-1]) / total + BIAS + share * noise.products
+    return min(max(products / (n + DRAWN + share * noise.values), 0.0), MOST_PHI)
+
+
+def _variance(total: float, n: int, phi: float, scale: float, noise: Noise) -> tuple[float, float]:
+    """Of a cut value round its level, in robust deviations squared, and its degrees of freedom.
+
+    Two levels that were fitted take (1 + phi)/(1 - phi) degrees of freedom each.
+    """
+    worth = (1.0 + phi) / (1.0 - phi)
+    own = total / max(n - 2.0 * worth, n / 2.0)
+    degrees = max(n / worth - 2.0, SUPPORT)
+    more = min(noise.degrees, max(0.0, MOST_DEGREES - degrees / 2.0))
+    if more == 0.0:
+        return own, degrees
+    earlier = noise.squares / noise.degrees / scale**2
+    return max(own, (degrees * own + more * earlier) / (degrees + more)), degrees + more
+
+
+def _deviate(strength: float, degrees: float) -> float:
+    from scipy.special import ndtri, stdtr
+
+    tail = float(stdtr(degrees, -strength))
+    return -float(ndtri(tail)) if tail > 0.0 else math.inf

@@ -1,0 +1,190 @@
+"""Which requests are sent to learn more than how fast they are answered?
+
+cold      one by one to every replica before the load: how an engine begins.
+canary    a share of the load: such a request carries a nonce that nobody else has, and its answer must hold it.
+identity  the same prompts to every replica, several times: identity the first time, rerun then; the same in every launch
+          of an experiment, whatever its seed.  They take the place of
+          requests of the load, so that the load stays what was asked for; in a replayed trace, and where there are too few to
+          give half of them away, they are added.  In streams, which may be cut short at any time, every second conversation
+          is given to them until all are placed, unless `arrivals.requests` says how many there will be.
+needle    the same prompts under load, after they were sent alone: with `correctness.needle` identity and rerun requests are
+          sent one by one before the load (after the cold ones), so that batches of one can be compared with larger ones.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from assay.traffic.arrivals.draws import Floats, Ints, generator, source, text_seeds, uniform
+from assay.traffic.arrivals.rows import (
+    CANARY,
+    COLD,
+    IDENTITY,
+    NEEDLE,
+    NORMAL,
+    RERUN,
+    WARM_UP,
+    chosen,
+    joined,
+    replaced,
+    rows,
+)
+from assay.traffic.arrivals.scenarios import lengths
+from assay.traffic.arrivals.schedule import NONE, Schedule
+
+if TYPE_CHECKING:
+    from assay.spec.sections.scenario import Scenario
+    from assay.spec.sections.serving import Serving
+
+ANY_LAUNCH: Final = 0  # in the place of a launch's seed
+NONCE: Final = 12  # letters and digits: 60 bits
+EVERY: Final = 2  # in streams: of so many conversations, one is given to a check
+
+
+@dataclass(frozen=True, kw_only=True)
+class Checks:
+    """What is sent before the load, and what within it; neither is due yet."""
+
+    before: Schedule
+    within: Schedule
+
+
+def checks(serving: Serving, scenario: Scenario, seed: int, replicas: int, first_example: int) -> Checks:
+    """Cold and identity requests. `first_example`: the number of the first of these prompts."""
+    cold = _cold(serving, scenario, seed, replicas)
+    identity = _identity(serving, scenario, replicas, first_example)
+    if not serving.correctness.needle:
+        return Checks(before=cold, within=identity)
+    alone = replaced(identity, phase=np.full(len(identity), COLD))
+    under_load = replaced(identity, kind=np.full(len(identity), NEEDLE))
+    return Checks(before=joined([cold, alone]), within=under_load)
+
+
+def _cold(serving: Serving, scenario: Scenario, seed: int, replicas: int) -> Schedule:
+    n = serving.arrivals.cold * replicas
+    tokens_in, tokens_out = lengths(scenario, serving.prompts, generator(seed, "cold lengths"), n)
+    return rows(
+        n, phase=COLD, replica=np.arange(n) % replicas, tokens_in=tokens_in, tokens_out=tokens_out,
+        seed=text_seeds(seed, "cold", n),
+    )  # fmt: skip
+
+
+def _identity(serving: Serving, scenario: Scenario, replicas: int, first_example: int) -> Schedule:
+    """Round by round, in each prompt by prompt, to one replica after the other."""
+    prompts = serving.correctness.identity
+    numbers = generator(ANY_LAUNCH, "identity lengths")
+    tokens_in, tokens_out = lengths(scenario, serving.prompts, numbers, prompts)
+    seeds = text_seeds(ANY_LAUNCH, "identity", prompts)
+    n = serving.correctness.reruns * prompts * replicas
+    place = np.arange(n, dtype=np.int64)
+    prompt = place // replicas % max(prompts, 1)
+    return rows(
+        n, kind=np.where(place < prompts * replicas, IDENTITY, RERUN), replica=place % replicas,
+        tokens_in=tokens_in[prompt], tokens_out=tokens_out[prompt], seed=seeds[prompt], example=first_example + prompt,
+    )  # fmt: skip
+
+
+# ---- where they stand in the load --------------------------------------------------------------------------------
+
+
+def within_times(
+    load: Schedule, placed: Schedule, warm_up_ns: int, end_ns: int, most: int | None = None, *, add: bool
+) -> Schedule:
+    """An open loop with the checks spread evenly over its measured part, and not more than `most` requests.
+
+    `add`: none of its own requests gives way, but for `most`.
+    """
+    if not len(placed):
+        return load
+    begins = np.flatnonzero((load.due_ns >= warm_up_ns) & (load.turn <= 0))
+    if add or len(placed) > len(begins) // 2:
+        if most is not None:
+            load = chosen(load, np.arange(min(len(load), max(most - len(placed), 0)), dtype=np.int64))
+        last_ns = min(end_ns, int(load.due_ns.max(initial=warm_up_ns)) + 1)
+        due_ns = warm_up_ns + np.floor(_even(len(placed)) * (last_ns - warm_up_ns)).astype(np.int64)
+    else:
+        given_up = begins[np.floor(_even(len(placed)) * len(begins)).astype(np.int64)]
+        due_ns = load.due_ns[given_up]
+        load = _without(load, given_up)
+    both = joined([load, replaced(placed, due_ns=due_ns)])
+    # What follows another request stays behind it: it has the key of the last one that has a time.
+    order = np.argsort(np.concatenate([np.maximum.accumulate(load.due_ns), due_ns]), kind="stable")
+    return chosen(both, order[:most])
+
+
+def within_streams(load: Schedule, placed: Schedule, steps: int, requests: int | None) -> Schedule:
+    """A closed loop with the checks between the conversations, of so many `steps`, of its streams."""
+    if not len(placed):
+        return load
+    streams, lengths = np.unique(load.stream, return_counts=True)
+    number = np.arange(len(placed), dtype=np.int64)
+    which = number % len(streams)
+    turn = number // len(streams)
+    if requests is None:
+        before = (turn + 1) * (EVERY - 1)
+    else:
+        turns = -(-len(placed) // len(streams))
+        others = np.maximum(lengths[which] // steps - turns, 0)
+        before = np.maximum(1, np.floor((turn + 0.5) * others / turns)).astype(np.int64)
+    # Before the round in which that conversation of its stream begins, and after the one before.
+    key = np.minimum(before * steps, lengths[which]) * len(streams) - 1 + (which + 1) / (len(streams) + 1)
+    both = joined([load, replaced(placed, stream=streams[which])])
+    own = _places(load.stream) * len(streams) + np.searchsorted(streams, load.stream)
+    order = np.argsort(np.concatenate([own, key]), kind="stable")
+    return chosen(both, order[:requests])
+
+
+def _places(streams: npt.NDArray[np.int32]) -> Ints:
+    """Of each request, how many of its stream stand before it."""
+    order = np.argsort(streams, kind="stable")
+    _, first, again = np.unique(streams[order], return_index=True, return_inverse=True)
+    places = np.empty(len(streams), dtype=np.int64)
+    places[order] = np.arange(len(streams)) - first[again]
+    return places
+
+
+def _even(n: int) -> Floats:
+    """The middles of `n` equal parts of 0..1."""
+    return (np.arange(n, dtype=np.float64) + 0.5) / n
+
+
+def _without(load: Schedule, begins: Ints) -> Schedule:
+    """The load without these requests and what follows in their conversations."""
+    gone = np.zeros(len(load), dtype=bool)
+    gone[begins] = True
+    sessions = load.session[begins]
+    gone |= np.isin(load.session, sessions[sessions >= 0])
+    return chosen(load, np.flatnonzero(~gone))
+
+
+# ---- canaries ----------------------------------------------------------------------------------------------------
+
+
+def canaries(load: Schedule, share: float, seed: int) -> Schedule:
+    """The load in which this share of its measured requests carries a nonce: one in each 1/share of them, at random.
+
+    In conversations only first turns do, as later ones would hold the nonces of earlier ones.
+    """
+    if share <= 0.0:
+        return load
+    able = np.flatnonzero((load.phase != WARM_UP) & (load.kind == NORMAL) & (load.turn <= 0))
+    blocks = max(int(len(able) * share), 1)
+    drawn = uniform(source(seed, "canaries"), blocks)
+    places = np.floor((np.arange(blocks, dtype=np.float64) + drawn) * min(1.0 / share, len(able))).astype(np.int64)
+    which = able[np.unique(places[places < len(able)])]
+    kind, example = load.kind.copy(), load.example.copy()
+    kind[which], example[which] = CANARY, NONE
+    expected = {int(number): nonce(int(load.seed[number])) for number in which}
+    return replace(replaced(load, kind=kind, example=example), expected=expected)
+
+
+def nonce(text_seed: int) -> str:
+    """The nonce of the request whose text has this seed."""
+    digest = hashlib.sha256(f"assay canary {text_seed}".encode()).digest()
+    return base64.b32encode(digest).decode()[:NONCE].lower()

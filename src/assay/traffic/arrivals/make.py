@@ -1,0 +1,135 @@
+"""What will be sent in a launch, and when?  The schedule from what is asked for and the launch's seed, and nothing else.
+
+    closed                       streams that send their next request when the one before has ended
+    constant poisson gamma       open: arrivals (of conversations, if these have several requests) at the configuration's rate
+    stages                       Poisson at a rate that changes; with rates asked for, stages are multiples of them
+    users                        so many users who think; or, at a rate, conversations of new users (Poisson)
+    trace                        as recorded in a file (`assay.traffic.arrivals.traces`)
+    single_stream multi_stream   MLPerf: one stream; queries of several requests, the next when all have ended
+    server offline               MLPerf: Poisson; everything due when the measured part begins
+
+Equal on every machine, for any number of client processes, and in the same order for every engine; configurations of one
+block share the seed and with it gaps, texts and lengths, as far as they have so many requests.  `arrivals.requests` counts
+everything but what is sent before the load.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from assay.traffic.arrivals import checks, sessions, streams, times, traces
+from assay.traffic.arrivals.draws import generator, text_seeds
+from assay.traffic.arrivals.file import batch as batch
+from assay.traffic.arrivals.file import batches as batches
+from assay.traffic.arrivals.file import digest as digest
+from assay.traffic.arrivals.file import read as read
+from assay.traffic.arrivals.file import write as write
+from assay.traffic.arrivals.rows import MAIN, TOOL, WARM_UP, chosen, joined, replaced, rows
+from assay.traffic.arrivals.scenarios import lengths, parse
+from assay.traffic.arrivals.schedule import NONE, Schedule
+from assay.traffic.arrivals.shares import mine as mine
+from assay.traffic.arrivals.shares import predecessors as predecessors
+
+if TYPE_CHECKING:
+    from assay.spec.plan import Configuration
+    from assay.spec.sections.scenario import Scenario
+    from assay.spec.sections.serving import Serving
+
+
+def build(serving: Serving, configuration: Configuration, seed: int, replicas: int, base: Path) -> Schedule:
+    """Everything that is to be sent in a launch with this seed. `base`: the folder against which a trace is resolved.
+
+    Raises SpecError if a trace cannot be read, or if more is asked for than can be planned.
+    """
+    scenario, replicas = (
+        parse(configuration.scenario),
+        max(replicas, 1),
+    )  # without a URL the model answers in the client
+    load = _timed(serving, configuration, seed, base)
+    load = _worded(load, serving, scenario, seed)
+    extra = checks.checks(serving, scenario, seed, replicas, int(load.example.max(initial=NONE)) + 1)
+    load = _with_checks(load, extra.within, serving)
+    load = checks.canaries(load, serving.correctness.canaries, seed)
+    return joined([extra.before, load])
+
+
+def _timed(serving: Serving, configuration: Configuration, seed: int, base: Path) -> Schedule:
+    """The load with what says when each request is due."""
+    arrivals, load = serving.arrivals, configuration.load
+    match arrivals.process:
+        case "closed":
+            return streams.closed(serving, int(load or 1), seed)
+        case "single_stream":
+            return streams.closed(serving, 1, seed)
+        case "multi_stream":
+            return streams.queries(arrivals)
+        case "users" if serving.concurrency:
+            return streams.users(serving, int(load or 1), seed)
+        case "offline":
+            n = arrivals.requests or 1
+            return _phased(rows(n, due_ns=_warm_up_ns(serving)), serving)
+        case "trace":
+            return _phased(_first(_replayed(serving, base), serving), serving)
+        case _:
+            return _phased(_first(_open(serving, load, seed), serving), serving)
+
+
+def _open(serving: Serving, load: float | None, seed: int) -> Schedule:
+    steps = sessions.length(serving.prompts)
+    due_ns = times.due(serving.arrivals, load, seed, steps)
+    if steps == 1 and serving.arrivals.process != "users":
+        return rows(len(due_ns), due_ns=due_ns)
+    return sessions.paused(sessions.started(due_ns, steps), serving.prompts, seed)
+
+
+def _replayed(serving: Serving, base: Path) -> Schedule:
+    """The recorded requests up to the end of the load."""
+    arrivals, end_ns = serving.arrivals, times.horizon_ns(serving.arrivals)
+    load = traces.replay(base / arrivals.trace, arrivals.trace_format, arrivals.speed, end_ns)
+    late = load.due_ns >= end_ns
+    never = np.isin(load.session, load.session[late & (load.turn == 0)]) & (load.due_ns == NONE)
+    return chosen(load, np.flatnonzero(~late & ~never)) if late.any() else load
+
+
+def _first(load: Schedule, serving: Serving) -> Schedule:
+    most = serving.arrivals.requests
+    return load if most is None or most >= len(load) else chosen(load, np.arange(most, dtype=np.int64))
+
+
+def _phased(load: Schedule, serving: Serving) -> Schedule:
+    warms_up = (load.due_ns != NONE) & (load.due_ns < _warm_up_ns(serving))
+    return replaced(load, phase=np.where(warms_up, WARM_UP, MAIN))
+
+
+def _warm_up_ns(serving: Serving) -> int:
+    return round(serving.arrivals.warm_up_s * times.NS)
+
+
+def _worded(load: Schedule, serving: Serving, scenario: Scenario, seed: int) -> Schedule:
+    """The load with what says which text each request has, where nothing has said it yet."""
+    n = len(load)
+    tokens_in, tokens_out = lengths(scenario, serving.prompts, generator(seed, "lengths"), n)
+    seeds = text_seeds(seed, "texts", n)
+    tokens_in = np.where(load.pause_kind == TOOL, serving.prompts.tool_tokens, tokens_in)
+    if (load.example >= 0).any():  # equal texts have equal seeds
+        _, first, again = np.unique(load.example, return_index=True, return_inverse=True)
+        seeds = np.where(load.example >= 0, seeds[first[again]], seeds)
+    return replaced(
+        load, seed=seeds,
+        tokens_in=np.where(load.tokens_in >= 0, load.tokens_in, tokens_in),
+        tokens_out=np.where(load.tokens_out >= 0, load.tokens_out, tokens_out),
+    )  # fmt: skip
+
+
+def _with_checks(load: Schedule, placed: Schedule, serving: Serving) -> Schedule:
+    arrivals = serving.arrivals
+    if (load.stream >= 0).any():
+        steps = 1 if load.together else sessions.length(serving.prompts)
+        return checks.within_streams(load, placed, steps, arrivals.requests)
+    return checks.within_times(
+        load, placed, _warm_up_ns(serving), times.horizon_ns(arrivals), arrivals.requests,
+        add=arrivals.process in ("trace", "offline"),
+    )  # fmt: skip

@@ -1,0 +1,41 @@
+"""Would a run of this experiment be long and large enough for MLPerf?  Known before it begins, from what is asked for.
+
+The scenarios as arrivals (`assay.traffic.arrivals.make`): SingleStream is a closed loop of one stream.  MultiStream is a closed
+loop of `samples_per_query` streams whose next requests all wait for the last answer of the query (`Schedule.together`).  Server
+is Poisson at the rate.  Offline has everything due when the measured part begins.  Texts are drawn without LoadGen's fixed
+seeds and sets: latencies can be compared with LoadGen's, submissions cannot be made from them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from assay.spec.sections.mlperf import Requirements as Requirements
+from assay.spec.sections.mlperf import requirements as requirements
+from assay.spec.sections.mlperf import validity as validity
+
+if TYPE_CHECKING:
+    from assay.spec.sections.serving import Arrivals
+
+
+def foreseen(arrivals: Arrivals, load: float | None) -> str:
+    """What is already sure to be missing, in the words of `validity`; empty where nothing is, or no scenario of MLPerf.
+
+    How many requests a closed loop sends is not known beforehand, unless `arrivals.requests` says it.
+    """
+    asked = requirements(arrivals.process)
+    if asked is None:
+        return ""
+    most = arrivals.requests
+    if arrivals.process == "offline":  # how long it takes is the engine's doing
+        return _unless_met(arrivals.process, asked.seconds, 1, most or 1)
+    if arrivals.process == "multi_stream":
+        queries = asked.queries if most is None else -(-most // arrivals.samples_per_query)
+        return _unless_met(arrivals.process, arrivals.duration_s, queries, arrivals.samples_per_query)
+    expected = asked.queries if load is None or arrivals.process != "server" else int(load * arrivals.duration_s)
+    return _unless_met(arrivals.process, arrivals.duration_s, expected if most is None else min(expected, most), 1)
+
+
+def _unless_met(process: str, seconds: float, queries: int, samples_per_query: int) -> str:
+    sentence = validity(process, seconds, queries, samples_per_query)
+    return "" if sentence.endswith("met") else sentence

@@ -1,0 +1,78 @@
+"""How many tokens does each request of a scenario have?  Lengths drawn from a generator that the caller gives.
+
+Normal lengths are rounded to the nearest whole number and held to at least 1 for the input and 2 for the output, as
+genai-bench does; so are uniform ones, whose both ends can occur.  (genai-bench cuts the fraction off instead of rounding, which
+makes its means half a token lower and its uniform upper ends impossible, and draws without a seed.)
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from assay.spec.sections.scenario import DATASET, LARGEST, Scenario
+from assay.spec.sections.scenario import parse as parse
+from assay.spec.sections.serving import Prompts
+from assay.traffic.arrivals.schedule import NONE
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Counts = npt.NDArray[np.int64]
+
+LEAST_IN: Final = 1
+LEAST_OUT: Final = 2
+
+
+def lengths(scenario: Scenario, prompts: Prompts, numbers: np.random.Generator, n: int) -> tuple[Counts, Counts]:
+    """As `draw`, with what the experiment says of its prompts: the answers' length of rows of a file, and how many documents."""
+    tokens_in, tokens_out = draw(scenario, numbers, n, prompts.documents)
+    if scenario.letter == DATASET and prompts.answer_tokens is not None:
+        tokens_out = np.full(n, prompts.answer_tokens, dtype=np.int64)
+    return tokens_in, tokens_out
+
+
+def draw(scenario: Scenario, numbers: np.random.Generator, n: int, documents: int = 1) -> tuple[Counts, Counts]:
+    """Input and output tokens of `n` requests, int64; -1 where the scenario fixes none.
+
+    Every request takes the same amount from the generator, so the first of many are equal to fewer.  Embeddings count the
+    tokens of all `documents`; rerank those of the query and of all documents.
+    """
+    if scenario.letter == "N":
+        return _normal(scenario.numbers, numbers, n)
+    if scenario.letter == "U":
+        return _uniform(scenario.numbers, numbers, n)
+    tokens_in, tokens_out = _fixed(scenario, documents)
+    return np.full(n, tokens_in, dtype=np.int64), np.full(n, tokens_out, dtype=np.int64)
+
+
+def _fixed(scenario: Scenario, documents: int) -> tuple[int, int]:
+    match scenario.letter, scenario.numbers:
+        case "D", (tokens_in, tokens_out):
+            return tokens_in, tokens_out
+        case "P", (prefix, rest, tokens_out):
+            return prefix + rest, tokens_out
+        case "E", (document,):
+            return documents * document, NONE
+        case "R", (document, query):
+            return documents * document + query, NONE
+        case _:
+            return NONE, NONE
+
+
+def _normal(parameters: tuple[int, ...], numbers: np.random.Generator, n: int) -> tuple[Counts, Counts]:
+    mean_in, deviation_in, mean_out, deviation_out = parameters
+    drawn = np.rint(numbers.standard_normal((n, 2)) * (deviation_in, deviation_out) + (mean_in, mean_out))
+    held = np.clip(drawn, (LEAST_IN, LEAST_OUT), LARGEST).astype(np.int64)
+    return held[:, 0], held[:, 1]
+
+
+def _uniform(parameters: tuple[int, ...], numbers: np.random.Generator, n: int) -> tuple[Counts, Counts]:
+    # genai-bench: alone, both count from 1
+    low_in, high_in, low_out, high_out = parameters if len(parameters) == 4 else (1, parameters[0], 1, parameters[1])
+    # From one uniform each: rejection sampling would take a varying amount from the generator.
+    share = numbers.random((n, 2))
+    least = np.array([low_in, low_out])
+    drawn = least + np.floor(share * (np.array([high_in, high_out]) - least + 1)).astype(np.int64)
+    return np.maximum(drawn[:, 0], LEAST_IN), np.maximum(drawn[:, 1], LEAST_OUT)

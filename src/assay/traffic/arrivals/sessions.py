@@ -1,0 +1,48 @@
+"""How do the requests of a conversation follow each other?  Turns after a user's thinking, steps after a tool's time.
+
+A conversation has `turns` turns; each turn is a request and `tool_steps` further ones, each after a call of a tool.  A
+request's `turn` counts all of them.  Pauses are exponential: a user's thinking before a turn, a tool's time before a step.
+Every request takes one number from the stream of pauses, so that longer loads begin like shorter ones.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from assay.traffic.arrivals.draws import Floats, Ints, exponential, source
+from assay.traffic.arrivals.rows import THINK, TOOL, replaced, rows
+from assay.traffic.arrivals.schedule import NONE, Schedule
+from assay.traffic.arrivals.times import NS
+
+if TYPE_CHECKING:
+    from assay.spec.sections.serving import Prompts
+
+
+def length(prompts: Prompts) -> int:
+    """Requests of a conversation."""
+    return prompts.turns * (1 + prompts.tool_steps)
+
+
+def paused(load: Schedule, prompts: Prompts, seed: int, between_s: float = 0.0) -> Schedule:
+    """The load with its pauses: before every later request of a conversation, and `between_s` before a stream's next one."""
+    if not (prompts.think_s or prompts.tool_steps or between_s):
+        return load
+    follows = load.due_ns == NONE
+    tool = (load.turn > 0) & (load.turn % (1 + prompts.tool_steps) != 0)
+    mean_s: Floats = np.where(tool, prompts.tool_s, np.where(load.turn > 0, prompts.think_s, between_s))
+    drawn = np.rint(exponential(source(seed, "pauses"), len(load)) * mean_s * NS).astype(np.int64)
+    thinks = follows & ~tool & (mean_s > 0.0)
+    kinds = np.where(follows & tool, TOOL, np.where(thinks, THINK, 0))
+    return replaced(load, pause_ns=np.where(follows, drawn, 0), pause_kind=kinds)
+
+
+def started(due_ns: Ints, steps: int) -> Schedule:
+    """Conversations that begin at these times, each of so many requests; they stand one after the other."""
+    n = len(due_ns) * steps
+    turn = np.tile(np.arange(steps), len(due_ns))
+    return rows(
+        n, session=np.repeat(np.arange(len(due_ns)), steps), turn=turn,
+        due_ns=np.where(turn == 0, np.repeat(due_ns, steps), NONE),
+    )  # fmt: skip

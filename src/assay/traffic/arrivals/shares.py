@@ -1,0 +1,53 @@
+"""Which client process sends a request, and which request does it wait for?"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from assay.traffic.arrivals.rows import COLD, Ints
+from assay.traffic.arrivals.schedule import NONE, Schedule
+
+
+def mine(schedule: Schedule, k: int, n: int) -> Ints:
+    """The numbers of the requests that client process `k` of `n` sends, ascending; shape [requests of this client].
+
+    Cold requests all belong to process 0.  What follows another request belongs to the same process as that.
+    """
+    if not 0 <= k < n:
+        raise ValueError(f"there is no client process {k} of {n}")
+    return np.flatnonzero(_owners(schedule, n) == k)
+
+
+def predecessors(schedule: Schedule) -> Ints:
+    """The number of the request that each one follows, -1 where it is due at a time of its own; shape [requests].
+
+    With `together` it is the last one of the group before, all of which must have ended.
+    """
+    found = np.full(len(schedule), NONE, dtype=np.int64)
+    cold = schedule.phase == COLD
+    _chain(found, np.where(cold, 0, NONE))
+    _chain(found, np.where(cold, NONE, schedule.stream))
+    later = _chain(np.full_like(found, NONE), schedule.session)
+    found = np.where((schedule.session >= 0) & (schedule.turn > 0), later, found)
+    if schedule.together:
+        place = np.arange(len(schedule)) - int(cold.sum())
+        group = place // schedule.together
+        found = np.where(cold, found, group * schedule.together - 1 + int(cold.sum()))
+    return np.where(schedule.due_ns == NONE, found, NONE)
+
+
+def _owners(schedule: Schedule, n: int) -> Ints:
+    if schedule.together:
+        return np.zeros(len(schedule), dtype=np.int64)
+    key = np.where(schedule.session >= 0, schedule.session, np.arange(len(schedule), dtype=np.int64))
+    key = np.where(schedule.stream >= 0, schedule.stream, key)
+    return np.where(schedule.phase == COLD, 0, key % n)
+
+
+def _chain(found: Ints, keys: Ints) -> Ints:
+    """Write into `found` the nearest earlier number with the same key, for keys that are not negative."""
+    order = np.argsort(keys, kind="stable")
+    order = order[keys[order] >= 0]
+    same = keys[order[1:]] == keys[order[:-1]]
+    found[order[1:][same]] = order[:-1][same]
+    return found

@@ -1,0 +1,86 @@
+"""What do the streams of a closed loop send?  Each stream sends its next request when the one before has ended.
+
+Request j of stream s is number j * streams + s: the order in which they would be sent if all took equally long.
+A stream has one conversation after the other; users are streams that think between conversations as between turns.
+
+How many a stream will send is known only to the engine, so more are scheduled than any engine answers: 5000 a second in
+each stream, 20,000 a second in all, and a million in a launch.  Beyond that `arrivals.requests` must be given, which is
+then exact.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from assay.traffic.arrivals import sessions
+from assay.traffic.arrivals.draws import Ints, exponential, source
+from assay.traffic.arrivals.rows import chosen, replaced, rows
+from assay.traffic.arrivals.schedule import NONE, Schedule
+from assay.traffic.arrivals.times import NS, horizon_ns
+
+if TYPE_CHECKING:
+    from assay.spec.sections.serving import Arrivals, Serving
+
+PER_STREAM: Final = 5000.0  # requests per second that no stream reaches
+IN_ALL: Final = 20_000.0
+MOST: Final = 1_000_000
+
+
+def count(arrivals: Arrivals, streams: int) -> int:
+    """How many requests are scheduled for so many streams."""
+    if arrivals.requests is not None:
+        return arrivals.requests
+    seconds = horizon_ns(arrivals) / NS
+    most = int(seconds * min(PER_STREAM * streams, IN_ALL)) + 1
+    return max(min(most, MOST), 2 * streams)
+
+
+def closed(serving: Serving, streams: int, seed: int) -> Schedule:
+    """Requests of so many streams, conversation after conversation without a pause between."""
+    load = _streams(serving, streams)
+    return _possible(sessions.paused(load, serving.prompts, seed), serving.arrivals, streams)
+
+
+def users(serving: Serving, streams: int, seed: int) -> Schedule:
+    """Requests of so many users. When the load begins each is thinking, as if all had been there for a long time."""
+    think_s = serving.prompts.think_s
+    first_ns = np.rint(exponential(source(seed, "users"), streams) * think_s * NS).astype(np.int64)
+    load = _streams(serving, streams, first_ns, always_sessions=True)
+    return _possible(sessions.paused(load, serving.prompts, seed, think_s), serving.arrivals, streams)
+
+
+def queries(arrivals: Arrivals) -> Schedule:
+    """MLPerf's MultiStream: one query of several requests at a time."""
+    together = arrivals.samples_per_query
+    n = count(arrivals, together)
+    numbers = np.arange(n, dtype=np.int64)
+    load = rows(n, stream=numbers % together, due_ns=np.where(numbers < together, 0, NONE))
+    return replace(load, together=together)
+
+
+def _streams(
+    serving: Serving, streams: int, first_ns: Ints | None = None, *, always_sessions: bool = False
+) -> Schedule:
+    n = count(serving.arrivals, streams)
+    numbers = np.arange(n, dtype=np.int64)
+    stream, place = numbers % streams, numbers // streams
+    begins = np.zeros(streams, dtype=np.int64) if first_ns is None else first_ns
+    load = rows(n, stream=stream, due_ns=np.where(place == 0, begins[stream], NONE))
+    steps = sessions.length(serving.prompts)
+    if steps == 1 and not always_sessions:
+        return load
+    return replaced(load, session=place // steps * streams + stream, turn=place % steps)
+
+
+def _possible(load: Schedule, arrivals: Arrivals, streams: int) -> Schedule:
+    """Without the requests that cannot become due in time, because of the pauses before them alone."""
+    if arrivals.requests is not None or not (load.pause_ns.any() or load.due_ns.max(initial=0)):
+        return load
+    rounds = -(-len(load) // streams)
+    waits = np.zeros((rounds, streams))
+    waits.ravel()[: len(load)] = load.pause_ns + np.maximum(load.due_ns, 0)
+    earliest = np.cumsum(waits, axis=0).ravel()[: len(load)]
+    return chosen(load, np.flatnonzero(earliest < horizon_ns(arrivals)))

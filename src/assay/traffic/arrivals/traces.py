@@ -1,0 +1,305 @@
+"""When did recorded requests arrive, and how long were they?  Four formats of traces, replayed exactly.
+
+    mooncake  JSONL: timestamp (ms), input_length, output_length, hash_ids: the blocks of 512 tokens that the prompt is made
+              of; equal ids are equal text (Qin et al., Mooncake, FAST 2025; kvcache-ai/Mooncake, FAST25-release/traces)
+    burstgpt  CSV: Timestamp (s), Request tokens, Response tokens (Wang et al., BurstGPT; HPMLL/BurstGPT); a response of 0
+              tokens, a failure there, is asked for as one token, so that the arrival stays; Session ID where there is one
+    azure     CSV: TIMESTAMP (date and time), ContextTokens, GeneratedTokens (Azure/AzurePublicDataset, LLM 2023 and 2024)
+    jsonl     our own: at_s, tokens_in, tokens_out, and optionally session, turn, pause_s and pause (think, tool, retrieval).
+              Without at_s a request follows the one before it in its session, pause_s after that has ended; without
+              tokens_in or tokens_out these come from the scenario
+
+The first request is due when the load begins, the others as long after it as they came, divided by the speed; warm-up is what
+falls into the warm-up time.  Rows must be in order of time: reading ends with the load, however long the file is.  Times are
+read as decimal numbers, so that no nanosecond is lost on the way.
+"""
+
+from __future__ import annotations
+
+import csv
+import itertools
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from decimal import Decimal, DecimalException
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import numpy as np
+
+from assay.errors import Problem, SpecError
+from assay.traffic.arrivals.rows import Ints, rows
+from assay.traffic.arrivals.schedule import NONE, PAUSES, Schedule
+
+Format = Literal["auto", "mooncake", "burstgpt", "azure", "jsonl"]
+WHERE: Final = "serving.arrivals.trace"
+NS: Final = 10**9
+LARGEST: Final = 2**62  # ns and tokens beyond this are a slip of the pen
+LINE: Final = 16 * 2**20  # characters of a line; a prompt of 10 million tokens has 20,000 blocks
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Row:
+    """A recorded request. `at_ns`: None where it follows the one before it in its session."""
+
+    at_ns: int | None
+    tokens_in: int = NONE
+    tokens_out: int = NONE
+    session: str | None = None
+    turn: int | None = None
+    pause_ns: int = 0
+    pause: str = "none"
+    blocks: tuple[int, ...] = ()
+
+
+def replay(path: Path, form: Format, speed: float, end_ns: int) -> Schedule:
+    """The requests of a trace that are due before `end_ns`, with their times after the begin of the load.
+
+    Raises SpecError where the file is not there, is not of this format, or has a row that makes no sense.
+    """
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            found = list(_until(_rows(file, form), speed, end_ns))
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) and error.strerror else "it is not UTF-8 text"
+        raise _problem(f'"{path.name}": {why}', "a file that can be read", "") from None
+    if not found:
+        raise _problem(f'"{path.name}" without requests', "a trace with at least one", "")
+    return _scheduled(found, speed)
+
+
+def _until(found: Iterable[tuple[int, Row]], speed: float, end_ns: int) -> Iterator[Row]:
+    """Rows up to the first one that is due at the end or later; checks the order."""
+    first: int | None = None
+    before = -LARGEST
+    for line, row in found:
+        if row.at_ns is not None:
+            if row.at_ns < before:
+                raise _problem(
+                    f"line {line}: a time before that of the line above", "rows in order of time", "Sort the file."
+                )
+            before = row.at_ns
+            first = row.at_ns if first is None else first
+            if (row.at_ns - first) / speed >= end_ns:
+                return
+        elif first is None:
+            raise _problem(f"line {line}: no at_s", "a time for the first request", 'Write "at_s": 0.')
+        yield row
+
+
+def _scheduled(found: Sequence[Row], speed: float) -> Schedule:
+    first = found[0].at_ns or 0
+    offsets = np.array([NONE if row.at_ns is None else row.at_ns - first for row in found], dtype=np.int64)
+    due_ns = offsets if speed == 1.0 else np.where(offsets < 0, NONE, np.rint(offsets / speed)).astype(np.int64)
+    session, turn = _sessions(found)
+    load = rows(
+        len(found), due_ns=due_ns, session=session, turn=turn,
+        tokens_in=_column(row.tokens_in for row in found), tokens_out=_column(row.tokens_out for row in found),
+        pause_ns=_column(row.pause_ns for row in found), pause_kind=_column(PAUSES.index(row.pause) for row in found),
+        example=_examples(found),
+    )  # fmt: skip
+    return replace(load, blocks={number: row.blocks for number, row in enumerate(found) if row.blocks})
+
+
+def _column(values: Iterable[int]) -> Ints:
+    return np.fromiter(values, dtype=np.int64)
+
+
+def _sessions(found: Sequence[Row]) -> tuple[Ints, Ints]:
+    """Numbers for the sessions in the order in which they begin, and turns where the file has none."""
+    numbers: dict[str, int] = {}
+    turns: dict[str, int] = {}
+    session, turn = [], []
+    for row in found:
+        if row.session is None:
+            session.append(NONE)
+            turn.append(NONE)
+            continue
+        session.append(numbers.setdefault(row.session, len(numbers)))
+        turn.append(turns.get(row.session, 0) if row.turn is None else row.turn)
+        turns[row.session] = turn[-1] + 1
+    return _column(session), _column(turn)
+
+
+def _examples(found: Sequence[Row]) -> Ints:
+    """A number for each text that occurs more than once: the same blocks, cut off at the same length."""
+    texts: dict[tuple[int, tuple[int, ...]], list[int]] = {}
+    for number, row in enumerate(found):
+        if row.blocks:
+            texts.setdefault((row.tokens_in, row.blocks), []).append(number)
+    example = np.full(len(found), NONE, dtype=np.int64)
+    for name, same in enumerate(same for same in texts.values() if len(same) > 1):
+        example[same] = name
+    return example
+
+
+# ---- the formats -------------------------------------------------------------------------------------------------
+
+
+def _rows(file: Iterable[str], form: Format) -> Iterator[tuple[int, Row]]:
+    """Line numbers, from 1, and rows."""
+    lines = enumerate(_bounded(file), start=1)
+    head = next(((number, line) for number, line in lines if line.strip()), None)
+    if head is None:
+        return iter(())
+    kind = _recognised(head[1]) if form == "auto" else form
+    everything = itertools.chain([head], lines)
+    if kind in ("mooncake", "jsonl"):
+        return _json_rows(everything, _mooncake if kind == "mooncake" else _own)
+    return _csv_rows(everything, *(_BURSTGPT if kind == "burstgpt" else _AZURE))
+
+
+def _bounded(file: Iterable[str]) -> Iterator[str]:
+    for number, line in enumerate(file, start=1):
+        if len(line) > LINE:
+            raise _problem(f"line {number} with {len(line)} characters", f"lines of at most {LINE}", "")
+        yield line
+
+
+def _recognised(head: str) -> Format:
+    """The format of a file by its first line."""
+    if head.lstrip().startswith("{"):
+        return "mooncake" if '"timestamp"' in head else "jsonl"
+    names = _names(head)
+    for form, (needed, _) in (("burstgpt", _BURSTGPT), ("azure", _AZURE)):
+        if needed <= set(names):
+            return form  # type: ignore[return-value]
+    raise _problem(
+        f"a first line {_shown(head)}", "JSONL, or CSV with the columns of BurstGPT or Azure",
+        "Write serving.arrivals.trace_format if it is one of these.",
+    )  # fmt: skip
+
+
+def _json_rows(lines: Iterable[tuple[int, str]], read: Callable[[Mapping[str, Any]], Row]) -> Iterator[tuple[int, Row]]:
+    for number, line in lines:
+        if not line.strip():
+            continue
+        try:
+            data = json.loads(line, parse_float=Decimal)
+            if not isinstance(data, dict):
+                raise TypeError("not an object")
+            yield number, read(data)
+        except (ValueError, TypeError, KeyError, RecursionError, DecimalException) as error:
+            raise _row_problem(number, error) from None
+
+
+def _mooncake(data: Mapping[str, Any]) -> Row:
+    blocks = data.get("hash_ids", ())
+    if not isinstance(blocks, list | tuple) or not all(type(one) is int for one in blocks):
+        raise TypeError("hash_ids is not a list of whole numbers")
+    return Row(
+        at_ns=_ns(data["timestamp"], NS // 1000), tokens_in=_tokens(data["input_length"], 0),
+        tokens_out=_tokens(data["output_length"], 1), blocks=tuple(blocks),
+    )  # fmt: skip
+
+
+def _own(data: Mapping[str, Any]) -> Row:
+    pause = data.get("pause", "think" if "pause_s" in data else "none")
+    if pause not in PAUSES:
+        raise ValueError(f"pause is not one of {', '.join(PAUSES)}")
+    session, turn = data.get("session"), data.get("turn")
+    if turn is not None and (type(turn) is not int or not 0 <= turn < 2**31):
+        raise TypeError("turn is not a whole number")
+    if "at_s" not in data and session is None:
+        raise KeyError("at_s")
+    return Row(
+        at_ns=_ns(data["at_s"], NS) if "at_s" in data else None,
+        tokens_in=_tokens(data["tokens_in"], 0) if "tokens_in" in data else NONE,
+        tokens_out=_tokens(data["tokens_out"], 1) if "tokens_out" in data else NONE,
+        session=None if session is None else str(session), turn=turn,
+        pause_ns=_ns(data.get("pause_s", 0), NS), pause=pause,
+    )  # fmt: skip
+
+
+def _csv_rows(
+    lines: Iterable[tuple[int, str]], needed: frozenset[str], read: Callable[[Mapping[str, str]], Row]
+) -> Iterator[tuple[int, Row]]:
+    numbered = iter(lines)
+    first, head = next(numbered)
+    names = _names(head)
+    if missing := sorted(needed - set(names)):
+        raise _problem(
+            f"line {first}: {_shown(head)}", f"the columns {', '.join(sorted(needed))}", f"Missing: {missing[0]}."
+        )
+    for number, line in numbered:
+        if not line.strip():
+            continue
+        try:
+            yield number, read(dict(zip(names, next(csv.reader([line])), strict=False)))
+        except (ValueError, KeyError, TypeError, csv.Error, DecimalException) as error:
+            raise _row_problem(number, error) from None
+
+
+def _names(head: str) -> list[str]:
+    try:
+        return [name.strip().lower() for name in next(csv.reader([head]))]
+    except csv.Error:
+        return []
+
+
+def _burstgpt(data: Mapping[str, str]) -> Row:
+    return Row(
+        at_ns=_ns(data["timestamp"], NS), tokens_in=_tokens(data["request tokens"], 0),
+        tokens_out=_tokens(data["response tokens"], 1), session=data.get("session id") or data.get("sessionid") or None,
+    )  # fmt: skip
+
+
+def _azure(data: Mapping[str, str]) -> Row:
+    return Row(
+        at_ns=_moment(data["timestamp"]), tokens_in=_tokens(data["contexttokens"], 0),
+        tokens_out=_tokens(data["generatedtokens"], 1),
+    )  # fmt: skip
+
+
+_BURSTGPT: Final = (frozenset({"timestamp", "request tokens", "response tokens"}), _burstgpt)
+_AZURE: Final = (frozenset({"timestamp", "contexttokens", "generatedtokens"}), _azure)
+
+
+def _moment(text: str) -> int:
+    """Nanoseconds since 1970 of "2023-11-16 18:15:46.6805900", with or without a zone; UTC without one."""
+    text = text.strip()
+    whole, _, rest = text.partition(".")
+    digits = rest[: len(rest) - len(rest.lstrip("0123456789"))]
+    then = datetime.fromisoformat(whole + rest[len(digits) :])
+    then = then.replace(tzinfo=UTC) if then.tzinfo is None else then
+    return int((then - EPOCH).total_seconds()) * NS + int(digits[:9].ljust(9, "0"))
+
+
+def _ns(value: object, unit: int) -> int:
+    """A time in units of `unit` nanoseconds, as ns, rounded."""
+    if isinstance(value, bool) or not isinstance(value, int | Decimal | str):
+        raise TypeError("a time is not a number")
+    number = Decimal(value) * unit
+    if not number.is_finite() or not 0 <= number < LARGEST:
+        raise ValueError("a time is not a finite number from 0 on")
+    return int(number.to_integral_value())
+
+
+def _tokens(value: object, least: int) -> int:
+    """A number of tokens, at least `least`."""
+    if isinstance(value, bool) or not isinstance(value, int | Decimal | str):
+        raise TypeError("a number of tokens is not a number")
+    number = Decimal(value)
+    if not number.is_finite() or number != number.to_integral_value() or not 0 <= number < LARGEST:
+        raise ValueError("a number of tokens is not a whole number from 0 on")
+    return max(int(number), least)
+
+
+def _row_problem(line: int, error: Exception) -> SpecError:
+    what = f"no {error.args[0]}" if isinstance(error, KeyError) else str(error) or "a number that cannot be read"
+    if isinstance(error, json.JSONDecodeError):
+        what = "it is no JSON"
+    elif isinstance(error, DecimalException):
+        what = "a number that cannot be read"
+    return _problem(f"line {line}: {what}", "one request per line, in the file's format", "")
+
+
+def _shown(text: str) -> str:
+    text = text.strip()
+    return f'"{text if len(text) <= 60 else text[:60] + " ..."}"'
+
+
+def _problem(found: str, allowed: str, mend: str) -> SpecError:
+    return SpecError((Problem(where=WHERE, found=found, allowed=allowed, mend=mend),))

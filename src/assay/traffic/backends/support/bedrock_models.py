@@ -1,0 +1,213 @@
+"""How do the families of models on Bedrock want to be asked by InvokeModel, and what do their chunks say?
+
+Converse speaks one dialect for all of them; InvokeModel passes the model's own JSON through.  The family is the first part
+of the model's id that is one: anthropic.claude-..., eu.anthropic.claude-..., meta.llama3-..., mistral.mistral-...
+The last chunk of each may carry `amazon-bedrock-invocationMetrics`, with Bedrock's own counts of tokens.
+Source: https://docs.aws.amazon.com/bedrock/latest/userguide/model-parameters.html.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final
+
+from assay.errors import EnvironmentLacks
+from assay.traffic.backends.support.bodies import Tree, some, text_of
+from assay.traffic.backends.support.native_events import Gathered
+from assay.traffic.parts import Ask, Kind
+from assay.traffic.replies.openai_json import said_by, usage_of
+
+METRICS: Final = "amazon-bedrock-invocationMetrics"
+_COUNTS = {
+    "tokens_in": "inputTokenCount",
+    "tokens_out": "outputTokenCount",
+    "tokens_cached": "cacheReadInputTokenCount",
+}
+
+
+@dataclass(frozen=True)
+class Family:
+    """The JSON of a family of models."""
+
+    fixed: Callable[[Ask], Tree]
+    varied: Callable[[Ask], Tree]
+    take: Callable[[Mapping[str, Any], int, Gathered], None]  # a chunk's JSON, its time
+
+
+@lru_cache(maxsize=256)
+def family_of(model: str) -> str:
+    """The family of a model's id.
+
+    Raises:
+        EnvironmentLacks: it is none that is known here.
+    """
+    words = model.rpartition("/")[2].split(".")
+    for place, word in enumerate(words):
+        following = words[place + 1] if place + 1 < len(words) else ""
+        name = "nova" if word == "amazon" and following.startswith("nova") else word
+        if name in INVOKED:
+            return name
+    known = ", ".join(sorted(INVOKED))
+    raise EnvironmentLacks(f'with api = "invoke" models of {known} are known, and not {model!r}; converse serves all')
+
+
+def _turns(ask: Ask) -> list[Tree]:
+    messages = ask.messages or ({"role": "user", "content": ask.prompt},)
+    return [{"role": one["role"], "content": text_of(one.get("content"))} for one in messages]
+
+
+def _prompt(ask: Ask) -> str:
+    return ask.prompt or "\n".join(turn["content"] for turn in _turns(ask))
+
+
+def _metrics(told: Mapping[str, Any], into: Gathered) -> None:
+    into.tokens(told.get(METRICS) or {}, _COUNTS)
+
+
+# ---- Anthropic ---------------------------------------------------------------------------------------------------
+
+
+def _anthropic_fixed(ask: Ask) -> Tree:
+    return {"anthropic_version": "bedrock-2023-05-31", "temperature": ask.temperature}
+
+
+def _anthropic_varied(ask: Ask) -> Tree:
+    turns = _turns(ask)
+    system = "\n".join(turn["content"] for turn in turns if turn["role"] == "system")
+    return some(
+        messages=[turn for turn in turns if turn["role"] != "system"],
+        system=system or None,
+        max_tokens=ask.max_tokens or 4096,  # they refuse a request without it
+    )
+
+
+def _anthropic_take(told: Mapping[str, Any], ns: int, into: Gathered) -> None:
+    kind = told.get("type")
+    if kind == "content_block_delta":
+        delta = told["delta"]
+        if "partial_json" in delta:
+            into.put(ns, Kind.TOOL, len(delta["partial_json"]))
+        else:
+            into.say(ns, delta.get("text") or delta.get("thinking") or "", reasoning="thinking" in delta)
+    elif kind == "message_delta":
+        into.put(ns, Kind.FINISH)
+        into.finish(told["delta"].get("stop_reason"))
+        into.tokens(told.get("usage") or {}, {"tokens_out": "output_tokens"})
+    elif kind == "message_start":
+        into.put(ns, Kind.ROLE)
+        usage = told["message"].get("usage") or {}
+        into.tokens(usage, {"tokens_in": "input_tokens", "tokens_cached": "cache_read_input_tokens"})
+    elif kind == "message":
+        into.both(ns, text_of(told["content"]), "", 0, Kind.FINISH)
+        into.finish(told.get("stop_reason"))
+        into.tokens(told.get("usage") or {}, {"tokens_in": "input_tokens", "tokens_out": "output_tokens"})
+    else:
+        into.put(ns, Kind.DONE if kind == "message_stop" else Kind.OTHER)
+    _metrics(told, into)
+
+
+# ---- Meta, Mistral -----------------------------------------------------------------------------------------------
+
+
+def _meta_fixed(ask: Ask) -> Tree:
+    return {"temperature": ask.temperature}
+
+
+def _meta_varied(ask: Ask) -> Tree:
+    return some(prompt=_prompt(ask), max_gen_len=ask.max_tokens)
+
+
+def _meta_take(told: Mapping[str, Any], ns: int, into: Gathered) -> None:
+    reason = told.get("stop_reason")
+    into.say(ns, told["generation"], empty=Kind.FINISH if reason else Kind.ROLE)
+    into.finish(reason)
+    into.tokens(told, {"tokens_in": "prompt_token_count"})
+    if reason:
+        into.tokens(told, {"tokens_out": "generation_token_count"})
+    _metrics(told, into)
+
+
+def _mistral_varied(ask: Ask) -> Tree:
+    return some(prompt=f"<s>[INST] {_prompt(ask)} [/INST]", max_tokens=ask.max_tokens)
+
+
+def _mistral_take(told: Mapping[str, Any], ns: int, into: Gathered) -> None:
+    if "choices" in told:
+        _openai_take(told, ns, into)
+        return
+    output = told["outputs"][0]
+    reason = output.get("stop_reason")
+    into.say(ns, output["text"], empty=Kind.FINISH if reason else Kind.ROLE)
+    into.finish(reason)
+    _metrics(told, into)
+
+
+# ---- Amazon Nova -------------------------------------------------------------------------------------------------
+
+
+def _nova_fixed(ask: Ask) -> Tree:
+    return {"schemaVersion": "messages-v1", "inferenceConfig": {"temperature": ask.temperature}}
+
+
+def _nova_varied(ask: Ask) -> Tree:
+    turns = _turns(ask)
+    system = [{"text": turn["content"]} for turn in turns if turn["role"] == "system"]
+    said = [
+        {"role": turn["role"], "content": [{"text": turn["content"]}]} for turn in turns if turn["role"] != "system"
+    ]
+    return some(messages=said, system=system or None, inferenceConfig=some(maxTokens=ask.max_tokens))
+
+
+def _nova_take(told: Mapping[str, Any], ns: int, into: Gathered) -> None:
+    if "contentBlockDelta" in told:
+        into.say(ns, told["contentBlockDelta"]["delta"].get("text", ""))
+    elif "messageStop" in told:
+        into.put(ns, Kind.FINISH)
+        into.finish(told["messageStop"].get("stopReason"))
+    elif "metadata" in told:
+        into.put(ns, Kind.USAGE)
+        usage = told["metadata"].get("usage") or {}
+        into.tokens(
+            usage,
+            {"tokens_in": "inputTokens", "tokens_out": "outputTokens", "tokens_cached": "cacheReadInputTokenCount"},
+        )
+    else:
+        into.put(ns, Kind.ROLE if "messageStart" in told else Kind.OTHER)
+    _metrics(told, into)
+
+
+# ---- OpenAI's form -----------------------------------------------------------------------------------------------
+
+
+def _openai_fixed(ask: Ask) -> Tree:
+    return {"temperature": ask.temperature, "stream": ask.stream}
+
+
+def _openai_varied(ask: Ask) -> Tree:
+    return some(messages=_turns(ask), max_completion_tokens=ask.max_tokens, seed=ask.seed)
+
+
+def _openai_take(told: Mapping[str, Any], ns: int, into: Gathered) -> None:
+    choices = told.get("choices")
+    if choices:
+        said, reason = said_by(choices[0]), choices[0].get("finish_reason") or choices[0].get("stop_reason")
+        tool = said.chars - len(said.content) - len(said.reasoning)
+        into.both(ns, said.content, said.reasoning, tool, Kind.FINISH if reason else Kind.ROLE)
+        into.finish(reason)
+    else:
+        into.put(ns, Kind.USAGE if told.get("usage") else Kind.OTHER)
+    usage = usage_of(told.get("usage"))
+    answer = into.answer
+    answer.tokens_in, answer.tokens_out = usage.get("in") or answer.tokens_in, usage.get("out") or answer.tokens_out
+    _metrics(told, into)
+
+
+INVOKED: Final[Mapping[str, Family]] = {
+    "anthropic": Family(_anthropic_fixed, _anthropic_varied, _anthropic_take),
+    "meta": Family(_meta_fixed, _meta_varied, _meta_take),
+    "mistral": Family(_meta_fixed, _mistral_varied, _mistral_take),
+    "nova": Family(_nova_fixed, _nova_varied, _nova_take),
+    "openai": Family(_openai_fixed, _openai_varied, _openai_take),
+}

@@ -1,0 +1,160 @@
+"""How is a request's body made in a few microseconds, just ahead of its time?
+
+What does not change from request to request (the model, the options, the keys of the engine) is serialised once per target
+and kind of ask, and kept as bytes; for each request only its own text, length and seed are serialised and put behind it:
+
+    {"model":"m","stream":true,...    kept
+    ,"messages":[...]                 made from the ask
+    ,"max_tokens":100,"seed":7}       made from the ask
+
+Dialects that put what changes deep inside (`parameters`, `inferenceConfig`) merge two small objects instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
+
+import orjson
+
+from assay.spec.sections.serving import Target
+from assay.traffic.backends.support.options import body_of, omitted, option
+from assay.traffic.parts import Ask, Wire
+
+JSON_HEADERS: Final = (("content-type", "application/json"),)
+STREAM_HEADERS: Final = (("content-type", "application/json"), ("accept", "text/event-stream"))
+_MOST_HEADS = 256  # targets x kinds of ask that are kept; a client has a handful
+
+Tree = dict[str, Any]
+Path = Callable[[Ask, Target], str]
+Fixed = Callable[[Ask, Target], Mapping[str, Any]]  # the keys that are the same for all asks of a kind
+WireOf = Callable[[Ask, Target], Wire]
+
+
+class Head(NamedTuple):
+    """What all requests of a kind share."""
+
+    target: Target
+    path: str
+    start: bytes  # JSON without its closing brace
+    tree: Tree  # the same, as an object
+    omit: frozenset[str]
+
+
+Varied = Callable[[Ask, Head], bytes]  # the rest as JSON members, each with a comma before it
+Deep = Callable[[Ask, Head], Mapping[str, Any]]  # the rest as an object
+
+
+def flat(path: Path, fixed: Fixed, varied: Varied) -> WireOf:
+    """A `Backend.wire` whose kept part is made by `path` and `fixed`, and whose changing part by `varied`."""
+    head_of = _heads(path, fixed)
+
+    def wire(ask: Ask, target: Target) -> Wire:
+        head = head_of(ask, target)
+        rest = varied(ask, head)
+        body = head.start + (rest if len(head.start) > 1 else rest[1:]) + b"}"
+        return Wire(path=head.path, body=body, headers=STREAM_HEADERS if ask.stream else JSON_HEADERS)
+
+    return wire
+
+
+def deep(path: Path, fixed: Fixed, varied: Deep) -> WireOf:
+    """The same for a dialect whose changing keys stand inside of objects that hold kept ones too."""
+    head_of = _heads(path, fixed)
+
+    def wire(ask: Ask, target: Target) -> Wire:
+        head = head_of(ask, target)
+        body = orjson.dumps(merged(without(varied(ask, head), head.omit), head.tree), default=_plain)
+        return Wire(path=head.path, body=body, headers=STREAM_HEADERS if ask.stream else JSON_HEADERS)
+
+    return wire
+
+
+def _heads(path: Path, fixed: Fixed) -> Callable[[Ask, Target], Head]:
+    heads: dict[tuple[object, ...], Head] = {}
+
+    def head_of(ask: Ask, target: Target) -> Head:
+        content = (not ask.messages, not ask.query, not ask.documents)
+        key = (id(target), ask.task, content, ask.model, ask.stream, ask.temperature, ask.ignore_eos, ask.logprobs)
+        head = heads.get(key)
+        if head is None or head.target is not target:
+            if len(heads) >= _MOST_HEADS:
+                heads.clear()
+            omit = omitted(target)
+            tree = merged(without(fixed(ask, target), omit), body_of(target))
+            start = orjson.dumps(tree)[:-1]
+            head = heads[key] = Head(target, option(target, "path") or path(ask, target), start, tree, omit)
+        return head
+
+    return head_of
+
+
+def merged(into: Mapping[str, Any], extra: Mapping[str, Any]) -> Tree:
+    """Both; where both have an object under a name, the two objects merged; else `extra` counts."""
+    out = dict(into)
+    for name, value in extra.items():
+        inner = out.get(name)
+        out[name] = merged(inner, value) if isinstance(inner, dict) and isinstance(value, dict) else value
+    return out
+
+
+def without(tree: Mapping[str, Any], omit: frozenset[str], above: str = "") -> Tree:
+    """The object without the keys to be left out; those inside of objects are named with dots."""
+    return {
+        name: without(value, omit, f"{above}{name}.") if omit and isinstance(value, dict) else value
+        for name, value in tree.items()
+        if f"{above}{name}" not in omit
+    }
+
+
+def some(**values: Any) -> Tree:
+    """An object of those values that there are."""
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def member(name: str, value: object) -> bytes:
+    """One member of a JSON object, with a comma before it."""
+    return b',"' + name.encode() + b'":' + orjson.dumps(value, default=_plain)
+
+
+@lru_cache(maxsize=4096)
+def numbers(*named: tuple[str, int | None]) -> bytes:
+    """Members whose values are whole numbers; those without a value are left out."""
+    return b"".join(b',"%s":%d' % (name.encode(), value) for name, value in named if value is not None)
+
+
+def _plain(value: object) -> object:
+    """Mappings that are no dict: what a task built need not be one."""
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"{type(value).__name__} is no JSON")
+
+
+def text_of(content: object) -> str:
+    """The text of a message in OpenAI's form: a text, or parts of which some are text."""
+    if isinstance(content, str):
+        return content
+    if not isinstance(content, (list, tuple)):
+        return ""
+    return "".join(str(part.get("text", "")) for part in content if isinstance(part, Mapping) and "text" in part)
+
+
+def images_of(content: object) -> list[str]:
+    """The URLs of the images of a message in OpenAI's form, mostly data URLs."""
+    if not isinstance(content, (list, tuple)):
+        return []
+    urls = (part.get("image_url") for part in content if isinstance(part, Mapping))
+    return [str(url["url"]) if isinstance(url, Mapping) else str(url) for url in urls if url]
+
+
+def data_url(url: str) -> tuple[str, str]:
+    """Media type and base64 text of a data URL.
+
+    Raises:
+        ValueError: it is an address, which these dialects cannot be given.
+    """
+    kind, comma, data = url.partition(";base64,")
+    if not url.startswith("data:") or not comma:
+        raise ValueError("an image must be a data URL in base64 for this dialect")
+    return kind.removeprefix("data:"), data

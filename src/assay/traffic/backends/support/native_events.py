@@ -1,0 +1,199 @@
+"""What does a reply in an engine's own dialect say, event by event?
+
+A dialect gives one function that is told each event's JSON and puts what it finds into a `Gathered`.  What all have in
+common is here: replies that failed below their content, errors told inside of a 200, JSON that is none, and answers that
+end without saying that they have ended, which are truncated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
+
+from assay.traffic.parts import Answer, Kind, Reply, Status
+from assay.traffic.replies.events import events, failure
+from assay.traffic.replies.openai_json import MOST_ERROR, count, error_message, is_error, loads
+
+UNFINISHED: Final = "the answer ended without saying why"
+# How vendors call the two usual ends of an answer.
+STOP: Final = frozenset(
+    {
+        "eos",
+        "eos_token",
+        "stop_sequence",
+        "word",
+        "end_turn",
+        "complete",
+        "completed",
+        "finish",
+        "stop_sequence_filtered",
+    }
+)
+LENGTH: Final = frozenset({"limit", "max_tokens", "max_output_tokens", "max_length"})
+
+
+def finish_of(reason: object) -> str | None:
+    """A finish reason in OpenAI's words `stop` and `length` where it means these, else the vendor's in lower case."""
+    if not isinstance(reason, str) or not reason:
+        return None
+    word = reason.lower()
+    return "stop" if word in STOP else "length" if word in LENGTH else word
+
+
+def tells(reply: Reply, name: bytes) -> bool:
+    """Whether the begin of a reply has a member of this name: how the dialects of one engine are told apart."""
+    return reply.body.find(b'"' + name + b'"', 0, 65536) >= 0
+
+
+class Gathered:
+    """An answer while its chunks are gathered."""
+
+    def __init__(self) -> None:
+        self.answer = Answer(status="ok")
+        self.ended = False  # whether the server said that it has ended
+        self.malformed: str | None = None
+        self._content: list[str] = []
+        self._reasoning: list[str] = []
+
+    def put(self, ns: int, kind: Kind, chars: int = 0) -> None:
+        """A chunk."""
+        self.answer.chunk_ns.append(ns)
+        self.answer.chunk_kind.append(int(kind))
+        self.answer.chunk_chars.append(chars)
+
+    def unsure(self, unsure: int | None) -> None:
+        """How much earlier than its time each chunk may have come that was put since the last call, ns; None: not known."""
+        answer = self.answer
+        if unsure is not None:
+            answer.chunk_uncertainty_ns += [unsure] * (len(answer.chunk_ns) - len(answer.chunk_uncertainty_ns))
+
+    def say(self, ns: int, text: str, *, reasoning: bool = False, empty: Kind = Kind.ROLE) -> None:
+        """A chunk with a text; one of the kind `empty` if there is none."""
+        if not text:
+            self.put(ns, empty)
+            return
+        self.put(ns, Kind.REASONING if reasoning else Kind.CONTENT, len(text))
+        (self._reasoning if reasoning else self._content).append(text)
+
+    def both(self, ns: int, content: str, reasoning: str, tool: int, empty: Kind) -> None:
+        """A chunk that may have text of several kinds: it is of the first of content, reasoning, tool."""
+        kind = Kind.CONTENT if content else Kind.REASONING if reasoning else Kind.TOOL if tool else empty
+        self.put(ns, kind, len(content) + len(reasoning) + tool)
+        if content:
+            self._content.append(content)
+        if reasoning:
+            self._reasoning.append(reasoning)
+
+    def finish(self, reason: object) -> None:
+        """The server says that and why the answer has ended."""
+        if (word := finish_of(reason)) is not None:
+            self.answer.finish_reason, self.ended = word, True
+
+    def fail(self, ns: int, message: str) -> None:
+        """The server tells of an error."""
+        self.answer.error = self.answer.error or message[:MOST_ERROR]
+        self.put(ns, Kind.ERROR)
+
+    def spoil(self, why: str) -> None:
+        """Something that came makes no sense; the first of these is told."""
+        self.malformed = self.malformed or why
+
+    def tokens(self, told: Mapping[str, Any], names: Mapping[str, str]) -> None:
+        """Counts from a usage object: field of the answer -> name in the object."""
+        for field, name in names.items():
+            try:
+                found = count(told.get(name), name)
+            except ValueError as error:
+                self.spoil(str(error))
+                continue
+            if found is not None:
+                setattr(self.answer, field, found)
+
+    def done(self, failed: Answer | None) -> Answer:
+        """The answer, with the verdict of the transport first, then the server's, then the content's."""
+        answer = self.answer
+        answer.text, answer.reasoning = "".join(self._content) or None, "".join(self._reasoning) or None
+        status: Status
+        if failed is not None and not (failed.status == "truncated" and answer.error):
+            answer.status, answer.error = failed.status, failed.error
+            return answer
+        if answer.error:
+            status = "error"
+        elif self.malformed:
+            status, answer.error = "malformed", self.malformed[:MOST_ERROR]
+        elif not self.ended:
+            status, answer.error = _unfinished(answer)
+        else:
+            status = "ok"
+        answer.status = status
+        return answer
+
+
+def _unfinished(answer: Answer) -> tuple[Status, str]:
+    if not answer.chunk_ns:
+        return "malformed", "the answer holds no chunk"
+    return "truncated", UNFINISHED
+
+
+Take = Callable[[Mapping[str, Any], str, int, Gathered], None]  # an event's JSON, its name, its time
+
+
+def read_events(reply: Reply, take: Take, *, errors: bool = True) -> Answer:
+    """What a reply of server-sent events says, or of one piece of JSON. Never raises, whatever the server sent.
+
+    `errors`: whether an object with a member `error` tells of one, whatever else it says.
+    """
+    failed = failure(reply)
+    if failed is not None and not _began_well(reply):
+        return failed
+    into = Gathered()
+    for end, name, data in _pieces(reply):
+        _take(data, name, reply.at(end), into, take, errors)
+        into.unsure(reply.unsure_at(end))
+    return into.done(failed)
+
+
+def _began_well(reply: Reply) -> bool:
+    return reply.http_status is not None and 200 <= reply.http_status < 300
+
+
+def _pieces(reply: Reply) -> Iterable[tuple[int, str, bytes]]:
+    kind = reply.headers.get("content-type", "")
+    head = reply.body[:64].lstrip()
+    if "event-stream" in kind or not head.startswith((b"{", b"[", b"<")):
+        return events(reply.body, whole=reply.ended == "complete")
+    return ((len(reply.body), "", reply.body),) if reply.ended == "complete" else ()
+
+
+def _take(data: bytes, name: str, ns: int, into: Gathered, take: Take, errors: bool) -> None:
+    if data.strip() == b"[DONE]":
+        into.ended = True
+        into.put(ns, Kind.DONE)
+        return
+    try:
+        told = loads(data)
+    except ValueError as error:
+        if name == "error":
+            into.fail(ns, data.decode("utf-8", "replace"))
+        else:
+            into.spoil(f"a chunk is not JSON: {error}")
+            into.put(ns, Kind.OTHER)
+        return
+    if not isinstance(told, dict):
+        into.spoil("a chunk is not a JSON object")
+        into.put(ns, Kind.OTHER)
+    elif name == "error" or (errors and is_error(told)):
+        into.fail(ns, error_message(told) or "an error without words")
+    else:
+        _guarded(take, told, name, ns, into)
+
+
+def _guarded(take: Take, told: Mapping[str, Any], name: str, ns: int, into: Gathered) -> None:
+    """A server may send anything: what does not fit the dialect makes the answer malformed and nothing else."""
+    before = len(into.answer.chunk_ns)
+    try:
+        take(told, name, ns, into)
+    except (AttributeError, KeyError, TypeError, ValueError, IndexError) as error:
+        into.spoil(f"a chunk does not fit its dialect: {type(error).__name__}: {error}")
+        if len(into.answer.chunk_ns) == before:
+            into.put(ns, Kind.OTHER)

@@ -1,0 +1,224 @@
+"""What was a backend told about its engine, does it understand that, and which headers prove who asks?
+
+    [serving.targets.options]
+    path = "/v2/chat"               another path than the dialect's
+    "body.top_k" = 40               adds {"top_k": 40} to every body; dots after `body.` go into objects
+    "json.stop" = '["END"]'         the same for what TOML cannot say here: the value is JSON
+    omit = "temperature seed"       leaves these keys out of every body
+
+Each backend names its further options itself (`Backend.options`); others are refused, with the closest name.
+
+Secrets come from the environment of the client process and from nowhere else: the API key from the variable that
+`Target.api_key_env` names, others through {env:NAME} in `Target.headers`.  They are `Hidden`: their text goes over the
+connection, but `repr` of them, or of anything that holds them, shows `[redacted]`.  No error message holds one.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
+
+from assay.errors import EnvironmentLacks, Problem
+from assay.record.secrets.redact import REDACTED
+from assay.spec.sections.serving import ENVIRONMENT_VARIABLE, Target
+from assay.traffic.parts import Backend, Option, Wire
+
+Headers = tuple[tuple[str, str], ...]
+Sign = Callable[[Wire, str], Wire]
+FRAMING: Final = frozenset({"content-length", "transfer-encoding", "connection"})  # the transport's own
+PATH: Final = Option(meaning="the path of requests, in place of the dialect's own; begins with a slash")
+OMIT: Final = Option(meaning="keys of the body that are left out, with blanks between them")
+NATIVE: Final = Option(meaning="whether the engine's own dialect is spoken instead of OpenAI's", kind=bool)
+_BODY: Final = ("body.", "json.")
+
+
+class Hidden(str):
+    """A text that is sent, and never shown."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return repr(REDACTED)
+
+
+# ---- headers -----------------------------------------------------------------------------------------------------
+
+
+def headers_of(
+    target: Target,
+    *,
+    key_header: str = "authorization",
+    before: str = "Bearer ",
+    environ: Mapping[str, str] | None = None,
+) -> Headers:
+    """The headers that a target asks for beside the dialect's own: its API key and its `headers`. Names in lower case.
+
+    Raises:
+        EnvironmentLacks: a variable is not set, or what it holds cannot stand in a header; the message names the variable.
+    """
+    environ = os.environ if environ is None else environ
+    found: dict[str, str] = {}
+    if target.api_key_env:
+        found[key_header] = Hidden(before + _variable(target.api_key_env, "api_key_env", environ))
+    for name, value in target.headers.items():
+        found[name.lower()] = _filled(value, f"headers.{name}", environ)
+    return tuple(found.items())
+
+
+def _filled(value: str, where: str, environ: Mapping[str, str]) -> str:
+    if not ENVIRONMENT_VARIABLE.search(value):
+        return value
+    return Hidden(ENVIRONMENT_VARIABLE.sub(lambda match: _variable(match[1], where, environ), value))
+
+
+def _variable(name: str, where: str, environ: Mapping[str, str]) -> str:
+    value = environ.get(name, "").strip()
+    if not value:
+        raise EnvironmentLacks(f"the environment variable {name} is not set, which the target's {where} needs")
+    if not value.isprintable() or not value.isascii():
+        raise EnvironmentLacks(f"the environment variable {name} holds characters that may not stand in a header")
+    return value
+
+
+def with_headers(target: Target) -> Sign:
+    """`Backend.prepare` of every dialect that proves itself by headers alone: adds `headers_of(target)` to each wire."""
+    return adding(headers_of(target))
+
+
+def adding(extra: Headers) -> Sign:
+    """Adds the same headers to every wire; they take the place of equal names."""
+    if not extra:
+        return lambda wire, url: wire
+    merged: dict[Headers, Headers] = {}
+
+    def add(wire: Wire, url: str) -> Wire:
+        headers = merged.get(wire.headers)
+        if headers is None:
+            headers = merged[wire.headers] = joined(wire.headers, extra)
+        return Wire(path=wire.path, body=wire.body, method=wire.method, headers=headers)
+
+    return add
+
+
+def joined(headers: Headers, extra: Headers) -> Headers:
+    """The headers with `extra` in place of equal names."""
+    names = {name for name, _ in extra}
+    return (*((name, value) for name, value in headers if name not in names), *extra)
+
+
+# ---- options -----------------------------------------------------------------------------------------------------
+
+
+def option(target: Target, name: str, default: str = "") -> str:
+    """An option as text."""
+    return str(target.options.get(name, default))
+
+
+def flag(target: Target, name: str) -> bool:
+    """A yes-or-no option."""
+    return bool(target.options.get(name, False))
+
+
+def body_of(target: Target) -> dict[str, Any]:
+    """What `body.KEY` and `json.KEY` add to every body.
+
+    Raises:
+        ValueError: the value of a `json.KEY` is not JSON (`check_options` has told so before).
+    """
+    found: dict[str, Any] = {}
+    for name, value in target.options.items():
+        if not name.startswith(_BODY):
+            continue
+        *outer, last = name[len(_BODY[0]) :].split(".")
+        place = found
+        for key in outer:
+            inner = place.setdefault(key, {})
+            place = inner if isinstance(inner, dict) else {}
+        place[last] = json.loads(str(value)) if name.startswith("json.") else value
+    return found
+
+
+def omitted(target: Target) -> frozenset[str]:
+    """The keys that are left out of every body."""
+    return frozenset(option(target, "omit").replace(",", " ").split())
+
+
+def check_options(target: Target, task: str = "") -> tuple[Problem, ...]:
+    """Everything that a target asks of its backend and that the backend does not understand.
+
+    Raises:
+        EnvironmentLacks: there is no such backend.
+    """
+    from assay import catalog
+
+    return tuple(problems(catalog.load("traffic.backends", target.backend), target, task))
+
+
+def problems(backend: Backend, target: Target, task: str = "") -> Iterator[Problem]:
+    """The same for a backend that is at hand."""
+    where = f"targets[{target.name}]"
+    for name, value in target.options.items():
+        if name.startswith(_BODY):
+            yield from _body_problems(backend, f"{where}.options.{name}", name, value)
+        elif name not in backend.options:
+            yield _unknown(backend, f"{where}.options", name)
+        else:
+            yield from _value_problems(backend.options[name], f"{where}.options.{name}", value)
+    for name, known in backend.options.items():
+        if known.needed and name not in target.options:
+            yield Problem(
+                where=f"{where}.options", found=f"no {name}", allowed=f"{name}: {known.meaning}", mend=f'{name} = "..."'
+            )
+    for name in target.headers:
+        if name.lower() in FRAMING:
+            yield Problem(where=f"{where}.headers", found=name, allowed="headers that do not frame the message")
+    tasks = backend.native if flag(target, "native") else backend.tasks
+    if task and task not in tasks:
+        spoken = f"{backend.name}'s own dialect" if flag(target, "native") else backend.name
+        yield Problem(where=f"{where}.backend", found=f"task {task}", allowed=f"with {spoken}: {', '.join(tasks)}")
+
+
+def _body_problems(backend: Backend, where: str, name: str, value: object) -> Iterator[Problem]:
+    key = name[len(_BODY[0]) :]
+    if backend.own_keys is None:
+        yield Problem(where=where, found=name, allowed=f"{backend.name} sends no body that could be added to")
+    elif not all(key.split(".")):
+        yield Problem(where=where, found=repr(name), allowed="names between the dots")
+    elif key in backend.own_keys:
+        yield Problem(
+            where=where, found=name, allowed="keys that assay does not write itself",
+            mend=f'{key} follows from the experiment; omit = "{key}" leaves it out.',
+        )  # fmt: skip
+    if name.startswith("json."):
+        try:
+            json.loads(str(value))
+        except ValueError:
+            yield Problem(where=where, found=repr(value), allowed="JSON")
+
+
+def _unknown(backend: Backend, where: str, name: str) -> Problem:
+    extra = () if backend.own_keys is None else ("body.KEY", "json.KEY")
+    close = difflib.get_close_matches(name, backend.options, 1)
+    mend = f"Did you mean {close[0]}?" if close else ""
+    if not mend and extra:
+        mend = f'"body.{name}" adds a key to every body.'
+    allowed = ", ".join((*backend.options, *extra)) or "none"
+    return Problem(where=where, found=name, allowed=f"options of {backend.name}: {allowed}", mend=mend)
+
+
+def _value_problems(known: Option, where: str, value: object) -> Iterator[Problem]:
+    fits = isinstance(value, known.kind) and (known.kind is bool or not isinstance(value, bool))
+    if known.kind is float:
+        fits = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not fits:
+        yield Problem(where=where, found=repr(value), allowed=f"a {_KINDS[known.kind]}: {known.meaning}")
+    elif known.choices and value not in known.choices:
+        yield Problem(where=where, found=repr(value), allowed=f"one of {', '.join(known.choices)}")
+    elif known is PATH and not str(value).startswith("/"):
+        yield Problem(where=where, found=repr(value), allowed=PATH.meaning)
+
+
+_KINDS: Final[Mapping[type, str]] = {str: "text", int: "whole number", float: "number", bool: "true or false"}

@@ -1,0 +1,1 @@
+"""How does a client process send and log a load?"""

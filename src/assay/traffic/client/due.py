@@ -1,0 +1,185 @@
+"""What is due next?  A client's part of the schedule, walked in time.
+
+Requests with a time of their own are taken in its order; the others become due when what they follow has ended, plus their
+pause (`assay.traffic.arrivals.schedule` says what follows what).  Nothing becomes due at or after the end of the load.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from assay.traffic.arrivals.schedule import NONE, PHASES, Schedule
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Ints = npt.NDArray[np.int64]
+
+NEVER: Final = 1 << 62  # later than any time
+_BLOCK = 4096  # requests whose numbers are held as Python objects
+_COLD: Final = PHASES.index("cold")
+
+
+class Agenda:
+    """Times are absolute from `begin` on; before, only the cold requests are known."""
+
+    def __init__(self, schedule: Schedule, mine: Ints, predecessors: Ints) -> None:
+        cold = schedule.phase[mine] == _COLD
+        self.cold: list[int] = mine[cold].tolist()
+        load = mine[~cold]
+        due = schedule.due_ns[load]
+        timed = load[due >= 0]
+        order = np.argsort(schedule.due_ns[timed], kind="stable")
+        self._timed, self._due = timed[order], schedule.due_ns[timed][order]
+        self._pause = memoryview(schedule.pause_ns)  # type: ignore[arg-type]
+        self._next: Any = np.zeros(0, dtype=np.int64)
+        self._others: dict[int, list[int]] = {}
+        self._link(load[due < 0], predecessors)
+        self._later_turn = _later_turns(schedule)
+        self._together = schedule.together
+        self._first = int((schedule.phase == _COLD).sum())
+        self._groups: dict[int, int] = {}  # of a query: requests that have ended
+        self._last = len(schedule) - 1
+        self._block = self._at = 0
+        self._numbers: list[int] = []
+        self._dues: list[int] = []
+        self._later: list[tuple[int, int]] = []  # a heap of (due, number)
+        self._t0 = self.end_ns = NEVER
+        self.next_ns = NEVER  # when the next one is due
+
+    def _link(self, following: Ints, predecessors: Ints) -> None:
+        """Note for each request which ones follow it: one in an array, any more in a dictionary."""
+        if not len(following):
+            return
+        before = predecessors[following]
+        following, before = following[before >= 0], before[before >= 0]
+        links = np.full(len(predecessors), NONE, dtype=np.int64)
+        links[before[::-1]] = following[::-1]  # of several, the first
+        self._next = memoryview(links)  # type: ignore[arg-type]  # its items are Python numbers, unlike the array's
+        if int(np.count_nonzero(links != NONE)) == len(before):
+            return
+        for number, after in zip(before.tolist(), following.tolist(), strict=True):
+            if links[number] != after:
+                self._others.setdefault(number, []).append(after)
+
+    # -- in time
+
+    def begin(self, t0_ns: int, end_ns: int) -> None:
+        """The load begins at `t0_ns`; nothing becomes due at or after `end_ns`."""
+        self._t0, self.end_ns = t0_ns, end_ns
+        self._refill()
+
+    def first(self, most: int) -> list[int]:
+        """The requests that will be due first, at most so many: to be prepared."""
+        numbers: list[int] = self._timed[:most].tolist()
+        return numbers
+
+    def at_once(self) -> int:
+        """How many are due at the very begin."""
+        return int(np.searchsorted(self._due, 0, side="right"))
+
+    def ahead(self, most: int) -> list[int]:
+        """The requests with a time of their own that are due next, at most so many."""
+        return self._numbers[self._at : self._at + most]
+
+    def pop(self, now_ns: int) -> tuple[int, int] | None:
+        """A request that is due by now, and when it was; None if there is none."""
+        if self.next_ns > now_ns:
+            return None
+        if self._later and (self._at >= len(self._dues) or self._later[0][0] <= self._dues[self._at]):
+            due, number = heapq.heappop(self._later)
+        else:
+            due, number = self._dues[self._at], self._numbers[self._at]
+            self._at += 1
+            if self._at >= len(self._dues):
+                self._refill()
+        self._look()
+        return number, due
+
+    def followers(self, number: int) -> Iterable[int]:
+        """What follows a request that has ended."""
+        if self._together:
+            group = (number - self._first) // self._together
+            ended = self._groups.get(group, 0) + 1
+            size = min(self._together, self._last + 1 - self._first - group * self._together)
+            if ended < size:
+                self._groups[group] = ended
+                return ()
+            self._groups.pop(group, None)
+            number = self._first + group * self._together + size - 1
+        after: int = self._next[number] if len(self._next) else NONE
+        if after < 0:
+            return ()
+        return (after, *self._others.pop(number, ())) if self._others else (after,)
+
+    def next_of(self, number: int) -> int:
+        """A request that follows this one, -1 for none; of a query, one of the next query."""
+        if not len(self._next):
+            return NONE
+        if self._together and number >= self._first:
+            size = self._together
+            number = min(self._last, self._first + (number - self._first) // size * size + size - 1)
+        return int(self._next[number])
+
+    def sole_follower(self, number: int) -> int:
+        """The request that follows this one, where it is the only one and waits for nothing else; else -1."""
+        if self._together or number in self._others:
+            return NONE
+        return self.next_of(number)
+
+    def has_later_turn(self, number: int) -> bool:
+        """Whether its session goes on after this request."""
+        return bool(self._later_turn[number])
+
+    def after(self, number: int, ended_ns: int) -> int:
+        """When a follower is due."""
+        pause: int = self._pause[number]
+        return ended_ns + pause
+
+    def put_off(self, number: int, due_ns: int) -> bool:
+        """Keep a follower until it is due. False: the load ends before."""
+        if due_ns >= self.end_ns:
+            return False
+        heapq.heappush(self._later, (due_ns, number))
+        self._look()
+        return True
+
+    def stop(self) -> None:
+        """Nothing becomes due any more."""
+        self.end_ns = 0
+        self._later.clear()
+        self._numbers, self._dues, self._at = [], [], 0
+        self._block = len(self._timed)
+        self._look()
+
+    def pending(self) -> bool:
+        """Whether anything will still become due by a time that is known."""
+        return self.next_ns != NEVER
+
+    def _refill(self) -> None:
+        begin = self._block
+        self._block = min(len(self._timed), begin + _BLOCK)
+        dues = self._due[begin : self._block] + self._t0
+        dues = dues[dues < self.end_ns]
+        self._dues, self._at = dues.tolist(), 0
+        self._numbers = self._timed[begin : begin + len(self._dues)].tolist()
+        self._look()
+
+    def _look(self) -> None:
+        timed = self._dues[self._at] if self._at < len(self._dues) else NEVER
+        later = self._later[0][0] if self._later else NEVER
+        self.next_ns = min(timed, later)
+
+
+def _later_turns(schedule: Schedule) -> Any:
+    """Per request, whether its session has a later one."""
+    later = np.zeros(len(schedule), dtype=np.bool_)
+    if bool((schedule.session >= 0).any()):
+        order = np.argsort(schedule.session, kind="stable")
+        session = schedule.session[order]
+        later[order[:-1]] = (session[1:] == session[:-1]) & (session[:-1] >= 0)
+    return memoryview(later)  # type: ignore[arg-type]

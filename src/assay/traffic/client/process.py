@@ -1,0 +1,316 @@
+"""What does one client process do?  `python -m assay.traffic.client.process JOB.json K`
+
+It reads the job and its part of the schedule, makes the first bodies and says "ready" in <load>/client-K.json; waits for <load>/go;
+as client 0 sends the cold requests and says "cold_done"; waits for <load>/begin, which holds the load's begin in monotonic
+ns; and sends until its part is over.  A quarter of a second at a time it tells how it is doing.  SIGTERM: it sends nothing more,
+cancels what is in flight, writes everything down and ends with 0.
+
+Exit codes: 0; 6 if its rows could not be written any more; else 1.  With a sentence on standard error.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import orjson
+
+from assay import catalog
+from assay.errors import AssayError, RecordError
+from assay.record.arrow_import import without_pandas
+from assay.record.secrets.batches import LONGEST_ERROR
+from assay.record.secrets.names import declare
+from assay.record.secrets.redact import redact, secret_values
+from assay.record.writer import StreamWriter
+from assay.spec.plan import Configuration
+from assay.spec.sections.serving import Serving, Target
+from assay.traffic.arrivals.schedule import KINDS
+from assay.traffic.client import due_journal
+from assay.traffic.client.due import Agenda
+from assay.traffic.client.load import NS, Load, Made, Plan
+from assay.traffic.client.log import LONGEST_SAID, RequestLog
+from assay.traffic.client.pauses import give_way, steady
+from assay.traffic.parts import Ask, Backend, Json, Task
+from assay.traffic.wire.transports import Way, stamped, ways
+
+if TYPE_CHECKING:
+    from assay.traffic.arrivals.schedule import Schedule
+    from assay.traffic.prompts.make import Prompts
+
+POLL_S: Final = 0.005
+TELL_S: Final = 0.25
+LOG_S: Final = 0.5
+FIRST_BODIES_S: Final = 0.05  # before it says that it is ready; more are made while it waits
+CONNECT_S: Final = 5.0  # the longest that connections are opened ahead
+COMPARED: Final = frozenset(KINDS.index(kind) for kind in ("identity", "rerun", "needle"))
+SEEDS: Final = 1 << 31
+GARBAGE: Final = 50_000  # objects since the last look for cycles: nothing else is done while it lasts
+
+
+@dataclass(frozen=True)
+class Job:
+    """What the runner asks for."""
+
+    launch: int
+    clients: int
+    folder: Path
+    load: Path
+    serving: Serving
+    configuration: Configuration
+    target: Target
+    seed: int
+    base: Path
+    flush_s: float
+    broken: bool  # a fault is injected, so that a target that is gone will come back
+
+    @classmethod
+    def read(cls, path: Path) -> Job:
+        """The job in a file."""
+        told = orjson.loads(path.read_bytes())
+        return cls(
+            launch=told["launch"], clients=told["clients"], folder=Path(told["folder"]), load=Path(told["load"]),
+            serving=Serving.model_validate(told["serving"]), configuration=Configuration(**told["configuration"]),
+            target=Target.model_validate(told["target"]), seed=told["seed"], base=Path(told["base"]),
+            flush_s=told.get("flush_s", 0.5), broken=told.get("broken", False),
+        )  # fmt: skip
+
+
+def maker(
+    job: Job, prompts: Prompts, task: Task, backend: Backend, schedule: Schedule
+) -> Callable[[int, Sequence[Json]], Made]:
+    """What makes a request's content from its number and history."""
+    serving, target = job.serving, job.target
+    model = target.model or serving.model
+    streams = serving.stream and task.streams
+    sampled = serving.temperature > 0
+    plain = Ask(
+        task=serving.task, model=model, stream=streams, temperature=serving.temperature, ignore_eos=serving.ignore_eos
+    )
+
+    def asked(number: int) -> Ask:
+        compared = int(schedule.kind[number]) in COMPARED
+        if not sampled and not compared:
+            return plain
+        return Ask(
+            task=serving.task, model=model, stream=streams, temperature=serving.temperature, ignore_eos=serving.ignore_eos,
+            seed=int(schedule.seed[number]) % SEEDS if sampled else None, logprobs=compared,
+        )  # fmt: skip
+
+    def make(number: int, history: Sequence[Json]) -> Made:
+        prompt = prompts.prompt(schedule, number, history)
+        ask = task.ask(prompt, asked(number))
+        return Made(prompt, ask, None if backend.process is not None else backend.wire(ask, target))
+
+    return make
+
+
+class Client:
+    """One client process."""
+
+    def __init__(self, job: Job, number: int, give_way: Callable[[], None] = lambda: None) -> None:
+        self.job, self.number = job, number
+        self._give_way = give_way  # called where another thread sends and stamps
+        self.state = ""
+        declare(job.target.secret_variables)
+        self.secrets = secret_values(os.environ)
+        self.writer = StreamWriter(job.folder, f"client-{number}", flush_s=job.flush_s)
+        self._told = job.load / f"client-{number}.json"
+        self._telling = threading.Lock()
+        self._tellings = self._put_last = 0  # what is told is numbered: nothing older replaces it
+        self._stop = asyncio.Event()
+        self.load: Load | None = None
+        self.noted: memoryview | None = None
+        self.ways: list[Way] = []
+
+    # ---- from begin to end
+
+    async def run(self) -> None:
+        """The whole process."""
+        loop = asyncio.get_running_loop()
+        for name in ("SIGTERM", "SIGINT"):
+            loop.add_signal_handler(getattr(signal, name), self._stopped)
+        load = self.load = self._load(loop)
+        telling = loop.create_task(self._tell_regularly(load))
+        try:
+            await self._phases(load)
+        finally:
+            load.finish()
+            telling.cancel()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(1.0):
+                    for way in self.ways:
+                        await way.close()
+            self._tell(load)
+        self.writer.close()
+        if self.writer.error is not None:
+            if self.noted is not None:
+                self.noted[-1] = self.writer.error.errno or 0
+            raise RecordError(f"requests could not be recorded: {self.writer.error.strerror}")
+
+    async def _phases(self, load: Load) -> None:
+        load.prepare(FIRST_BODIES_S)
+        self._say("ready", load)
+        gc.collect()
+        gc.freeze()  # what is loaded stays: no collection needs to walk over it
+        gc.disable()
+        if not await self._file("go", load):
+            return
+        if self.number == 0:
+            await load.cold()
+        await self._connect(load)
+        self._say("cold_done", load)
+        begin = await self._file("begin", load)
+        if begin:
+            self.state = "load"
+            await load.run(int(begin))
+            self.state = "ended"
+
+    def _load(self, loop: asyncio.AbstractEventLoop) -> Load:
+        job = self.job
+        from assay.traffic.arrivals import make as arrivals
+        from assay.traffic.prompts.make import prompts_of
+
+        serving, client = job.serving, job.serving.client
+        backend: Backend = catalog.load("traffic.backends", job.target.backend)
+        task: Task = catalog.load("traffic.tasks", serving.task)
+        schedule = arrivals.read(job.load / "schedule.arrow")
+        mine = arrivals.mine(schedule, self.number, job.clients)
+        prompts = prompts_of(serving, job.configuration, job.base, job.seed, job.launch)
+        first_byte_s = client.first_byte_timeout_s
+        self.noted = due_journal.opened(job.load / due_journal.name(self.number), len(schedule))
+        self.ways, core = ways(job.target, client, backend, self.noted)
+        if core is not None:
+            self._give_way()
+        plan = Plan(
+            schedule=schedule, agenda=Agenda(schedule, mine, arrivals.predecessors(schedule)),
+            make=maker(job, prompts, task, backend, schedule), after=prompts.after, read=backend.read, transports=self.ways,
+            balance=job.target.balance, warm_up_ns=_ns(serving.arrivals.warm_up_s),
+            lasts_ns=_ns(serving.arrivals.warm_up_s + serving.arrivals.duration_s), drain_ns=_ns(serving.arrivals.drain_s),
+            timeout_ns=_ns(client.timeout_s), first_byte_ns=None if first_byte_s is None else _ns(first_byte_s),
+            room=int(client.response_mib * (1 << 20)), client=self.number, noted=self.noted,
+            first_pause_s=client.first_pause_s, most_pause_s=client.most_pause_s,
+            dead_after_s=None if job.broken else client.dead_after_s,
+            stamped=all(stamped(way) for way in self.ways), core=core,
+        )  # fmt: skip
+        return Load(plan, self._log(), loop)
+
+    def _log(self) -> RequestLog:
+        return RequestLog(
+            launch=self.job.launch, client=self.number, put=lambda batch: self.writer.append_batch("requests", batch),
+            keep_text=self.job.serving.client.keep_text,
+        )  # fmt: skip
+
+    async def _connect(self, load: Load) -> None:
+        """Open the connections that the load's begin needs, so that its first wave does not wait for them."""
+        wanted = load.agenda.at_once()
+        if not wanted or self._stop.is_set():
+            return
+        most = self.job.serving.client.connections
+        each = min(-(-wanted // len(self.ways)), most or wanted)
+        for way in self.ways:
+            way.warm(each)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(CONNECT_S):
+                for way in self.ways:
+                    await way.warmed()
+
+    # ---- what the runner says, and is told
+
+    async def _file(self, name: str, load: Load) -> str:
+        """Wait for a file of the runner's; "" if the load was stopped before it came."""
+        path = self.job.load / name
+        while not self._stop.is_set():
+            try:
+                return path.read_text(encoding="utf-8") or "\n"
+            except OSError:
+                load.prepare(POLL_S)
+                await asyncio.sleep(POLL_S)
+        return ""
+
+    def _stopped(self) -> None:
+        self._stop.set()
+        if self.load is not None:
+            self.load.stop()
+
+    async def _tell_regularly(self, load: Load) -> None:
+        turns = 0
+        while True:
+            await asyncio.sleep(TELL_S)
+            turns += 1
+            if self.writer.error is not None:  # what cannot be recorded is not worth being sent
+                self._stopped()
+            if turns * TELL_S % LOG_S == 0:
+                load.hand_over()
+            if gc.get_count()[0] > GARBAGE:
+                gc.collect(0)
+            if self.state:
+                # renaming may wait for the disk: not in the loop that stamps
+                self._tellings += 1
+                told = self._told_of(load)
+                await asyncio.get_running_loop().run_in_executor(None, self._put, told, self._tellings)
+
+    def _say(self, state: str, load: Load) -> None:
+        self.state = state
+        self._tell(load)
+
+    def _tell(self, load: Load) -> None:
+        self._tellings += 1
+        self._put(self._told_of(load), self._tellings)
+
+    def _told_of(self, load: Load) -> dict[str, Any]:
+        told = load.window.told(self.state or "ended", load.in_flight)
+        error = told["error"] and redact(told["error"][:LONGEST_SAID], self.secrets)[:LONGEST_ERROR]
+        models = {redact(name, self.secrets): answers for name, answers in load.window.models.items()}
+        limits = {redact(name, self.secrets): redact(text, self.secrets) for name, text in load.window.limits.items()}
+        return {**told, "error": error, "models": models, "limits": limits}
+
+    def _put(self, told: dict[str, Any], number: int) -> None:
+        hidden = self._told.with_name(f".{self._told.name}")
+        with (
+            self._telling,
+            suppress(OSError),
+        ):  # a full disk is told of by the writer; the live view is worth nothing then
+            if number < self._put_last:
+                return
+            self._put_last = number
+            hidden.write_bytes(orjson.dumps(told))
+            hidden.replace(self._told)
+
+
+def _ns(seconds: float) -> int:
+    return round(seconds * NS)
+
+
+def main(arguments: list[str]) -> int:
+    """The process."""
+    without_pandas()
+    steady()
+    job = Job.read(Path(arguments[0]))
+    try:
+        _runner()(Client(job, int(arguments[1]), give_way).run())
+    except AssayError as error:
+        print(f"assay: {redact(str(error), secret_values(os.environ))}", file=sys.stderr)
+        return error.exit_code if isinstance(error, RecordError) else 1
+    return 0
+
+
+def _runner() -> Callable[[Any], None]:
+    """uvloop's where there is one (not on Windows)."""
+    try:
+        import uvloop
+    except ImportError:
+        return asyncio.run
+    return uvloop.run
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,58 @@
+"""What do messages look like in OpenAI's form, and how does a conversation go on after an answer or a tool call?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from assay.traffic.parts import Json, Prompt
+from assay.traffic.prompts.images import data_url
+from assay.traffic.prompts.texts import SENTINEL
+from assay.traffic.prompts.tokens import Tokenizer
+
+NO_ANSWER: Final = "(no answer)"  # what the history holds where a turn failed: templates want turns to alternate
+CALL_ID: Final = 9  # letters and digits: some templates take no other length
+
+
+def user(text: str) -> Json:
+    """What a user says."""
+    return {"role": "user", "content": text}
+
+
+def messages_of(prompt: Prompt) -> tuple[Json, ...]:
+    """The messages that a prompt stands for; its images stand in the last one, before the text."""
+    said = prompt.messages or (user(prompt.text),)
+    if not prompt.images:
+        return said
+    parts: list[Json] = [{"type": "image_url", "image_url": {"url": data_url(image)}} for image in prompt.images]
+    return (*said[:-1], {**said[-1], "content": [*parts, {"type": "text", "text": said[-1]["content"]}]})
+
+
+def flat(prompt: Prompt) -> str:
+    """The prompt as one text, for engines that know no messages."""
+    if not prompt.messages:
+        return prompt.text
+    return "\n\n".join(str(one.get("content") or "") for one in prompt.messages)
+
+
+def after(prompt: Prompt, answer: str | None) -> tuple[Json, ...]:
+    """The messages that the next turn follows. Images are not carried on."""
+    said = prompt.messages or (user(prompt.text),)
+    return (*said, {"role": "assistant", "content": answer or NO_ANSWER})
+
+
+def tool_step(history: Sequence[Json], result: str, call: str) -> tuple[Json, ...]:
+    """The history, whose last answer becomes a call of a tool, and what the tool gave back."""
+    function = {"name": "lookup", "arguments": "{}"}
+    called = {**history[-1], "tool_calls": [{"id": call, "type": "function", "function": function}]}
+    return (*history[:-1], called, {"role": "tool", "tool_call_id": call, "name": "lookup", "content": result})
+
+
+def tool_role(tokenizer: Tokenizer) -> str:
+    """As which role the results of tools are sent: tool where the model's chat template shows them, else user."""
+    before: list[dict[str, Any]] = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]
+    try:
+        rendered = tokenizer.render(tool_step(before, SENTINEL, "a" * CALL_ID))
+    except ValueError:
+        return "user"
+    return "tool" if rendered is not None and SENTINEL in rendered else "user"

@@ -1,0 +1,306 @@
+"""Which prompts are in a file?  Text, JSONL, CSV and ShareGPT, read whole before the load begins.
+
+    text      every line that is not empty is a prompt
+    jsonl     an object a line; `field` holds the text, or a list of messages with role and content
+    csv       with a line of names; `field` is one of them
+    sharegpt  a JSON list, or a line each, of conversations: `conversations` or `messages`, with from/value or role/content
+
+A broken line stops the reading and is named: a load on half a file would measure something else.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from assay.errors import Problem, SpecError
+from assay.spec.explain import did_you_mean
+from assay.spec.sections.serving import Prompts
+from assay.traffic.parts import Json
+
+SUFFIXES: Final = {".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".json": "sharegpt"}
+TALKS: Final = ("conversations", "conversation", "messages", "items")
+ROLES: Final = {
+    "human": "user", "user": "user", "prompter": "user",
+    "gpt": "assistant", "assistant": "assistant", "chatgpt": "assistant", "bing": "assistant", "bard": "assistant",
+    "model": "assistant", "system": "system", "tool": "tool", "function": "tool",
+}  # fmt: skip
+IDS: Final = ("id", "example_id", "task_id", "question_id")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Row:
+    """One prompt of a file, or one conversation: `turns` is what the user says, one after the other."""
+
+    id: str
+    turns: tuple[str, ...]
+    before: tuple[Json, ...] = ()  # messages ahead of the first turn: a system prompt, worked examples
+    answer: str | None = None
+    cluster: str | None = None  # what it shares with others
+    images: tuple[str, ...] = ()  # paths, relative to the file, or data URLs
+    documents: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Dataset:
+    """A file, read."""
+
+    rows: tuple[Row, ...]
+    format: str
+    sha256: str
+    folder: Path  # against which the paths of images are resolved
+
+    def corpus(self) -> str:
+        """All of its text, for prompts of given lengths."""
+        return "\n".join(turn for row in self.rows for turn in row.turns)
+
+
+class _Broken(Exception):
+    """What is wrong with one line; `line` counts from 1, 0 is the whole file."""
+
+    def __init__(self, line: int, found: str, allowed: str, mend: str = "") -> None:
+        super().__init__(found)
+        self.line, self.found, self.allowed, self.mend = line, found, allowed, mend
+
+
+def load(asked: Prompts, base: Path, cluster: str = "") -> Dataset:
+    """The file that `serving.prompts.source` names, relative to `base`; `cluster`: the field that says what rows share.
+
+    Raises:
+        SpecError: with the line that is wrong.
+    """
+    path = base / Path(asked.source).expanduser()
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise _problem(
+            asked, f"{asked.source!r}, which cannot be read ({error.strerror})", "a file that can be read"
+        ) from None
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise _problem(asked, f"{path.name}, line {line}: bytes that are not UTF-8", "text in UTF-8") from None
+    kind = asked.format if asked.format != "auto" else _guessed(path, text)
+    try:
+        rows = tuple(READERS[kind](text, asked, cluster))
+    except _Broken as broken:
+        where = f"{path.name}, line {broken.line}" if broken.line else path.name
+        raise _problem(asked, f"{where}: {broken.found}", broken.allowed, broken.mend) from None
+    if not rows:
+        raise _problem(asked, f"{path.name}, in which there is no prompt", "at least one")
+    if asked.answer_field and not any(row.answer for row in rows):
+        mend = f"Look at the field {asked.answer_field!r} of its rows; only JSONL and CSV have one."
+        raise _problem(
+            asked, f"{path.name}, in which no row has a reference answer", "answers that are not empty", mend
+        )
+    return Dataset(rows=rows, format=kind, sha256=hashlib.sha256(content).hexdigest(), folder=path.parent)
+
+
+def _problem(asked: Prompts, found: str, allowed: str, mend: str = "") -> SpecError:
+    return SpecError((Problem(where="serving.prompts.source", found=found, allowed=allowed, mend=mend),), "the load")
+
+
+def _guessed(path: Path, text: str) -> str:
+    kind = SUFFIXES.get(path.suffix.lower(), "text")
+    if kind != "jsonl":
+        return kind
+    first = next((line for line in text.splitlines() if line.strip()), "")
+    try:
+        known = json.loads(first)
+    except ValueError:
+        return kind
+    talk = _talk(known) if isinstance(known, dict) else None
+    return "sharegpt" if talk and "conversation" in next(name for name in TALKS if name in known) else kind
+
+
+# ---- the formats -------------------------------------------------------------------------------------------------
+
+
+def _text(text: str, asked: Prompts, cluster: str) -> Iterator[Row]:
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.strip():
+            yield Row(id=str(number), turns=(line,))
+
+
+def _jsonl(text: str, asked: Prompts, cluster: str) -> Iterator[Row]:
+    for number, known in _objects(text):
+        yield _of_object(known, asked, number, cluster)
+
+
+def _csv(text: str, asked: Prompts, cluster: str) -> Iterator[Row]:
+    csv.field_size_limit(2**31 - 1)
+    reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
+    try:
+        names = reader.fieldnames or ()
+        for name in (asked.field, asked.answer_field, asked.image_field, cluster):
+            if name and name not in names:
+                raise _lacks(1, name, names, "columns")
+        for known in reader:
+            if None in known or None in known.values():
+                raise _Broken(reader.line_num, "a row with more or fewer values than names", f"{len(names)} values")
+            yield _of_object(known, asked, reader.line_num, cluster)
+    except csv.Error as error:
+        raise _Broken(
+            reader.reader.line_num, f"not CSV ({error})", "values with commas or quotes in double quotes"
+        ) from None
+
+
+def _sharegpt(text: str, asked: Prompts, cluster: str) -> Iterator[Row]:
+    for number, known in _records(text):
+        talk = _talk(known)
+        if talk is None:
+            raise _Broken(
+                number, f"an object with {_listed(known)}", f"one with a list called {' or '.join(TALKS)}",
+                'Other objects: one a line, with prompts.format = "jsonl" and prompts.field.',
+            )  # fmt: skip
+        before, turns = _parted([_message(one, number) for one in talk])
+        if turns:
+            yield Row(id=_id(known, number), turns=turns, before=before, cluster=_cluster(known, cluster, number))
+
+
+READERS: Final[Mapping[str, Callable[[str, Prompts, str], Iterable[Row]]]] = {
+    "text": _text, "jsonl": _jsonl, "csv": _csv, "sharegpt": _sharegpt,
+}  # fmt: skip
+
+
+# ---- their parts -------------------------------------------------------------------------------------------------
+
+
+def _objects(text: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """An object a line, with the number of the line."""
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            known = json.loads(line)
+        except ValueError as error:
+            raise _Broken(number, f"not JSON ({error})", "one JSON object a line") from None
+        if not isinstance(known, dict):
+            raise _Broken(number, f"JSON that is {_kind(known)}", "one JSON object a line")
+        yield number, known
+
+
+def _records(text: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """The objects of a JSON list, numbered from 1, or those of lines."""
+    if not text.lstrip().startswith("["):
+        yield from _objects(text)
+        return
+    try:
+        known = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise _Broken(error.lineno, f"not JSON ({error.msg})", "a JSON list of conversations") from None
+    for number, one in enumerate(known, 1):
+        if not isinstance(one, dict):
+            raise _Broken(0, f"item {number} is {_kind(one)}", "a list of objects")
+        yield number, one
+
+
+def _of_object(known: Mapping[str, Any], asked: Prompts, number: int, cluster: str) -> Row:
+    """A row from an object or a line of CSV."""
+    before, turn = _asked(_field(known, asked.field, number), asked.field, number)
+    answer = asked.answer_field and _word(_field(known, asked.answer_field, number), asked.answer_field, number)
+    return Row(
+        id=_id(known, number), turns=(turn,), before=before, answer=answer if answer.strip() else None, cluster=_cluster(known, cluster, number),
+        images=_images(known, asked.image_field, number), documents=_documents(known),
+    )  # fmt: skip
+
+
+def _cluster(known: Mapping[str, Any], name: str, number: int) -> str | None:
+    """What a row shares with others; None where it shares nothing (null, or nothing written)."""
+    value = _field(known, name, number) if name else None
+    return None if value in (None, "") else _word(value, name, number)
+
+
+def _asked(value: object, name: str, number: int) -> tuple[tuple[Json, ...], str]:
+    """The last thing that a user says, and the messages before it."""
+    if not isinstance(value, list):
+        return (), _word(value, name, number)
+    messages = [_message(one, number) for one in value]
+    users = [at for at, one in enumerate(messages) if one["role"] == "user"]
+    if not users:
+        raise _Broken(number, f"{name} without anything that a user says", "a last message of the role user")
+    return tuple(messages[: users[-1]]), messages[users[-1]]["content"]
+
+
+def _field(known: Mapping[str, Any], name: str, number: int) -> Any:
+    if name not in known:
+        raise _lacks(number, name, known, "keys")
+    return known[name]
+
+
+def _lacks(number: int, name: str, names: Iterable[str], what: str) -> _Broken:
+    found = [str(one) for one in names]
+    return _Broken(
+        number,
+        f"no {name!r} among the {what} {', '.join(found[:12])}",
+        "the name of one of them",
+        did_you_mean(name, found),
+    )
+
+
+def _word(value: object, name: str, number: int) -> str:
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise _Broken(number, f"{name} that is {_kind(value)}", "text")
+    return str(value)
+
+
+def _talk(known: Mapping[str, Any]) -> list[Any] | None:
+    return next((known[name] for name in TALKS if isinstance(known.get(name), list)), None)
+
+
+def _message(one: object, number: int) -> Json:
+    """One message in OpenAI's form, from either form."""
+    if not isinstance(one, dict):
+        raise _Broken(number, f"a message that is {_kind(one)}", "an object")
+    who, said = one.get("role", one.get("from")), one.get("content", one.get("value"))
+    role = ROLES.get(str(who).lower())
+    if role is None or not isinstance(said, str):
+        raise _Broken(
+            number, f"a message from {who!r} with {_kind(said)}", "from (or role) and value (or content), which is text"
+        )
+    return {"role": role, "content": said}
+
+
+def _parted(messages: Sequence[Json]) -> tuple[tuple[Json, ...], tuple[str, ...]]:
+    """The system prompts, and what the user says that is not empty."""
+    before = tuple(one for one in messages if one["role"] == "system")
+    return before, tuple(one["content"] for one in messages if one["role"] == "user" and one["content"].strip())
+
+
+def _images(known: Mapping[str, Any], name: str, number: int) -> tuple[str, ...]:
+    if not name:
+        return ()
+    value = _field(known, name, number)
+    paths = value if isinstance(value, list) else [value]
+    if not all(isinstance(path, str) and path for path in paths):
+        raise _Broken(number, f"{name} that is {_kind(value)}", "the path of an image, or a list of them")
+    if any(path.startswith(("http://", "https://")) for path in paths):
+        raise _Broken(
+            number, f"{name} that is an address", "the path of an image", "Download it first; nothing is fetched."
+        )
+    return tuple(paths)
+
+
+def _documents(known: Mapping[str, Any]) -> tuple[str, ...]:
+    value = known.get("documents", known.get("passages"))
+    return tuple(value) if isinstance(value, list) and all(isinstance(one, str) for one in value) else ()
+
+
+def _id(known: Mapping[str, Any], number: int) -> str:
+    return next((str(known[name]) for name in IDS if isinstance(known.get(name), str | int)), str(number))
+
+
+def _kind(value: object) -> str:
+    names = {dict: "an object", list: "a list", str: "text", bool: "true or false", type(None): "nothing"}
+    return names.get(type(value), "a number")
+
+
+def _listed(known: Mapping[str, Any]) -> str:
+    return f"the keys {', '.join(list(known)[:12])}" if known else "no keys"

@@ -1,0 +1,370 @@
+"""What does request i of a schedule send?  Made when it is due, in microseconds, from its seed and what it follows.
+
+    scenario            what is sent
+    N U D P             text of exactly so many tokens, in words of the model's vocabulary or of a file
+    E R                 documents and, for rerank, a query, likewise
+    I                   a synthetic image and a request to describe it
+    A                   text of so many characters
+    dataset             the rows of a file, each once before any twice
+
+Cache busting: a text begins, after what prompts share on purpose, with words that no other request has.  They come from the
+launch as well as from the request's seed, for configurations of a block share seeds, and often a server.
+Prompts for identity checks are the same in every launch and are never busted; canaries carry a nonce to be repeated.
+
+A later turn holds the messages before it, with the real answers.  It adds a message as long as a first prompt of `tokens_in`
+tokens; a tool step adds a result of `tool_tokens` tokens, as a message of the role `tool` where the model's chat template
+knows that role, else of the user.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+
+from assay.errors import Problem, SpecError
+from assay.spec.plan import Configuration
+from assay.spec.sections.scenario import DATASET, Scenario, parse, unsuited
+from assay.spec.sections.serving import Serving
+from assay.traffic.arrivals.schedule import BLOCK_TOKENS, KINDS, PAUSES, Schedule
+from assay.traffic.parts import Json, Prompt
+from assay.traffic.prompts import conversation, datasets, images, tokens
+from assay.traffic.prompts.datasets import Dataset, Row
+from assay.traffic.prompts.texts import MASK, Frame, Texts, chat_frame, mix
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+SYNTHETIC: Final = "synthetic"
+CANARY: Final = KINDS.index("canary")
+NORMAL: Final = KINDS.index("normal")
+FIXED: Final = frozenset(KINDS.index(kind) for kind in ("identity", "rerun", "needle"))
+TOOLS: Final = frozenset(PAUSES.index(pause) for pause in ("tool", "retrieval"))
+FRAMES: Final = {"completions": Frame(special=True), "embeddings": Frame(special=True), "rerank": Frame()}
+SILENT: Final = ("embeddings", "rerank")  # tasks whose answers are no text
+SEED_BITS: Final = 53  # seeds are below 2**53; above them stands which part of a request a text is
+QUERY: Final = 2047  # as the number of a part: the query
+IDENTITY: Final = 0x1DE27174  # keeps texts of identity checks apart from the others
+NONCE_DIGITS: Final = 12
+DESCRIBE: Final = "Describe what you see in this image."
+
+
+def prompts_of(
+    serving: Serving, configuration: Configuration, base: Path, seed: int, launch: int = 0, cluster: str = ""
+) -> Prompts:
+    """What launch number `launch` with this seed sends. `base`: the folder against which files are resolved; `cluster`: the field
+    of a file that says what prompts share.
+
+    Raises:
+        SpecError: the scenario does not fit the task or the source, or a file cannot be read.
+        EnvironmentLacks: the package `tokenizers` is not installed.
+    """
+    scenario = parse(configuration.scenario)
+    wrong = unsuited(scenario, serving.task) or _without_source(scenario, serving)
+    if wrong is not None:
+        raise SpecError((wrong,), "the load")
+    tokenizer = tokens.load(serving.tokenizer, base)
+    dataset = None if serving.prompts.source == SYNTHETIC else datasets.load(serving.prompts, base, cluster)
+    return Prompts(serving, configuration, tokenizer, dataset, seed, launch)
+
+
+def _without_source(scenario: Scenario, serving: Serving) -> Problem | None:
+    asked = serving.prompts
+    if scenario.letter == DATASET and asked.source == SYNTHETIC:
+        return Problem(
+            where="serving.prompts.source", found=f'"{SYNTHETIC}" with the scenario {DATASET}', allowed="a file",
+            mend="Name one (--dataset FILE), or choose a scenario with lengths, for example D(100,100).",
+        )  # fmt: skip
+    if serving.task == "image_chat" and scenario.letter != "I" and not asked.image_field:
+        return Problem(
+            where="serving.task", found=f'"image_chat" with the scenario {scenario.text} and no prompts.image_field',
+            allowed="images from somewhere", mend='For example scenarios = ["I(512,512)"].',
+        )  # fmt: skip
+    return None
+
+
+class _Columns(NamedTuple):
+    """A schedule's columns whose items are Python's numbers: an array's own cost four times as much."""
+
+    schedule: Schedule
+    seed: memoryview
+    kind: memoryview
+    tokens_in: memoryview
+    tokens_out: memoryview
+    example: memoryview
+
+    @classmethod
+    def of(cls, schedule: Schedule) -> _Columns:
+        """The columns of a schedule."""
+        names = cls._fields[1:]
+        arrays = (np.ascontiguousarray(getattr(schedule, name)) for name in names)
+        return cls(schedule, *(memoryview(array) for array in arrays))  # type: ignore[arg-type]
+
+
+class Prompts:
+    """What a launch sends. Every method depends on its arguments alone; memory does not grow with requests."""
+
+    def __init__(
+        self, serving: Serving, configuration: Configuration, tokenizer: tokens.Tokenizer, dataset: Dataset | None,
+        seed: int, launch: int,
+    ) -> None:  # fmt: skip
+        self.tokenizer, self.dataset = tokenizer, dataset
+        self.scenario: Scenario = parse(configuration.scenario)
+        self._task, self._asked, self._seed = serving.task, serving.prompts, seed
+        self._busts = serving.prompts.cache == "bust"
+        self._salt = _salt(configuration.name, seed, launch) if self._busts else 0
+        self._shared = serving.prompts.prefix_tokens or self.scenario.prefix_tokens
+        self._raw = self.scenario.letter == DATASET
+        self._frame = FRAMES.get(serving.task) or chat_frame(tokenizer)
+        self._words = self._task not in SILENT and self.scenario.letter not in ("I", "A")
+        self._synthetic = self._maker()
+        self._common = self._words and not self._raw  # text of a length, one message
+        self._columns: _Columns | None = None
+
+    # ---- what others ask -----------------------------------------------------------------------------------------
+
+    def prompt(self, schedule: Schedule, i: int, history: Sequence[Json] = ()) -> Prompt:
+        """What request `i` sends. `history`: what `after` gave for the turn before; empty for a first turn."""
+        columns = self._columns
+        if columns is None or columns.schedule is not schedule:
+            columns = self._columns = _Columns.of(schedule)
+        seed, kind, asked_in, asked_out = columns.seed[i], columns.kind[i], columns.tokens_in[i], columns.tokens_out[i]
+        if self._common and kind == NORMAL and not history and i not in schedule.blocks:
+            example = columns.example[i]
+            return Prompt(
+                text=self._words_of(seed ^ self._salt, asked_in, self._shared), tokens_in=None if asked_in < 0 else asked_in,
+                tokens_out=None if asked_out < 0 else asked_out, example=None if example < 0 else str(example),
+                expected=schedule.expected.get(i),
+            )  # fmt: skip
+        if history and int(schedule.pause_kind[i]) in TOOLS:
+            made = self._tool_step(seed, history)
+        elif kind == CANARY and self._task not in SILENT:
+            made = self._canary(schedule, i, history)
+        elif self._raw:
+            made = self._of_file(schedule, i, history)
+        elif i in schedule.blocks and self._words and not history:
+            numbers = [block ^ self._salt for block in schedule.blocks[i]]
+            made = _said(self.texts.chained(asked_in, numbers, BLOCK_TOKENS), ())
+        elif kind in FIXED:
+            made = self._synthetic(mix(IDENTITY ^ seed), asked_in, (), 0)
+        else:
+            made = self._synthetic(seed ^ self._salt, asked_in, history, 0 if history else self._shared)
+        return Prompt(
+            text=made.text, messages=made.messages, documents=made.documents, query=made.query, images=made.images,
+            tokens_in=None if asked_in < 0 else asked_in, tokens_out=None if asked_out < 0 else asked_out,
+            example=made.example or self._example(int(schedule.example[i])), expected=made.expected or schedule.expected.get(i),
+        )  # fmt: skip
+
+    def after(self, prompt: Prompt, answer: str | None) -> tuple[Json, ...]:
+        """The history for the turn after this one, from the answer's text (None: it failed)."""
+        return conversation.after(prompt, answer)
+
+    def assign(self, schedule: Schedule) -> Schedule:
+        """The schedule with the number of the row that each request sends, the nonces, and the reference answers.
+
+        Prompts are the same with it and without: this writes down beforehand what `prompt` would choose.
+        """
+        expected = dict(schedule.expected)
+        if self._task not in SILENT:
+            for i in np.flatnonzero(schedule.kind == CANARY).tolist():
+                expected.setdefault(i, self._nonce(int(schedule.seed[i])))
+        if not self._raw or self.dataset is None:
+            return replace(schedule, expected=expected)
+        example = self._numbers(schedule)
+        answers, shared = (
+            {number: text for number, row in enumerate(self.dataset.rows) if (text := getattr(row, name)) is not None}
+            for name in ("answer", "cluster")
+        )
+        cluster = {i: shared[number] for i, number in enumerate(example.tolist()) if number in shared} if shared else {}
+        for i, number in enumerate(example.tolist()) if answers else ():
+            if number in answers:
+                expected.setdefault(i, answers[number])
+        return replace(schedule, example=example, expected=expected, cluster=cluster)
+
+    def example_id(self, number: int) -> str | None:
+        """What a file calls its row of that number; the number itself for synthetic prompts, None for -1."""
+        return self._example(number)
+
+    def tokens(self, prompt: Prompt) -> int | None:
+        """Prompt tokens as the engine sees them, chat template included; None where images make them unknown.
+
+        Raises ValueError where the chat template refuses the messages.
+        """
+        seen = self.seen(prompt)
+        return None if seen is None else sum(self.tokenizer.counts(seen, special=self.adds_marks))
+
+    @property
+    def adds_marks(self) -> bool:
+        """Whether engines add the tokenizer's own marks to what `seen` gives."""
+        return self._frame.special
+
+    def seen(self, prompt: Prompt) -> tuple[str, ...] | None:
+        """The texts whose tokens the engine reads; None if there are images. Raises ValueError as `tokens` does."""
+        if prompt.images:
+            return None
+        if prompt.documents or prompt.query:
+            return (*prompt.documents, *((prompt.query,) if prompt.query else ()))
+        if self._task in FRAMES:
+            return (conversation.flat(prompt),)
+        messages = conversation.messages_of(prompt)
+        rendered = self.tokenizer.render(messages)
+        return (rendered,) if rendered is not None else tuple(str(one.get("content") or "") for one in messages)
+
+    def describe(self) -> dict[str, Any]:
+        """What the record says of the texts: by which tokenizer, how exactly, and from which file."""
+        texts, source = None if self._raw else self.texts, self.dataset
+        return {
+            "tokenizer": self.tokenizer.describe(),
+            "lengths": "as they are" if texts is None else "exact" if texts.exact else "counted and mended",
+            "frame_tokens": None if texts is None else texts.overhead,
+            "tool_role": self.tool_role if self._asked.tool_steps else None,
+            "source": source and {"sha256": source.sha256, "format": source.format, "rows": len(source.rows)},
+        }
+
+    @cached_property
+    def texts(self) -> Texts:
+        """Where text of given lengths comes from."""
+        corpus = "" if self._raw or self.dataset is None else self.dataset.corpus()
+        return Texts(self.tokenizer, self._frame, corpus)
+
+    @cached_property
+    def tool_role(self) -> str:
+        """As which role the results of tools are sent."""
+        return conversation.tool_role(self.tokenizer)
+
+    # ---- text of given lengths -----------------------------------------------------------------------------------
+
+    def _maker(self) -> Callable[[int, int, Sequence[Json], int], Prompt]:
+        """How the scenario makes a prompt: (number of the text, tokens, history, shared tokens) -> prompt."""
+        if self._task in SILENT:
+            return self._documents
+        return {"I": self._image, "A": self._characters}.get(self.scenario.letter, self._text)
+
+    def _text(self, number: int, n: int, history: Sequence[Json], shared: int) -> Prompt:
+        return _said(self._words_of(number, n, shared), history)
+
+    def _words_of(self, number: int, n: int, shared: int) -> str:
+        group = (self._salt + mix(number ^ IDENTITY) % self._asked.prefixes) & MASK if shared else 0
+        return self.texts.make(max(n, 1), number, shared=shared, group=group, unique=self._busts)
+
+    def _documents(self, number: int, n: int, history: Sequence[Json], shared: int) -> Prompt:
+        reranks = self.scenario.letter == "R"
+        each = self.scenario.numbers[0] if self.scenario.letter in ("E", "R") else max(n, 1)
+        return Prompt(
+            documents=tuple(self.texts.make(each, _part(number, k)) for k in range(self._asked.documents)),
+            query=self.texts.make(self.scenario.numbers[1], _part(number, QUERY)) if reranks else "",
+        )
+
+    def _image(self, number: int, n: int, history: Sequence[Json], shared: int) -> Prompt:
+        many = self.scenario.images[2]
+        return _said(DESCRIBE, history, tuple(self._drawn.png(_part(number, k)) for k in range(many)))
+
+    def _characters(self, number: int, n: int, history: Sequence[Json], shared: int) -> Prompt:
+        return _said(self.texts.characters(self.scenario.numbers[0], number), history)
+
+    @cached_property
+    def _drawn(self) -> images.Images:
+        width, height, _ = self.scenario.images
+        return images.Images(width, height)
+
+    def _tool_step(self, seed: int, history: Sequence[Json]) -> Prompt:
+        text = self.texts.content(self._asked.tool_tokens, seed ^ self._salt, unique=self._busts)
+        if self.tool_role == "user":
+            return _said(text, history)
+        call = f"{mix(seed):016x}"[: conversation.CALL_ID]
+        return Prompt(text=text, messages=conversation.tool_step(history, text, call))
+
+    def _canary(self, schedule: Schedule, i: int, history: Sequence[Json]) -> Prompt:
+        seed, n = int(schedule.seed[i]), int(schedule.tokens_in[i])
+        nonce = schedule.expected.get(i) or self._nonce(seed)
+        text = f"{nonce} is a code. Begin your answer with it: {nonce}"
+        if n >= 0:
+            text = self.texts.extended(f"{text}. Then go on with:", n, seed ^ self._salt)
+        return Prompt(text=text, messages=(*history, conversation.user(text)) if history else (), expected=nonce)
+
+    def _nonce(self, seed: int) -> str:
+        return f"{mix(mix(seed) ^ self._salt):016x}"[:NONCE_DIGITS]
+
+    # ---- the rows of a file --------------------------------------------------------------------------------------
+
+    def _of_file(self, schedule: Schedule, i: int, history: Sequence[Json]) -> Prompt:
+        number = self._number(schedule, i)
+        row = self._rows[number]
+        text = row.turns[max(0, int(schedule.turn[i])) % len(row.turns)]
+        made = self._row(row, text, history)
+        busts = self._busts and int(schedule.kind[i]) not in FIXED
+        if history or self._task in SILENT or not (busts or self._shared):
+            return made
+        return self._begun(made, int(schedule.seed[i]) ^ self._salt, busts)
+
+    def _row(self, row: Row, text: str, history: Sequence[Json]) -> Prompt:
+        before = history or row.before
+        pictures = tuple(images.from_file(path, self._folder) for path in row.images) if not history else ()
+        if self._task in SILENT:
+            documents = row.documents or (text,)
+            return Prompt(documents=documents, query=text if self._task == "rerank" else "", example=row.id)
+        messages = (*before, conversation.user(text)) if before else ()
+        return Prompt(text=text, messages=messages, images=pictures, example=row.id, expected=row.answer)
+
+    def _begun(self, made: Prompt, number: int, busts: bool) -> Prompt:
+        """The same, beginning with the shared text and what no other prompt has."""
+        group = (self._salt + mix(number ^ IDENTITY) % self._asked.prefixes) & MASK
+        shared = f"{self.texts.beginning(self._shared, group)}\n\n" if self._shared else ""
+        begin = shared + (f"[{mix(number):016x}] " if busts else "")
+        messages = made.messages and (
+            {**made.messages[0], "content": begin + made.messages[0]["content"]},
+            *made.messages[1:],
+        )
+        text = made.text if made.messages and len(made.messages) > 1 else begin + made.text
+        return made._replace(text=text, messages=messages)
+
+    def _number(self, schedule: Schedule, i: int) -> int:
+        """Which row request `i` sends: all turns of a conversation the same."""
+        if schedule.example[i] >= 0:
+            return int(schedule.example[i]) % len(self._rows)
+        key = int(schedule.session[i]) if schedule.session[i] >= 0 else i
+        return int(self._order[key % len(self._order)])
+
+    def _numbers(self, schedule: Schedule) -> npt.NDArray[np.int64]:
+        keys = np.where(schedule.session >= 0, schedule.session, np.arange(len(schedule), dtype=np.int64))
+        drawn = self._order[keys % len(self._order)]
+        return np.where(schedule.example >= 0, schedule.example % len(self._order), drawn)
+
+    @cached_property
+    def _order(self) -> npt.NDArray[np.int64]:
+        """The rows in the launch's order: files are often sorted by length or by subject."""
+        begin = mix(self._seed & MASK)
+        return np.array(sorted(range(len(self._rows)), key=lambda row: mix(begin ^ row)), dtype=np.int64)
+
+    @property
+    def _rows(self) -> tuple[Row, ...]:
+        return self.dataset.rows if self.dataset is not None else ()
+
+    @property
+    def _folder(self) -> Path:
+        return self.dataset.folder if self.dataset is not None else Path()
+
+    def _example(self, number: int) -> str | None:
+        if number < 0:
+            return None
+        return self._rows[number % len(self._rows)].id if self._raw else str(number)
+
+
+def _said(text: str, history: Sequence[Json], pictures: tuple[bytes, ...] = ()) -> Prompt:
+    messages = (*history, conversation.user(text)) if history else ()
+    return Prompt(text=text, messages=messages, images=pictures)
+
+
+def _part(number: int, part: int) -> int:
+    """The number of one of several texts of a request."""
+    return (number + (part << SEED_BITS)) & MASK
+
+
+def _salt(name: str, seed: int, launch: int) -> int:
+    """What makes the texts of a launch its own."""
+    return int.from_bytes(hashlib.sha256(f"{name}\0{seed}\0{launch}".encode()).digest()[:8], "big")

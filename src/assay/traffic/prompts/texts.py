@@ -1,0 +1,284 @@
+"""How is a text of exactly n tokens made, without counting each one?
+
+From a pool of units (words) whose tokens were counted once: a text is one first word, a code of some words that no other
+text has, and a slice of the pool.  That works because tokens do not reach over units: the pool as a whole is checked
+for it, and so is a sample of finished texts inside their frame (the chat template, the begin mark).  With a tokenizer for which
+it does not hold, every text is counted and mended, and `Texts.exact` says so.
+
+Which text is made depends on the tokenizer, the corpus and a 64-bit number, and on nothing else: the numbers come from
+splitmix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, OOPSLA 2014), which maps different numbers to
+different numbers, so that codes of enough words never collide.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final
+
+from assay.traffic.prompts.tokens import COMMON, Tokenizer
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+MASK: Final = 2**64 - 1
+POOL: Final = 32_768  # units of synthetic text; longer texts go round it again
+MOST_WORDS: Final = 8192  # candidates that are taken from a vocabulary
+MOST_FIRST: Final = 256
+LEAST_WORDS: Final = 16  # fewer whole-word tokens: the vocabulary knows no words, so letters are used
+LONGEST_UNIT: Final = 32  # tokens of a corpus without spaces that are kept together
+CORPUS: Final = 1_000_000  # characters of a file that are used as a corpus
+SAMPLES: Final = (1, 2, 3, 5, 8, 13, 17, 33, 64, 100, 257, 1000)  # lengths at which the exactness is tried
+ROUNDS: Final = 24  # counts of one text that cannot be made by adding up
+SENTINEL: Final = "assaysentinel"
+
+
+def mix(number: int) -> int:
+    """A 64-bit number scattered over all of them; different ones stay different."""
+    number = (number + 0x9E3779B97F4A7C15) & MASK
+    number = ((number ^ (number >> 30)) * 0xBF58476D1CE4E5B9) & MASK
+    number = ((number ^ (number >> 27)) * 0x94D049BB133111EB) & MASK
+    return number ^ (number >> 31)
+
+
+def mixed(numbers: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """`mix` of many numbers; shape as given."""
+    import numpy as np
+
+    found = numbers.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
+    found = (found ^ (found >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    found = (found ^ (found >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return found ^ (found >> np.uint64(31))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Frame:
+    """What surrounds a text when its tokens are counted. `special`: with the marks that the tokenizer itself adds."""
+
+    head: str = ""
+    tail: str = ""
+    special: bool = False
+
+
+def chat_frame(tokenizer: Tokenizer) -> Frame:
+    """What a chat template puts round the one message of a user."""
+    try:
+        rendered = tokenizer.render([{"role": "user", "content": SENTINEL}])
+    except ValueError:
+        rendered = None
+    if rendered is None or rendered.count(SENTINEL) != 1:
+        return Frame()
+    head, tail = rendered.split(SENTINEL)
+    return Frame(head=head, tail=tail)
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """Text in units. `starts[k]` and `before[k]`: characters and tokens before unit k; both have one entry more than units."""
+
+    text: str
+    starts: Sequence[int]
+    before: Sequence[int]
+
+    def slice(self, begin: int, n: int) -> tuple[str, int]:
+        """At most `n` tokens from unit `begin` on (modulo the units), and how many are missing to `n`."""
+        units = len(self.starts) - 1
+        k, parts = begin % units, []
+        while n > 0:
+            last = bisect_right(self.before, self.before[k] + n, k) - 1
+            if last == k:
+                break
+            parts.append(self.text[self.starts[k] : self.starts[last]])
+            n -= self.before[last] - self.before[k]
+            k = last % units
+        return "".join(parts), n
+
+
+class Texts:
+    """Makes texts for one frame. Building it takes a fraction of a second, a text of 100 tokens some microseconds."""
+
+    def __init__(self, tokenizer: Tokenizer, frame: Frame, corpus: str = "") -> None:
+        self.tokenizer, self.frame = tokenizer, frame
+        self.words, joint = _words(tokenizer)
+        self._pieces = [joint + word for word in self.words]
+        self._joint = joint
+        self.pool = _of_corpus(tokenizer, corpus) if corpus else _of_words(self._pieces)
+        self._first, self.overhead = self._firsts()
+        self._digits = _digits(len(self._first), len(self._pieces))
+        self.exact = self._holds()
+
+    def count(self, text: str) -> int:
+        """Tokens of a text in its frame."""
+        return self.tokenizer.count(f"{self.frame.head}{text}{self.frame.tail}", special=self.frame.special)
+
+    def make(self, n: int, number: int, *, shared: int = 0, group: int = 0, unique: bool = True) -> str:
+        """A text that has `n` tokens in its frame; one token of its own where the frame alone has more.
+
+        The first `shared` tokens are equal in every text of that `group`, except that the last token is always the text's own.
+        `unique`: begins, after what is shared, as no text of another `number`, as far as it has so many words.
+        """
+        return self.content(max(1, n - self.overhead), number, shared=shared, group=group, unique=unique)
+
+    def content(self, m: int, number: int, *, shared: int = 0, group: int = 0, unique: bool = True) -> str:
+        """The same with `m` tokens of its own, without the frame."""
+        shared = min(shared, m - 1)
+        x = mix(number)
+        common = self.beginning(shared, group) if shared > 0 else ""
+        text = common + self._more(m - shared, x, unique) if common else self._new(m, x, unique)
+        return text if self.exact else self._mended(text, m)
+
+    def beginning(self, m: int, group: int) -> str:
+        """The first `m` tokens of the texts of a group; fewer are the begin of more."""
+        return self._new(m, mix(group), unique=True, last=False)
+
+    def chained(self, n: int, numbers: Sequence[int], each: int) -> str:
+        """A text with `n` tokens in its frame, of blocks of `each` tokens that depend on their numbers alone; the last one cut off.
+
+        Texts whose first k numbers are equal have their first k blocks in common.
+        """
+        left = m = max(1, n - self.overhead)
+        parts = []
+        for place, number in enumerate(numbers):
+            size = left if place == len(numbers) - 1 else min(each, left)
+            if size <= 0:
+                break
+            x, last = mix(number), size == left
+            parts.append(self._more(size, x, unique=True, last=last) if place else self._new(size, x, True, last))
+            left -= size
+        text = "".join(parts)
+        return text if self.exact else self._mended(text, m)
+
+    def extended(self, text: str, n: int, number: int) -> str:
+        """The text, with words behind it so that it has `n` tokens in its frame; as it is where it has more."""
+        missing = n - self.count(text)
+        if missing <= 0:
+            return text
+        return self._mended(text + self._more(missing, mix(number), unique=False), n - self.overhead)
+
+    def characters(self, n: int, number: int) -> str:
+        """A text of `n` characters."""
+        text = self.content(max(1, n), number)[:n]
+        return text if text == text.rstrip() else text[:-1] + "s"
+
+    def _new(self, m: int, x: int, unique: bool, last: bool = True) -> str:
+        """A text's begin, whose first word has no space before it."""
+        x, digit = divmod(x, len(self._first))
+        return self._first[digit] + (self._more(m - 1, x, unique, self._digits - 1, last) if m > 1 else "")
+
+    def _more(self, m: int, x: int, unique: bool, digits: int | None = None, last: bool = True) -> str:
+        """What goes on after other text: the code, a slice, and, if it is the `last` part, a word from the vocabulary.
+
+        For what ends a foreign text may be one token with what follows it in the frame.
+        """
+        pieces, base = self._pieces, len(self._pieces)
+        code = min(m, self._digits if digits is None else digits) if unique else 0
+        parts, left = [], x
+        for _ in range(code):
+            parts.append(pieces[left % base])
+            left //= base
+        begin, end = mix(x), int(last and m > code)
+        text, missing = self.pool.slice(begin, m - code - end)
+        parts.append(text)
+        parts.extend(pieces[(begin + k) % base] for k in range(missing + end))
+        return "".join(parts)
+
+    def _mended(self, text: str, m: int) -> str:
+        """The same, cut or filled up until the count is right, or nearly so if that cannot be."""
+        for round_ in range(ROUNDS):
+            over = self.count(text) - self.overhead - m
+            if over == 0:
+                return text
+            text = self._cut(text, over) if over > 0 else text + "".join(self._fill(mix(round_), -over))
+        return text
+
+    def _cut(self, text: str, units: int) -> str:
+        if not self._joint:
+            return text[:-units] or text
+        shorter = text.rsplit(self._joint, units)[0]
+        return shorter if shorter != text else text[:-units] or text
+
+    def _fill(self, begin: int, n: int) -> Iterator[str]:
+        return (self._pieces[(begin + k) % len(self._pieces)] for k in range(n))
+
+    def _firsts(self) -> tuple[list[str], int]:
+        """The words with which a text may begin, and the tokens that the frame adds to such a text."""
+        candidates = self.words[:MOST_FIRST]
+        rest, missing = self.pool.slice(0, 7)
+        text = rest + "".join(self._fill(0, missing + 1))
+        framed = [f"{self.frame.head}{word}{text}{self.frame.tail}" for word in candidates]
+        overheads = [n - 9 for n in self.tokenizer.counts(framed, special=self.frame.special)]
+        often = Counter(overheads)
+        overhead = min(
+            often,
+            key=lambda found: (often[found] < LEAST_WORDS, found if often[found] >= LEAST_WORDS else -often[found]),
+        )
+        return [word for word, found in zip(candidates, overheads, strict=True) if found == overhead], overhead
+
+    def _holds(self) -> bool:
+        """Whether texts of many lengths have the tokens that they should, in their frame."""
+        self.exact = True
+        asked, framed = [], []
+        for number, m in enumerate(SAMPLES * 2):
+            text = self.content(m, number, shared=number % 3 * 7, group=number % 2, unique=number % 2 == 0)
+            asked.append(m + self.overhead)
+            framed.append(f"{self.frame.head}{text}{self.frame.tail}")
+        return self.tokenizer.counts(framed, special=self.frame.special) == asked
+
+
+def _words(tokenizer: Tokenizer) -> tuple[list[str], str]:
+    """Words that are one token each, and what stands between two of them."""
+    candidates = list(dict.fromkeys(tokenizer.words()))[:MOST_WORDS]
+    counted = tokenizer.counts([f" {word}" for word in candidates])
+    words = [word for word, n in zip(candidates, counted, strict=True) if n == 1]
+    if len(words) >= LEAST_WORDS:
+        return words, " "
+    letters = [letter for letter in "abcdefghijklmnopqrstuvwxyz" if tokenizer.count(letter) == 1]
+    if len(letters) >= 2 and tokenizer.count("".join(letters)) == len(letters):
+        return letters, ""
+    return list(dict.fromkeys(COMMON.split())), " "
+
+
+def _digits(first: int, base: int) -> int:
+    """How many words a code needs, so that 64-bit numbers never share one."""
+    digits, reached = 1, first
+    while reached <= MASK:
+        digits, reached = digits + 1, reached * base
+    return digits
+
+
+def _of_words(pieces: Sequence[str]) -> Pool:
+    """One unit, one token."""
+    chosen = [pieces[mix(k) % len(pieces)] for k in range(POOL)]
+    starts = [0]
+    for piece in chosen:
+        starts.append(starts[-1] + len(piece))
+    return Pool("".join(chosen), starts, range(POOL + 1))
+
+
+def _of_corpus(tokenizer: Tokenizer, corpus: str) -> Pool:
+    """Words of a text as units, with the tokens that each of them has where it stands."""
+    import numpy as np
+
+    text = " " + " ".join(corpus[:CORPUS].split())
+    ends = np.asarray(tokenizer.ends([text])[0], dtype=np.int64)
+    spaces = np.flatnonzero(np.frombuffer(text.encode("utf-32-le"), dtype=np.uint32) == ord(" "))
+    starts = np.union1d(np.append(spaces, len(text)), _cuts(spaces, ends, len(text)))
+    before = np.searchsorted(ends, starts, side="right")
+    return Pool(text, starts.tolist(), before.tolist())
+
+
+def _cuts(spaces: npt.NDArray[np.int64], ends: npt.NDArray[np.int64], length: int) -> npt.NDArray[np.int64]:
+    """Where long stretches without a space are parted, so that texts can be of any length."""
+    import numpy as np
+
+    bounds = np.searchsorted(ends, np.append(spaces, length), side="right")
+    cuts = [
+        ends[low + LONGEST_UNIT - 1 : high - 1 : LONGEST_UNIT]
+        for low, high in pairwise(bounds.tolist())
+        if high - low > LONGEST_UNIT
+    ]
+    return np.concatenate(cuts) if cuts else np.empty(0, dtype=np.int64)

@@ -1,0 +1,222 @@
+"""How many tokens did each request have, by the model's own tokenizer?  Counted after the load, when nothing is timed any more.
+
+* Prompt: the text that was sent is made again and counted as the engine sees it, chat template included.
+* Answer: its text and its reasoning are encoded once each; a token belongs to the chunk that completes it, so that the chunks'
+  tokens add up to the whole.  Encoding every chunk alone would give more (a word cut in two is two tokens), as in several
+  peers (shared research, serving.md section 2.3).
+
+All answers for which the server told no usage are counted.  Of the others a sample of about `MOST` requests is, whole
+conversations at a time, chosen by their numbers and by nothing that was measured; it serves to check the server's counts.
+Without a tokenizer nothing is counted: words are not tokens.  Memory holds the sample's conversations and one group of rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from assay.traffic.arrivals.schedule import Schedule
+from assay.traffic.parts import TEXT, Json, Kind, Prompt
+from assay.traffic.prompts.make import Prompts
+from assay.traffic.prompts.texts import mixed
+from assay.traffic.prompts.tokens import Words
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+    import pyarrow
+
+    Ints = npt.NDArray[np.int64]
+    Flags = npt.NDArray[np.bool_]
+
+MOST: Final = 2_000  # requests of a launch whose counts by usage are checked; takes about half a second
+GROUP: Final = 256  # requests that are encoded together, on all processors
+COLUMNS: Final = (
+    "request",
+    "session",
+    "turn",
+    "status",
+    "tokens_out",
+    "chunk_kind",
+    "chunk_chars",
+    "text",
+    "reasoning",
+)
+ALONE: Final = 1 << 62  # keeps requests without a conversation apart from conversations
+
+Answered = Mapping[str, Any]  # a row of the table requests, as far as it is needed
+Row = tuple[int, int, int | None, int | None, list[int]]  # a row of the table token_counts
+Read = Callable[[], Iterable["pyarrow.RecordBatch"]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A request whose tokens are to be counted; without a prompt only its answer."""
+
+    row: Answered
+    prompt: Prompt | None
+
+
+def count(read: Read, launch: int, schedule: Schedule, prompts: Prompts, most: int = MOST) -> Iterator[Row]:
+    """Rows of the table `token_counts`, in its column order, for one launch; in no particular order.
+
+    `read` gives the launch's batches of the table `requests`; it is called twice, and no batch is kept.
+    """
+    if isinstance(prompts.tokenizer, Words):
+        return
+    sampled, silent = _chosen(read(), most)
+    talks: dict[int, list[Answered]] = {}
+    alone = (_Asked(row, _prompt(row, sampled, prompts, schedule)) for row in _rows(read(), sampled, silent, talks))
+    yield from _counted(alone, launch, prompts)
+    told = (asked for rows in talks.values() for asked in _conversation(rows, prompts, schedule))
+    yield from _counted(told, launch, prompts)
+
+
+def chunk_tokens(text: str | None, ends: Sequence[int], chars: Sequence[int]) -> list[int] | None:
+    """Tokens per chunk of a text, from where each token ends and the characters of every chunk.
+
+    None if the chunks do not add up to the text.
+    """
+    if not chars:
+        return None if text else []
+    passed = np.cumsum(np.asarray(chars, dtype=np.int64))
+    if int(passed[-1]) != len(text or ""):
+        return None
+    done = np.searchsorted(np.asarray(ends, dtype=np.int64), passed, side="right")
+    return [int(n) for n in np.diff(done, prepend=0)]
+
+
+# ---- which requests ----------------------------------------------------------------------------------------------
+
+
+def _chosen(batches: Iterable[pyarrow.RecordBatch], most: int) -> tuple[frozenset[int], frozenset[int]]:
+    """The numbers of the requests of the sample, and of all answers of which the server told no length."""
+    numbers, units, silent = [], [], [np.empty(0, np.int64)]
+    for batch in batches:
+        request, session = np.asarray(batch["request"]), np.asarray(batch["session"].fill_null(-1))
+        said = ~(np.asarray(batch["text"].is_null()) & np.asarray(batch["reasoning"].is_null()))
+        numbers.append(request)
+        units.append(np.where(session >= 0, session, request + ALONE))
+        silent.append(request[said & np.asarray(batch["tokens_out"].is_null())])
+    if not numbers:
+        return frozenset(), frozenset()
+    sampled = np.concatenate(numbers)[_sample(np.concatenate(units), most)]
+    return frozenset(sampled.tolist()), frozenset(np.concatenate(silent).tolist())
+
+
+def _sample(unit: Ints, most: int) -> Flags:
+    """Whole units (conversations, or single requests), by their scattered numbers, of at most `most` requests in all."""
+    if len(unit) <= most:
+        return np.ones(len(unit), dtype=np.bool_)
+    own, back, size = np.unique(unit, return_inverse=True, return_counts=True)
+    order = np.argsort(mixed(own.astype(np.uint64)), kind="stable")
+    taken = np.zeros(len(own), dtype=np.bool_)
+    taken[order[np.cumsum(size[order]) <= most]] = True
+    return np.asarray(taken[back])
+
+
+def _rows(
+    batches: Iterable[pyarrow.RecordBatch],
+    sampled: frozenset[int],
+    silent: frozenset[int],
+    talks: dict[int, list[Answered]],
+) -> Iterator[Answered]:
+    """The rows to be counted one by one; the sample's conversations are put into `talks` instead."""
+    for batch in batches:
+        for at, number in enumerate(batch["request"].to_pylist()):
+            if number not in sampled and number not in silent:
+                continue
+            row = {name: batch[name][at].as_py() for name in COLUMNS}
+            if number in sampled and row["session"] is not None:
+                talks.setdefault(row["session"], []).append(row)
+            else:
+                yield row
+
+
+# ---- what was sent -----------------------------------------------------------------------------------------------
+
+
+def _prompt(row: Answered, sampled: frozenset[int], prompts: Prompts, schedule: Schedule) -> Prompt | None:
+    return prompts.prompt(schedule, row["request"]) if row["request"] in sampled else None
+
+
+def _conversation(rows: Sequence[Answered], prompts: Prompts, schedule: Schedule) -> Iterator[_Asked]:
+    """A conversation's turns, each with what was said before it, as far as that was kept."""
+    history: Sequence[Json] | None = ()
+    for place, row in enumerate(sorted(rows, key=lambda row: row["turn"] or 0)):
+        if history is None or (row["turn"] or 0) != place:
+            history = None  # a turn is missing: nobody knows what this one held
+            yield _Asked(row, None)
+            continue
+        prompt = prompts.prompt(schedule, row["request"], history)
+        yield _Asked(row, prompt)
+        history = None if row["status"] == "ok" and row["text"] is None else _after(prompts, prompt, row)
+
+
+def _after(prompts: Prompts, prompt: Prompt, row: Answered) -> Sequence[Json]:
+    return prompts.after(prompt, row["text"] if row["status"] == "ok" else None)
+
+
+# ---- counting ----------------------------------------------------------------------------------------------------
+
+
+def _counted(asked: Iterable[_Asked], launch: int, prompts: Prompts) -> Iterator[Row]:
+    """A group is encoded, which needs no interpreter, while the next one is read and the one before it written."""
+    groups = iter(asked)
+    with ThreadPoolExecutor(1) as pool:
+        under_way: Future[Iterator[Row]] | None = None
+        while True:
+            group = list(islice(groups, GROUP))
+            seen = [_seen(one.prompt, prompts) for one in group]
+            before, under_way = under_way, pool.submit(_encoded, group, seen, launch, prompts) if group else None
+            if before is not None:
+                yield from before.result()
+            if under_way is None:
+                return
+
+
+def _encoded(
+    group: Sequence[_Asked], seen: Sequence[tuple[str, ...] | None], launch: int, prompts: Prompts
+) -> Iterator[Row]:
+    sent = _sent(seen, prompts)
+    texts = prompts.tokenizer.ends([one.row["text"] or "" for one in group])
+    thoughts = prompts.tokenizer.ends([one.row["reasoning"] or "" for one in group])
+    told = zip(group, sent, texts, thoughts, strict=True)
+    return (
+        (launch, one.row["request"], sent_in, *_answer(one.row, text, thought)) for one, sent_in, text, thought in told
+    )
+
+
+def _sent(seen: Sequence[tuple[str, ...] | None], prompts: Prompts) -> list[int | None]:
+    """Prompt tokens of many prompts, encoded together."""
+    counted = iter(
+        prompts.tokenizer.counts([text for texts in seen for text in texts or ()], special=prompts.adds_marks)
+    )
+    return [None if texts is None else sum(islice(counted, len(texts))) for texts in seen]
+
+
+def _seen(prompt: Prompt | None, prompts: Prompts) -> tuple[str, ...] | None:
+    try:
+        return None if prompt is None else prompts.seen(prompt)
+    except ValueError:  # the template here refuses what the engine's may have taken
+        return None
+
+
+def _answer(row: Answered, text: Sequence[int], thought: Sequence[int]) -> tuple[int | None, list[int]]:
+    """Tokens of an answer, and of each of its chunks that bears text; without the text of tool calls neither is known."""
+    kinds, chars = row["chunk_kind"], row["chunk_chars"]
+    if Kind.TOOL in kinds or (row["text"] is None and row["reasoning"] is None):
+        return None, []
+    whole = len(text) + len(thought)
+    parts = {
+        kind: chunk_tokens(said, ends, [n for k, n in zip(kinds, chars, strict=True) if k == kind])
+        for kind, said, ends in ((Kind.CONTENT, row["text"], text), (Kind.REASONING, row["reasoning"], thought))
+    }
+    if any(part is None for part in parts.values()):
+        return whole, []
+    left: dict[int, Iterator[int]] = {kind: iter(part or ()) for kind, part in parts.items()}
+    return whole, [next(left[k]) for k in kinds if k in TEXT]

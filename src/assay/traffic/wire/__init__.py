@@ -1,0 +1,1 @@
+"""How do bytes leave and arrive, and when?"""

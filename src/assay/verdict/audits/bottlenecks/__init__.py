@@ -1,0 +1,1 @@
+"""Where does the time go, and what would be gained?"""

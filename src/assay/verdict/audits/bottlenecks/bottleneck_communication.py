@@ -1,0 +1,113 @@
+"""How much of the step is communication that no computing hides, and how much of that is no communication but waiting?
+
+comm_exposed against the step, by whatever method measured it (it stands with the number), parted in two: waiting for ranks that came later,
+which no network makes shorter, and the rest.  That is straggler_wait / workers, or what of comm_wait cannot have been hidden,
+comm_wait - (comm_total - comm_exposed), whichever is more.  A tenth of the step or more of the rest is a note on
+communication.  Waiting of a tenth or more is the slow rank's, if one is slow throughout: `stragglers` says so, once.  If none is, it is told
+here by its own name.  Cannot tell what contention for processors costs beside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from assay.estimates.estimate import Estimate
+from assay.estimates.format import bracketed, percent, reading
+from assay.frames.record_data import Measured
+from assay.frames.training.parallelism import DDP, Kind, Parallelism, parallelism
+from assay.frames.training.saving_waits import saving_waits
+from assay.metrics.base import Results
+from assay.units import FRACTION, SECONDS
+from assay.verdict.audits.support.audit import Audit
+from assay.verdict.audits.training.stragglers import slow_ranks
+from assay.verdict.evidence.possible_gain import LEAST_SHARE, gain_words, share
+from assay.verdict.types import Finding
+
+WORTH_SAYING: Final = 0.01  # of what is exposed
+FURTHER: Final = (
+    "more work per worker, or a faster network; `assay tune` tries them out, `assay comm` says what the network can do"
+)
+KNOBS: Final[Mapping[Kind | None, str]] = {
+    "data": "the size of DDP's buckets (bucket_cap_mb), accumulation with no_sync, compression of gradients",
+    "sharded": "larger units of FSDP, prefetching the next one, parameters kept after the forward pass (reshard_after_forward=False, SHARD_GRAD_OP), "
+    "sharding inside of a host and replicas between hosts (hybrid)",
+    "tensor": "ranks that share a layer on one host, sequence parallelism, fewer ranks that share a layer",
+    "pipeline": "more micro-batches, another schedule (1F1B, interleaved), stages that take equally long",
+    "local_sgd": "averages that are farther apart",
+}  # fmt: skip
+BY_HAND: Final = "fewer and larger calls, asked for while the backward pass goes on (DistributedDataParallel does both), accumulation of gradients"
+ANY: Final = "fewer and larger calls, computing while they are under way"
+WAITING_KNOB: Final = (
+    "batches that cost all ranks the same (sort or pack by length), processors that nobody else uses, garbage collection, saving and "
+    "logging at the same step on every rank; a faster network changes nothing"
+)
+
+
+def examine(measured: Measured, results: Results) -> tuple[Finding, ...]:
+    """At most one note per worker count and kind."""
+    return tuple(one for name in measured.configurations for one in _findings(measured, results, name))
+
+
+def _findings(measured: Measured, results: Results, name: str) -> Iterator[Finding]:
+    exposed = results.get("comm_exposed", {}).get(name)
+    whole = share(results, "comm_exposed", name)
+    if not isinstance(exposed, Estimate) or whole is None or whole[0] < LEAST_SHARE:
+        return
+    waiting, least, most = (min(one, exposed.value) for one in _waiting_s(measured, results, name))
+    rest = share(results, "comm_exposed", name, less=waiting) or whole
+    each, low, high = whole
+    text, ends = bracketed(each, low, high, FRACTION) if low < high else (percent(each), "")
+    told = f"exposed communication{_hidden(results, name)} takes {reading(exposed.value, SECONDS)} of every step, {text} of it {ends}".rstrip()
+    if rest[0] >= LEAST_SHARE:
+        some = waiting >= WORTH_SAYING * exposed.value
+        parted = f", of which {reading(waiting, SECONDS)} is waiting for slower ranks" if some else ""
+        it = "the rest" if some else "it"
+        yield _note(name, AUDIT.name, f"{told}{parted}; {gain_words(rest, it)}", knob(parallelism(measured, name)))
+    late = waiting / exposed.value * whole[0]
+    saving = saving_waits(measured).get(name)
+    if saving is not None and saving.share >= late / 2:  # `saving_alone` names it
+        return
+    if late >= LEAST_SHARE and not slow_ranks(measured, name):
+        evidence = (
+            f"ranks wait {reading(waiting, SECONDS)} of every step for whichever of them is late, {percent(late)} of it, and none is slow throughout; "
+            f"{gain_words((late, least / exposed.value * whole[0], most / exposed.value * whole[0]))}"
+        )
+        yield _note(name, "bottleneck_waiting", evidence, WAITING_KNOB)
+
+
+def knob(found: Parallelism) -> str:
+    """What can be turned in that parallelism: a bucket is DistributedDataParallel's."""
+    by_hand = found.kind == "data" and found.by == "recognised" and not found.evidence.startswith(DDP)
+    return f"{BY_HAND if by_hand else KNOBS.get(found.kind, ANY)}, {FURTHER}"
+
+
+def _note(name: str, rule: str, evidence: str, remedy: str) -> Finding:
+    return Finding(rule=rule, severity="note", configuration=name, evidence=evidence, remedy=remedy)
+
+
+def _waiting_s(measured: Measured, results: Results, name: str) -> tuple[float, float, float]:
+    """Seconds of a rank's step that it stands still for later ones, at the least, with the ends of their interval; 0 where nobody could tell."""
+    waits, total, exposed, lost = (
+        results.get(metric, {}).get(name) for metric in ("comm_wait", "comm_total", "comm_exposed", "straggler_wait")
+    )
+    told = [(0.0, 0.0, 0.0)]
+    if isinstance(waits, Estimate) and isinstance(total, Estimate) and isinstance(exposed, Estimate):
+        hidden = max(0.0, total.value - exposed.value)  # all of it may have been waiting
+        told.append((waits.value - hidden, waits.low - hidden, waits.high - hidden))
+    if isinstance(lost, Estimate):
+        workers = next((one.workers for one in measured.varied if one.name == name), 1)
+        told.append((lost.value / workers, lost.low / workers, lost.high / workers))
+    value, low, high = max(told)
+    return value, max(0.0, low), high
+
+
+def _hidden(results: Results, name: str) -> str:
+    overlap = results.get("overlap", {}).get(name)
+    return f" ({overlap.value:.0%} of all communication is hidden)" if isinstance(overlap, Estimate) else ""
+
+
+AUDIT = Audit(
+    name="bottleneck_communication", title="communication that nothing hides",
+    question="Could a better overlap or a faster network make the steps shorter?", examine=examine, about=("training",),
+)  # fmt: skip

@@ -1,0 +1,93 @@
+"""Does memory limit the training, or lie idle?
+
+memory_peak against the memory of the smallest device; host_memory_peak x the ranks of the host that has most, against the machine's.
+Above nine tenths the next larger batch, or one long sequence, ends in an allocation that fails; below a half of a device a larger batch
+is to be had.  Allocated memory is torch's own; what the driver and other libraries hold comes on top.  Cannot tell where several hosts
+differ in their memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import polars as pl
+
+from assay.estimates.estimate import Estimate
+from assay.estimates.format import show
+from assay.frames.record_data import Measured
+from assay.metrics.base import Results
+from assay.verdict.audits.support.audit import Audit
+from assay.verdict.types import Finding
+
+FULL, EMPTY = 0.90, 0.50  # of the memory there is
+FULL_KNOB = "a smaller batch with accumulation, activation checkpointing, lower precision, or sharding (FSDP)"
+EMPTY_KNOB = "a larger batch per worker, if the training bears it; `assay tune` tries it out with quality held"
+
+
+def examine(measured: Measured, results: Results) -> tuple[Finding, ...]:
+    """A warning where memory is nearly used up, a note where more than half of a device's is not used."""
+    found = []
+    device, host = _smallest_device(measured.before), _host(measured.before)
+    together = _ranks_of_a_host(measured)
+    for one in measured.varied:
+        name, workers = one.name, together.get(one.name, one.workers)
+        found += _one(name, results.get("memory_peak", {}).get(name), device, 1, "a device's memory", empty=True)
+        found += _one(
+            name, results.get("host_memory_peak", {}).get(name), host, workers, "the machine's memory", empty=False
+        )
+    return tuple(found)
+
+
+def _one(name: str, value: object, capacity: float | None, times: int, what: str, *, empty: bool) -> list[Finding]:
+    if not isinstance(value, Estimate) or not capacity:
+        return []
+    share = value.value * times / capacity
+    each = f"{show(value).text} of the largest rank{f' x {times} ranks of a host' if times > 1 else ''}"
+    evidence = f"{each} is {share:.0%} of {what}"
+    if share > FULL:
+        return [
+            Finding(
+                rule="bottleneck_memory", severity="warning", configuration=name, evidence=evidence, remedy=FULL_KNOB
+            )
+        ]
+    if empty and share < EMPTY:
+        return [
+            Finding(rule="memory_unused", severity="note", configuration=name, evidence=evidence, remedy=EMPTY_KNOB)
+        ]
+    return []
+
+
+def _ranks_of_a_host(measured: Measured) -> dict[str, int]:
+    """configuration -> the most ranks that one host had in a launch, by what they said of themselves."""
+    said = measured.table("events").filter(pl.col("kind") == "first_step")
+    ranks = said.join(measured.timed.select("launch", "configuration"), on="launch")
+    each = ranks.group_by("configuration", "launch", "host").agg(pl.col("rank").n_unique().alias("ranks"))
+    return {
+        str(name): int(most) for name, most in each.group_by("configuration").agg(pl.col("ranks").max()).iter_rows()
+    }
+
+
+def _smallest_device(before: Mapping[str, Any]) -> float | None:
+    devices = _within(before, "gpu", "nvidia").get("devices")
+    sizes = [one.get("memory_bytes") for one in devices or () if isinstance(one, Mapping)]
+    return min((float(one) for one in sizes if isinstance(one, int | float)), default=None)
+
+
+def _host(before: Mapping[str, Any]) -> float | None:
+    """What the workers may use: the control group's limit where it is smaller than the machine's memory."""
+    found = (_within(before, "memory").get("total_bytes"), _within(before, "cgroup", "memory_limit").get("bytes"))
+    return min((float(one) for one in found if isinstance(one, int | float) and one > 0), default=None)
+
+
+def _within(before: Mapping[str, Any], *path: str) -> Mapping[str, Any]:
+    found: Any = before
+    for name in path:
+        found = found.get(name) if isinstance(found, Mapping) else None
+    return found if isinstance(found, Mapping) else {}
+
+
+AUDIT = Audit(
+    name="bottleneck_memory", title="memory that limits, or lies idle", question="Does memory limit the training, or lie idle?", examine=examine,
+    about=("training",),
+)  # fmt: skip

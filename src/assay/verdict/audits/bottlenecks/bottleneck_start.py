@@ -1,0 +1,49 @@
+"""How much of a launch is over before it trains?
+
+init and compile of `assay.frames.training.rank_time`: imports, rendezvous, building the model, what first steps take beyond a usual one.  A note
+where that is at least a fifth of the paid time of the timed launches.  Launches of an experiment are short on purpose, so that it says
+what a job would have to last for it not to matter.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from assay.frames.record_data import Measured
+from assay.metrics.base import Results
+from assay.metrics.rank_seconds import partition
+from assay.verdict.audits.support.audit import Audit
+from assay.verdict.types import Finding
+
+LEAST_SHARE, TO_FORGET = 0.20, 0.02  # of the paid time; the share below which nobody minds
+KNOB = "longer jobs, a cache for compiled graphs and kernels, fewer imports, data that is already local"
+
+
+def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+    """A note per worker count that starts for long."""
+    if measured.table("steps").height == 0:
+        return ()
+    parts = partition(measured, "timed").with_columns(whole=pl.col("workers") * pl.col("wall_s"))
+    sums = parts.group_by("configuration").agg(pl.col("init", "compile", "whole").sum(), pl.len())
+    found = {row["configuration"]: row for row in sums.iter_rows(named=True)}
+    return tuple(one for name in measured.configurations if name in found for one in _one(name, found[name]))
+
+
+def _one(name: str, row: dict[str, float]) -> tuple[Finding, ...]:
+    begun = row["init"] + row["compile"]
+    if row["whole"] <= 0.0 or begun / row["whole"] < LEAST_SHARE:
+        return ()
+    each = row["whole"] / row["len"]
+    enough = each * (begun / row["whole"]) / TO_FORGET
+    return (Finding(
+        rule="bottleneck_start", severity="note", configuration=name,
+        evidence=f"{begun / row['whole']:.0%} of the paid time is over before a launch trains as usual (start {row['init'] / row['whole']:.0%}, first "
+        f"steps {row['compile'] / row['whole']:.0%}); it is below {TO_FORGET:.0%} once a job takes {enough:,.0f} rank-seconds instead of {each:,.0f}",
+        remedy=KNOB,
+    ),)  # fmt: skip
+
+
+AUDIT = Audit(
+    name="bottleneck_start", title="a start that takes long", question="How much of a launch is over before it trains?", examine=examine,
+    about=("training",),
+)  # fmt: skip

@@ -1,0 +1,45 @@
+"""Do the devices do what they could?
+
+mfu below a fifth, with its whole interval: most of the peak is not used by the model's own arithmetic.  What else takes time is told by the other bottlenecks;
+where none of them does, it is small kernels, memory traffic or a small batch, which a profile tells apart.  Absent where the device's peak
+is not known: no other device's is taken for it.
+"""
+
+from __future__ import annotations
+
+from assay.estimates.estimate import Estimate
+from assay.estimates.format import bracketed, given, show
+from assay.frames.record_data import Measured
+from assay.metrics.base import Results
+from assay.verdict.audits.support.audit import Audit
+from assay.verdict.types import Finding
+
+LOW = 0.20
+KNOB = "a larger batch, lower precision, torch.compile or fused kernels; `assay profile` shows which operators take the time"
+
+
+def examine(measured: Measured, results: Results) -> tuple[Finding, ...]:
+    """A note per worker count with low utilisation."""
+    found = []
+    for name in measured.configurations:
+        value = results.get("mfu", {}).get(name)
+        if isinstance(value, Estimate) and value.high < LOW:
+            found.append(Finding(
+                rule="bottleneck_utilisation", severity="note", configuration=name,
+                evidence=f"the model's own arithmetic uses {show(value).full} of the devices' peak; "
+                f"at the peak a step would be {_gain(value)}, which nothing reaches: 0.3 to 0.5 is good",
+                remedy=KNOB,
+            ))  # fmt: skip
+    return tuple(found)
+
+
+def _gain(value: Estimate) -> str:
+    if value.low == value.high or value.low <= 0.0:
+        return f"{given(1.0 / value.value, 3)} times as fast"
+    text, ends = bracketed(1.0 / value.value, 1.0 / value.high, 1.0 / value.low)
+    return f"{text} times as fast {ends}"
+
+
+AUDIT = Audit(
+    name="bottleneck_utilisation", title="devices that idle", question="Do the devices do what they could?", examine=examine, about=("training",),
+)  # fmt: skip

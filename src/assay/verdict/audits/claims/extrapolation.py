@@ -1,0 +1,52 @@
+"""Does the claim reach beyond what was measured?
+
+A fit through measured worker counts says nothing beyond twice the largest one (methodology 3.7: a law fitted to the first six raytracer points
+predicts 147 at 64 workers, measured: 310), and a line through two points fits always.  assay's own fits refuse to go further
+(`assay.stats.models.scaling_laws`), so this concerns claims.
+"""
+
+from __future__ import annotations
+
+from assay.estimates.format import count, given
+from assay.spec.claim import Claim
+from assay.verdict.audits.support.audit import Audit, claims_only
+from assay.verdict.evidence.claimed_numbers import found
+from assay.verdict.types import Finding
+
+FARTHEST = 2.0  # times the largest measured worker count
+FEWEST_POINTS = 4  # worker counts; two parameters leave two to test the law with
+
+
+def claim(said: Claim) -> tuple[Finding, ...]:
+    """Predictions too far out, and those whose range is not said."""
+    predicted = said.prediction
+    if predicted is None:
+        return ()
+    mend = f"measure at {count(predicted.workers, 'workers')}, or claim no more than twice the measured range"
+    measured = predicted.measured_up_to or _largest(said, predicted.workers)
+    if measured is None:
+        words = (
+            f"the claim speaks of {count(predicted.workers, 'workers')} and does not say up to how many were measured"
+        )
+        return (found("measured_range_unsaid", "note", None, words, mend, "measured_there"),)
+    far = predicted.workers / measured
+    words = f"{count(predicted.workers, 'workers')} are {given(far, 3)} times the {measured} that were measured"
+    if far > FARTHEST:
+        return (found("extrapolated", "invalid", None, words, mend, "measured_there"),)
+    if predicted.points is not None and predicted.points < FEWEST_POINTS:
+        return (found(
+            "too_few_points", "warning", None, f"{words}, and the law stands on {count(predicted.points, 'worker counts')}", mend, "measured_there"
+        ),)  # fmt: skip
+    return ()
+
+
+def _largest(said: Claim, predicted: int) -> int | None:
+    """The largest worker count of the published numbers; None if one of them is as large as the predicted."""
+    counts = [number.workers for number in said.number if number.workers is not None]
+    return max(counts) if counts and max(counts) < predicted else None
+
+
+AUDIT = Audit(
+    name="extrapolation", title="extrapolation", question="Does the claim reach beyond what was measured?",
+    examine=claims_only, claim=claim,
+)  # fmt: skip

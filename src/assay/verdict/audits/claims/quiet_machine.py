@@ -1,0 +1,33 @@
+"""Was the machine the experiment's own?
+
+The claims' side of `contention`: others on the same machines or network, which a record sees in its counters, a claim can only say.
+"""
+
+from __future__ import annotations
+
+from assay.spec.claim import Claim
+from assay.verdict.audits.support.audit import Audit, claims_only
+from assay.verdict.evidence.claimed_numbers import found, speeds, unsaid
+from assay.verdict.types import Finding
+
+
+def claim(said: Claim) -> tuple[Finding, ...]:
+    """A machine that was shared, or of which nothing is said."""
+    fast = speeds(said)
+    if not fast or said.claim.exclusive:
+        return ()
+    if said.claim.exclusive is False:
+        return (found(
+            "machine_shared", "warning", None, "others used the machines or the network while they were measured",
+            "measure again on machines of one's own, or watch the disturbance and publish it", "counters",
+        ),)  # fmt: skip
+    return unsaid("machine_unsaid", fast, "whether others used the machines", "say claim.exclusive", "counters")
+
+
+AUDIT = Audit(
+    name="quiet_machine",
+    title="disturbed machine",
+    question="Was the machine the experiment's own?",
+    examine=claims_only,
+    claim=claim,
+)

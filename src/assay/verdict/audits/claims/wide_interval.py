@@ -1,0 +1,118 @@
+"""Does the published interval decide what the claim says?
+
+An interval that is wider than its value says that nearly nothing was measured; one of a gain that holds "no change" leaves open whether there is a
+gain; one that is open on the side that matters bounds nothing; two systems whose values lie in one another's intervals are not told apart.
+That a change is too small to matter can be shown too: an interval within 3 % of no change claims equality (methodology 3.4).
+Records give an interval to every estimate and compare by tests, so this concerns claims.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from typing import Final
+
+from assay.estimates.format import given
+from assay.spec.claim import Claim, Interval, Number
+from assay.verdict.audits.support.audit import Audit, claims_only
+from assay.verdict.evidence.claimed_numbers import found
+from assay.verdict.stated import kinds
+from assay.verdict.stated.gains import gain, is_efficiency, same_quantity
+from assay.verdict.types import Finding
+
+EQUAL: Final = 0.03  # as good as no change
+COMPARES: Final = r"\b(faster|slower|higher|lower|better|worse|more|less|fewer|cheaper|outperform\w*|beats?|improv\w*|reduc\w*|increas\w*)\b"
+MEND: Final = "measure in more launches until the interval decides it, or claim no more than the interval shows"
+
+
+def claim(said: Claim) -> tuple[Finding, ...]:
+    """Intervals that leave the claim undecided."""
+    own = [finding for number in said.number if not kinds.is_quality(number) for finding in _undecided(number)]
+    return (*own, *_overlapping(said))
+
+
+def _undecided(number: Number) -> list[Finding]:
+    interval = number.interval
+    if interval is None or interval.kind in ("standard_deviation", "range"):
+        return []
+    if interval.low is None or interval.high is None:
+        return _one_sided(number, interval)
+    words = _wide(number, interval.low, interval.high) or _no_change(number, interval.low, interval.high)
+    if not words:
+        return []
+    text = f"number.interval is {given(interval.low)} to {given(interval.high)} around {given(number.value)}: {words}"
+    return [found("interval_undecided", "warning", number, text, MEND, "launch_values")]
+
+
+def _wide(number: Number, low: float, high: float) -> str:
+    """Wider than the value itself; a change in percent is looked at as a ratio."""
+    changes = (
+        [gain(number, end) for end in (low, number.value, high)]
+        if kinds.unit_of(number).kind == "percent"
+        else [low, number.value, high]
+    )
+    if any(end is None for end in changes):
+        return ""
+    first, value, last = (end for end in changes if end is not None)
+    return "it is wider than the value itself" if abs(last - first) > abs(value) > 0.0 else ""
+
+
+def _no_change(number: Number, low: float, high: float) -> str:
+    """Whether a gain's interval holds 1."""
+    ends = [end for end in (gain(number, low), gain(number, high)) if end is not None]
+    if len(ends) < 2 or is_efficiency(number):
+        return ""
+    worst, best = min(ends), max(ends)
+    if not worst <= 1.0 <= best or (worst >= 1.0 - EQUAL and best <= 1.0 + EQUAL):
+        return ""
+    return "it holds no change at all"
+
+
+def _one_sided(number: Number, interval: Interval) -> list[Finding]:
+    """A bound on the side that does not matter: from above for a gain or a rate, from below for a time."""
+    better_low = kinds.lower_is_better(number)
+    if (interval.high is not None) is better_low:
+        return []
+    side = "below" if better_low else "above"
+    words = f"number.interval bounds {given(number.value)} only from {side}, and the claim is that it is {'low' if better_low else 'high'}"
+    return [
+        found(
+            "interval_open", "warning", number, words, "publish the other end of the interval as well", "launch_values"
+        )
+    ]
+
+
+def _overlapping(said: Claim) -> list[Finding]:
+    """Systems that the claim's words rank and whose intervals hold one another's values."""
+    if not re.search(COMPARES, said.claim.text, flags=re.IGNORECASE):
+        return []
+    return [
+        _not_apart(one, other)
+        for one, other in itertools.combinations([n for n in said.number if kinds.is_speed(n) and n.of is not None], 2)
+        if one.of != other.of and one.workers == other.workers and same_quantity(one.model_copy(update={"of": other.of}), other)
+        and _holds(one, other) and _holds(other, one)
+    ]  # fmt: skip
+
+
+def _holds(one: Number, other: Number) -> bool:
+    interval, factor = one.interval, kinds.unit_of(other).factor / kinds.unit_of(one).factor
+    if interval is None or interval.kind != "confidence":
+        return False
+    low, high = (
+        -math.inf if interval.low is None else interval.low,
+        math.inf if interval.high is None else interval.high,
+    )
+    apart = abs(one.value - other.value * factor) > EQUAL * 1e-6 * abs(one.value)
+    return apart and low <= other.value * factor <= high
+
+
+def _not_apart(one: Number, other: Number) -> Finding:
+    words = f"{one.label} is {given(one.value)}, {other.label} {given(other.value)}, and each lies within the other's interval"
+    return found("intervals_overlap", "warning", other, words, MEND, "launch_values")
+
+
+AUDIT = Audit(
+    name="wide_interval", title="interval that decides nothing", question="Does the published interval decide what the claim says?",
+    examine=claims_only, claim=claim,
+)  # fmt: skip

@@ -1,0 +1,86 @@
+"""Do the two sides differ in anything but what is studied?
+
+Every condition other than the studied one must be equal, or the difference belongs to nobody.  A record passes by its making: all its
+configurations share one experiment.  That the environment stayed the same between its launches is asked here; records
+are held against one another by `assay compare`.  Source: methodology 1a, rule 9.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from assay.frames.record_data import Measured
+from assay.metrics.base import WORKLOADS, Results
+from assay.spec.claim import Claim
+from assay.verdict.audits.support.audit import Audit
+from assay.verdict.evidence.claimed_numbers import differences, found, is_studied, listed, studied
+from assay.verdict.stated.kinds import is_relative
+from assay.verdict.types import Finding
+
+FACTS = ("launcher", "engine", "host")  # of a placement; processors and devices follow from the level itself
+
+
+def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+    """A warning if configurations ran on other hosts, launchers or engines, beyond what their worker counts ask for."""
+    seen: dict[str, dict[str, set[str]]] = {}
+    for configuration, fact, value in _placements(measured):
+        seen.setdefault(fact, {}).setdefault(configuration, set()).add(value)
+    odd = {
+        fact: sorted({value for values in by.values() for value in values})
+        for fact, by in seen.items()
+        if len({frozenset(values) for values in by.values()}) > 1
+    }
+    if not odd:
+        return ()
+    return (Finding(
+        rule="placement_differs", severity="warning", configuration=None,
+        evidence=f"the configurations did not run in the same place: {listed(odd)}",
+        remedy="give every configuration the same hosts and the same launcher; a difference may be the machine's",
+    ),)  # fmt: skip
+
+
+def _placements(measured: Measured) -> Iterator[tuple[str, str, str]]:
+    """(configuration, fact, value) of the facts that do not follow from the number of workers."""
+    for configuration, text in measured.timed.select("configuration", "placement").iter_rows():
+        try:
+            facts = json.loads(text or "{}")
+        except ValueError:
+            continue
+        for fact, value in facts.items() if isinstance(facts, dict) else ():
+            if fact in FACTS:
+                yield configuration, fact, str(value)
+
+
+def claim(said: Claim) -> tuple[Finding, ...]:
+    """The conditions of the two sides."""
+    base, other = said.conditions.baseline, said.conditions.candidate
+    if not any(is_relative(number) for number in said.number) and not (base or other):
+        return ()
+    meant = studied(said)
+    odd = differences(said)
+    findings = []
+    if odd:
+        findings.append(found(
+            "conditions_differ", "invalid", None,
+            f"the two sides differ in {listed(odd)}, and what is studied is {', '.join(said.claim.varying) or 'not said'}",
+            "hold every condition equal but the one that is studied, and measure both sides again", "same_conditions",
+        ))  # fmt: skip
+    one_sided = sorted(key for key in base.keys() ^ other.keys() if not is_studied(key, meant))
+    if one_sided:
+        findings.append(found(
+            "condition_of_one_side", "note", None, f"said of one side only: {', '.join(one_sided)}",
+            "say it of both sides, in [conditions.baseline] and [conditions.candidate]",
+        ))  # fmt: skip
+    if not base and not other:
+        findings.append(found(
+            "conditions_unsaid", "note", None, "the claim does not say under which conditions the two sides were measured",
+            "say precision, batch, hardware, data set and software of both sides", "same_conditions",
+        ))  # fmt: skip
+    return tuple(findings)
+
+
+AUDIT = Audit(
+    name="apples_to_oranges", title="apples to oranges", question="Do the two sides differ in anything but what is studied?",
+    examine=examine, claim=claim, about=WORKLOADS,
+)  # fmt: skip

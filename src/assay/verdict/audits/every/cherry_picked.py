@@ -1,0 +1,147 @@
+"""Was a lucky launch picked?
+
+One launch may be any launch, and the best of N gets better by making more of them.  A record holds every launch; here every launch of the
+plan is looked for, except those that adaptive launches did not need.  A launch made again because it was disturbed stays in the
+record: if such launches are as many as those that count, the selection is named.  Source: methodology 1c, "run selection honesty".
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+import polars as pl
+
+from assay.estimates.format import count
+from assay.frames.record_data import Measured
+from assay.metrics.base import EVERYTHING, Results
+from assay.spec.claim import Claim, Number
+from assay.spec.plan import plan
+from assay.verdict.audits.support.audit import Audit
+from assay.verdict.evidence.claimed_numbers import found, unsaid
+from assay.verdict.stated.kinds import is_quality, is_relative, is_share, lower_is_better
+from assay.verdict.stated.names import metric_name, statistic
+from assay.verdict.types import Finding
+
+MIDDLE: Final = ("mean", "median", "p50")
+GAIN: Final = r"(a factor of\s+)?[\d.,]+\s*-?(x\b|×|times\b(?! (as many|as much data|the data))|%|percent\b|fold\b)"
+RATE: Final = r"[\d.,]+\s*[kMGTP]?(tok\w*|samples?|images?|[bB]|bit|FLOPs?)(/s| per second|ps\b|S\b)"  # requests/s may be the load that was offered
+BEST_CASE: Final = (
+    rf"\b(up to|as much as)\s+({GAIN}|{RATE})|\b(as high as|as fast as|peaks? (at|of)|a peak of)\s+({GAIN}|[\d.,]+\s*[A-Za-z]+)"
+    r"|\b(best|fastest) (run )?(out )?of (\d+|all|several|N)\b|\bbest-of-\w+"
+)
+
+
+def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+    """Launches of the plan of which the record knows nothing; launches that were replaced."""
+    return (*_missing(measured), *_replaced(measured))
+
+
+def _missing(measured: Measured) -> list[Finding]:
+    if measured.state != "complete":
+        return []  # `sealed` says that launches are missing
+    launches = measured.table("launches").filter(pl.col("role") == "timed")
+    there = launches.group_by("configuration").agg(pl.col("block").n_unique())
+    known = dict(there.iter_rows())
+    planned = (
+        0
+        if is_adaptive(measured)
+        else len({launch.block for launch in plan(measured.experiment) if launch.role == "timed"})
+    )
+    planned = planned or max(known.values(), default=0)
+    short = {name: planned - known.get(name, 0) for name in measured.configurations if known.get(name, 0) < planned}
+    return [
+        Finding(
+            rule="launches_missing", severity="warning", configuration=name,
+            evidence=f"{missing} of {count(planned, 'launches')} of the plan are not in the record, not even as failed",
+            remedy="run the plan to its end with `assay resume`; a summary over some of the launches is a selection",
+        )
+        for name, missing in short.items()
+    ]  # fmt: skip
+
+
+def is_adaptive(measured: Measured) -> bool:
+    """Whether launches were made until the intervals were narrow: then the plan says how many there may be at most."""
+    return measured.experiment.launches.precision is not None or bool(measured.manifest.get("looks"))
+
+
+def _replaced(measured: Measured) -> list[Finding]:
+    launches = measured.table("launches").filter(pl.col("role") == "timed")
+    found_here = []
+    for name in measured.configurations:
+        own = launches.filter(pl.col("configuration") == name)
+        replaced, used = (own.filter(pl.col("status") == status).height for status in ("contaminated", "ok"))
+        if replaced and replaced >= used:
+            found_here.append(Finding(
+                rule="mostly_replaced", severity="warning", configuration=name,
+                evidence=f"{count(replaced, 'launches')} were made again because they were disturbed, {used} count: the numbers are those of the quiet moments",
+                remedy="leave the machine to the experiment, or report the disturbed launches as well: they are in the record",
+            ))  # fmt: skip
+    return found_here
+
+
+def claim(said: Claim) -> tuple[Finding, ...]:
+    """Best-of-N, one launch, launches left out."""
+    findings = [finding for number in said.number for finding in (*_extreme(said, number), *_picked(number))]
+    return (*findings, *_in_words(said), *unsaid(
+        "statistic_unsaid", [n for n in said.number if statistic(n) is None and not is_quality(n)],
+        "which statistic of the measurements it is", 'say statistic (median, mean, p99 ...) of every number', "launch_values",
+    ))  # fmt: skip
+
+
+def _in_words(said: Claim) -> list[Finding]:
+    """What the claim's own words say of a best case."""
+    words = re.search(BEST_CASE, said.claim.text, flags=re.IGNORECASE)
+    about = [
+        n
+        for n in said.number
+        if not is_quality(n) and (is_relative(n) or not is_share(n)) and n.statistic not in ("best", "min", "max")
+    ]
+    if words is None or not about:
+        return []
+    return [found(
+        "best_case_in_words", "invalid", about[0], f'claim.text says "{words[0].strip()}", which is the best of several cases or runs',
+        "report every case, or the median over them with its interval", "launch_values",
+    )]  # fmt: skip
+
+
+def _extreme(said: Claim, number: Number) -> list[Finding]:
+    """The most favourable of several; not an end that stands beside the middle of the same measurements."""
+    middle = [
+        n
+        for n in said.number
+        if metric_name(n.metric) == metric_name(number.metric) and n.of == number.of and statistic(n) in MIDDLE
+    ]
+    if number.statistic != "best" and (middle or number.statistic != ("min" if lower_is_better(number) else "max")):
+        return []
+    return [found(
+        "best_of_n", "invalid", number,
+        f"it is the {number.statistic} of several measurements (number.statistic), which improves by measuring more often",
+        "report the median over launches with its interval", "launch_values",
+    )]  # fmt: skip
+
+
+def _picked(number: Number) -> list[Finding]:
+    findings = []
+    if number.launches == 1 or number.statistic == "single":
+        findings.append(found(
+            "one_launch", "warning", number, "it comes from one launch, which says nothing about the next one",
+            "repeat it in at least 5 launches, and report the median with its interval", "launch_values",
+        ))  # fmt: skip
+    left = (number.planned_launches or 0) - (number.launches or number.planned_launches or 0)
+    if left > 0:
+        findings.append(found(
+            "launches_left_out", "invalid", number, f"{left} of {count(number.planned_launches or 0, 'launches')} were left out of it",
+            "report all launches, or the rule by which they were left out as it was written down beforehand", "launch_values",
+        ))  # fmt: skip
+    return findings
+
+
+AUDIT = Audit(
+    name="cherry_picked",
+    title="cherry-picked run",
+    question="Was a lucky launch picked?",
+    examine=examine,
+    claim=claim,
+    about=EVERYTHING,
+)

@@ -1,0 +1,181 @@
+"""Do the numbers come from the same runs, seeds and splits?
+
+Numbers of different runs, seeds, splits or clusters may each be right, and their bundle still describes no system that ever existed.
+Records: launches of one block must share their seed, and every configuration must be scored on the same held-out examples.  Claims:
+runs and conditions of the single numbers.  Cannot tell: what a number by number check confirms; that check passes here.
+"""
+
+from __future__ import annotations
+
+import itertools
+
+import polars as pl
+
+from assay.estimates.format import count
+from assay.frames.record_data import Measured
+from assay.metrics.base import WORKLOADS, Results
+from assay.spec.claim import Claim, Number
+from assay.verdict.audits.support.audit import Audit
+from assay.verdict.evidence.claimed_numbers import folded, found, is_studied, listed, studied
+from assay.verdict.stated.kinds import is_quality
+from assay.verdict.stated.names import metric_name, statistic
+from assay.verdict.types import Finding
+
+
+def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+    """Blocks with several seeds; configurations that were scored on other examples than the base."""
+    return (*_seeds(measured), *_splits(measured))
+
+
+def _seeds(measured: Measured) -> list[Finding]:
+    seeds = measured.timed.group_by("block").agg(pl.col("seed").n_unique())
+    mixed = seeds.filter(pl.col("seed") > 1).sort("block")["block"].to_list()
+    if not mixed:
+        return []
+    return [Finding(
+        rule="seeds_differ", severity="warning", configuration=None,
+        evidence=f"in {count(len(mixed), 'blocks')} the configurations were given different seeds (block {mixed[0]}): luck is part of the difference",
+        remedy="let assay give the seeds ({seed} in workload.arguments), one for all launches of a block",
+    )]  # fmt: skip
+
+
+def _splits(measured: Measured) -> list[Finding]:
+    if measured.subject == "serving":
+        return []  # a higher load asks more prompts of a file; examples are compared by their ids
+    examples = measured.scores.join(measured.timed.select("launch", "configuration"), on="launch")
+    own = {
+        name: frozenset(examples.filter(pl.col("configuration") == name)["example"].to_list())
+        for name in measured.configurations
+    }
+    base = own[measured.base]
+    return [
+        Finding(
+            rule="evaluation_sets_differ", severity="invalid", configuration=name,
+            evidence=f"{count(len(ids ^ base), 'examples')} were scored at {name} or at {measured.base} but not at both",
+            remedy="score the same held-out examples, under the same ids, in every configuration",
+            needs=("quality",),
+        )
+        for name, ids in own.items()
+        if ids and base and ids != base
+    ]  # fmt: skip
+
+
+def claim(said: Claim) -> tuple[Finding, ...]:
+    """Numbers of different runs, conditions or statistics that are put side by side."""
+    if len(said.number) < 2:
+        return ()
+    findings = []
+    needs = ("one_configuration", *(("quality",) if any(map(is_quality, said.number)) else ()))
+    meant = studied(said)
+    mixed = {key: values for key, values in _conditions(said).items() if not is_studied(key, meant)}
+    if mixed:
+        findings.append(found(
+            "conditions_of_numbers_differ", "invalid", None, f"the numbers were measured under different conditions: {listed(mixed)}",
+            "measure all of them under one set of conditions, in the same launches", *needs,
+        ))  # fmt: skip
+    for who, runs in _runs(said.number).items():
+        findings.append(found(
+            "numbers_of_different_runs", "invalid", None,
+            f"the numbers{f' of {who}' if who else ''} were read from different runs ({'; '.join(runs)})",
+            "read every number from the same launches", *needs,
+        ))  # fmt: skip
+    findings += _statistics(said)
+    if not findings and all(number.run is None for number in said.number):
+        findings.append(found(
+            "runs_unsaid", "note", None, "the claim does not say whether its numbers come from the same runs",
+            "say run of every number", "one_configuration",
+        ))  # fmt: skip
+    return tuple(findings)
+
+
+Group = tuple[str, str]  # system, metric
+
+
+def _groups(numbers: tuple[Number, ...]) -> dict[Group, list[Number]]:
+    groups: dict[Group, list[Number]] = {}
+    for number in numbers:
+        groups.setdefault((number.of or "", metric_name(number.metric)), []).append(number)
+    return groups
+
+
+def _conditions(said: Claim) -> dict[str, list[object]]:
+    """Conditions, and between systems worker counts, in which the metrics differ; one metric over several values of a condition is a sweep."""
+    groups = _groups(said.number)
+    several = len({system for system, _ in groups}) > 1
+    seen: dict[str, dict[Group, dict[str, object]]] = {}
+    for group, numbers in groups.items():
+        for number in numbers:
+            facts: dict[str, object] = dict(number.conditions.items())
+            if several and number.workers is not None:
+                facts["workers"] = number.workers
+            for key, value in facts.items():
+                seen.setdefault(key, {}).setdefault(group, {})[folded(value)] = value
+    return {
+        key: [value for own in by.values() for value in own.values()]
+        for key, by in seen.items()
+        if not _nested([set(own) for own in by.values()])
+    }
+
+
+def _nested(sets: list[set[str]]) -> bool:
+    """Whether each of two sets lies in the other: a number at one point of a sweep belongs to it."""
+    return all(one <= other or other <= one for one, other in itertools.combinations(sets, 2))
+
+
+def _runs(numbers: tuple[Number, ...]) -> dict[str, list[str]]:
+    """system -> its runs, where two metrics on the same workers have none in common."""
+    mixed: dict[str, list[str]] = {}
+    for (system, metric), own in _groups(numbers).items():
+        for (other_system, other_metric), others in _groups(numbers).items():
+            if system == other_system and metric < other_metric and _apart(own, others):
+                mixed[system] = sorted({number.run for number in (*own, *others) if number.run is not None})
+    return mixed
+
+
+def _apart(own: list[Number], others: list[Number]) -> bool:
+    """Whether the numbers of two metrics that could belong together come from different runs."""
+    told = [
+        (one.run, other.run)
+        for one in own
+        for other in others
+        if one.run and other.run and (one.workers == other.workers or None in (one.workers, other.workers))
+    ]
+    return bool(told) and all(run != other for run, other in told)
+
+
+def _statistics(said: Claim) -> list[Finding]:
+    """Systems of which one metric is given by different statistics only."""
+    by_metric: dict[str, dict[str, list[Number]]] = {}
+    for (system, metric), numbers in _groups(said.number).items():
+        if system:
+            by_metric.setdefault(metric, {})[system] = numbers
+    found_here = []
+    for systems in by_metric.values():
+        for (one, first), (other, second) in itertools.combinations(systems.items(), 2):
+            given = [
+                {CENTRE.get(told, told) for number in side if (told := statistic(number)) is not None}
+                for side in (first, second)
+            ]
+            if all(given) and not given[0] & given[1]:
+                words = f"{first[0].metric} of {one} is a {', '.join(sorted(given[0]))}, of {other} a {', '.join(sorted(given[1]))} (number.statistic)"
+                found_here.append(
+                    found(
+                        "statistics_differ",
+                        "invalid",
+                        second[0],
+                        words,
+                        "give the same statistic of both",
+                        "one_configuration",
+                        "tail",
+                    )
+                )
+    return found_here
+
+
+CENTRE = {"p50": "median"}
+
+
+AUDIT = Audit(
+    name="construct_mismatch", title="construct mismatch", question="Do the numbers come from the same runs, seeds and splits?",
+    examine=examine, claim=claim, about=WORKLOADS,
+)  # fmt: skip

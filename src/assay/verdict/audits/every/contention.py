@@ -1,0 +1,209 @@
+"""Did something disturb the machine while it was measured?
+
+Each timed launch is held against the limits that the experiment wrote down (`noise`, `assay.frames.noise`): other programs,
+the hypervisor, a quota, waiting for disk and memory, a GPU slowed down, a slow sentinel.  The launch's own load is left
+out: four workers on two cores are meant to be slow.  Randomised blocks spread a disturbance over all configurations;
+it widens intervals rather than bending them, so this is a warning.  Launches that were made again because of a
+disturbance are counted: they stay in the record.
+
+Drift: do the launches get slower or faster over the experiment, or does the sentinel?  Mann and Kendall's test on the
+means of blocks, each launch against the mean of its configuration; at p < 0.01, which needs six blocks, and a change
+above `comparison.smallest_effect`.  It cannot tell heat from another cause unless a temperature was read, and it says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+import polars as pl
+
+from assay.estimates.format import asked, count, given, number, reading
+from assay.frames.noise import Limit, fold, limits, sentinel_words, slow
+from assay.frames.record_data import Measured
+from assay.frames.training.work_time import seconds_per_work, time_basis, wall_per_work
+from assay.metrics.base import EVERYTHING, Results
+from assay.stats.series.trend import Trend, trend
+from assay.units import FRACTION
+from assay.verdict.audits.support.audit import Audit
+from assay.verdict.evidence.sent_requests import main, seconds
+from assay.verdict.types import Finding
+
+SURE: Final = 0.01  # p-value below which a trend is named
+WARMER: Final = 5.0  # degrees: a smaller change says nothing about heat
+SEEN: Final = {  # what a reader may expect to be watched -> the key under which the meter says why it is not
+    "foreign": "processor_time", "steal": "processor_time", "throttled": "throttled", "psi_io": "pressure_io",
+    "psi_memory": "pressure_memory",
+}  # fmt: skip
+
+
+def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+    """One warning per kind of disturbance, with the launches it hit; drift; what was made again; what was not watched."""
+    if measured.timed.height == 0:  # nothing was timed that could have been disturbed
+        return tuple(_made_again(measured))
+    noise = fold(measured).join(measured.timed.select("launch"), on="launch")
+    if (
+        noise.select(pl.any_horizontal(pl.col(name).is_not_null() for name in ("foreign", "steal")).any()).item()
+        is not True
+    ):
+        return (Finding(
+            rule="contention_not_measured", severity="note", configuration=None,
+            evidence="no host counters were recorded, so a disturbance by other programs would go unseen",
+            remedy="run on Linux with a readable /proc",
+        ), *_made_again(measured))  # fmt: skip
+    hit = [found for limit in limits(measured.experiment.noise) if (found := _over(noise, limit)) is not None]
+    return (
+        *hit,
+        *_slow_sentinel(measured, noise),
+        *_drifts(measured, noise),
+        *_made_again(measured),
+        *_unseen(measured, noise),
+    )
+
+
+def _over(noise: pl.DataFrame, limit: Limit) -> Finding | None:
+    hit = noise.filter(pl.col(limit.column) > limit.most)
+    if hit.height == 0:
+        return None
+    most = reading(float(hit[limit.column].max()), FRACTION, beside=(limit.most,))  # type: ignore[arg-type]
+    words = limit.words.format(value=f"up to {most}")
+    allowed = f"at most {asked(limit.most, FRACTION)} are allowed"
+    return Finding(
+        rule=limit.rule, severity="warning", configuration=None,
+        evidence=f"{words}; {allowed}; {_which(hit, noise)}", remedy=limit.remedy,
+    )  # fmt: skip
+
+
+def _slow_sentinel(measured: Measured, noise: pl.DataFrame) -> Iterable[Finding]:
+    hit = slow(noise, measured.experiment.noise)
+    if hit.height:
+        worst = hit.sort("sentinel").tail(1)
+        words = sentinel_words(float(worst["sentinel_ratio"][0]), float(worst["deviations"][0]))
+        yield Finding(
+            rule="slow_sentinel", severity="warning", configuration=None,
+            evidence=f"{words} beside launch {worst['launch'][0]}; {_which(hit, noise)}",
+            remedy="find out what else runs at that time; noise.repeat makes such launches again",
+        )  # fmt: skip
+
+
+def _which(hit: pl.DataFrame, noise: pl.DataFrame) -> str:
+    return f"it hit {hit.height} of {count(noise.height, 'timed launches')} ({_launches(hit['launch'].to_list())})"
+
+
+def _launches(numbers: Sequence[int]) -> str:
+    """launch 3; launches 0, 2-4."""
+    parts: list[list[int]] = []
+    for one in sorted(numbers):
+        if parts and one == parts[-1][1] + 1:
+            parts[-1][1] = one
+        else:
+            parts.append([one, one])
+    words = ", ".join(f"{first}" if first == last else f"{first}-{last}" for first, last in parts)
+    return f"launch {words}" if len(numbers) == 1 else f"launches {words}"
+
+
+# ---- drift -----------------------------------------------------------------------------------------------------------
+
+
+def _drifts(measured: Measured, noise: pl.DataFrame) -> Iterable[Finding]:
+    basis, times = _times(measured)
+    series = {
+        f"the {basis} times": (times, "randomised blocks keep comparisons inside this record straight; do not compare its times with another day's"),
+        "the sentinel": (noise.select("launch", pl.col("sentinel").alias("value")), "let the machine warm up, or find out what was added to its load"),
+    }  # fmt: skip
+    for what, (values, remedy) in series.items():
+        found = _trend(measured, values)
+        if (
+            found is not None
+            and found.p < SURE
+            and abs(_factor(found)) > measured.experiment.comparison.smallest_effect
+        ):
+            yield Finding(
+                rule="drift", severity="warning", configuration=None, remedy=remedy,
+                evidence=f"{what} {_direction(found)} over the experiment's {count(found.n, 'blocks')} "
+                f"(p = {given(found.p, 2)}){_heat(measured)}",
+            )  # fmt: skip
+
+
+def _times(measured: Measured) -> tuple[str, pl.DataFrame]:
+    """What should stay the same from block to block: the time of work or, of a load, that of an answered request."""
+    if measured.subject == "serving":
+        answered = main(measured, "scheduled_ns", "done_ns", "status").filter(pl.col("status") == "ok")
+        middle = seconds("done_ns", "scheduled_ns").median().alias("value")
+        return "answer", answered.group_by("launch").agg(middle)
+    basis = time_basis(measured)
+    return basis, seconds_per_work(measured) if basis == "step" else wall_per_work(measured)
+
+
+def _trend(measured: Measured, values: pl.DataFrame) -> Trend | None:
+    """Of the logarithms, each against the mean of its configuration, averaged in blocks."""
+    rows = measured.timed.select("launch", "block", "configuration").join(values, on="launch")
+    rows = rows.filter(pl.col("value") > 0.0).with_columns(pl.col("value").log())
+    rows = rows.with_columns(pl.col("value") - pl.col("value").mean().over("configuration"))
+    blocks = rows.group_by("block").agg(pl.col("value").mean()).sort("block")
+    return trend(blocks["block"].to_list(), blocks["value"].to_list())
+
+
+def _factor(found: Trend) -> float:
+    """Relative change of the time over the experiment."""
+    from math import expm1
+
+    return expm1(found.change)
+
+
+def _direction(found: Trend) -> str:
+    change = _factor(found)
+    return f"{'rose' if change > 0 else 'fell'} by {reading(abs(change), FRACTION)}"
+
+
+def _heat(measured: Measured) -> str:
+    """What a GPU's temperature did meanwhile, if one was read."""
+    rows = measured.table("telemetry").filter(
+        pl.col("device").str.starts_with("gpu-") & (pl.col("counter") == "temperature")
+    )
+    each = rows.group_by("launch").agg(pl.col("value").max())
+    blocks = (
+        each.join(measured.timed.select("launch", "block"), on="launch").group_by("block").agg(pl.col("value").max())
+    )
+    ordered = blocks.sort("block")
+    found = trend(ordered["block"].to_list(), ordered["value"].to_list())
+    if found is None or found.p >= SURE or abs(found.change) < WARMER:
+        return "; no temperature was read that would explain it" if blocks.height == 0 else ""
+    return f"; a GPU's temperature {'rose' if found.change > 0 else 'fell'} by {number(abs(found.change), 0)} degrees meanwhile"
+
+
+# ---- what is not in the numbers ----------------------------------------------------------------------------------------
+
+
+def _made_again(measured: Measured) -> Iterable[Finding]:
+    rows = measured.table("launches").filter(pl.col("status") == "contaminated").sort("launch")
+    if rows.height:
+        made = f"{count(rows.height, 'launches')} {'was' if rows.height == 1 else 'were'} disturbed and made again"
+        yield Finding(
+            rule="contaminated", severity="note", configuration=None,
+            evidence=f"{made} ({_launches(rows['launch'].to_list())}); the first: {rows['reason'][0]}",
+            remedy="nothing, if they are few; they stay in the record and in its cost, and carry no timing",
+        )  # fmt: skip
+
+
+def _unseen(measured: Measured, noise: pl.DataFrame) -> Iterable[Finding]:
+    """What the meter said that it could not read: a disturbance of that kind would go unnoticed."""
+    missing = {name: _reason(measured, key) for name, key in SEEN.items() if noise[name].null_count() == noise.height}
+    told = {name: reason for name, reason in missing.items() if reason}
+    if told:
+        yield Finding(
+            rule="noise_not_readable", severity="note", configuration=None,
+            evidence=f"not watched: {', '.join(told)} ({'; '.join(dict.fromkeys(told.values()))})",
+            remedy="a disturbance of that kind would go unseen here; measure where the kernel tells it",
+        )  # fmt: skip
+
+
+def _reason(measured: Measured, key: str) -> str:
+    found = measured.before.get(key)
+    return str(found.get("absent", "")) if isinstance(found, Mapping) else ""
+
+
+AUDIT = Audit(
+    name="contention", title="disturbed machine", question="Did something disturb the machine while it was measured?", examine=examine,
+    about=EVERYTHING,
+)  # fmt: skip

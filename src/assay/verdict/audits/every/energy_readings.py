@@ -1,0 +1,63 @@
+"""Are the joules what they seem?
+
+A counter that was reset, or may have wrapped more than once between two readings, gives a lower bound (telemetry
+`energy_doubts`).  A launch shorter than 20 periods of its sensor is too short for it (METRICS.md, "Cost, energy").
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from assay.estimates.format import reading
+from assay.frames.record_data import Measured
+from assay.metrics.base import EVERYTHING, Results
+from assay.units import NS_PER_S, SECONDS
+from assay.verdict.audits.support.audit import Audit
+from assay.verdict.types import Finding
+
+FEWEST_PERIODS = 20
+
+
+def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+    """One warning for joules that are a lower bound, one for launches too short for the sensor."""
+    telemetry = measured.table("telemetry")
+    doubtful = telemetry.filter((pl.col("counter") == "energy_doubts") & (pl.col("value") > 0))
+    found = []
+    if doubtful.height:
+        launches = doubtful["launch"].n_unique()
+        found.append(_finding(
+            "energy_lower_bound", f"in {launches} launches a counter was reset or may have wrapped unseen: their joules are a lower bound",
+            "read the counters more often (energy.sample_every_s)",
+        ))  # fmt: skip
+    short = _too_short(measured, telemetry)
+    if short is not None:
+        found.append(short)
+    return tuple(found)
+
+
+def _too_short(measured: Measured, telemetry: pl.DataFrame) -> Finding | None:
+    period = telemetry.filter(pl.col("counter") == "sensor_period")["value"].max()
+    if not isinstance(period, float):
+        return None
+    wall = ((pl.col("end_ns") - pl.col("begin_ns")) / NS_PER_S).alias("wall")
+    hit = measured.timed.select("launch", wall).filter(pl.col("wall") < FEWEST_PERIODS * period)
+    if hit.height == 0:
+        return None
+    return _finding(
+        "energy_window_short",
+        f"{hit.height} launches are shorter than {FEWEST_PERIODS} periods of {reading(period, SECONDS)} of the energy sensor",
+        "run longer launches, or leave their joules out of account",
+    )
+
+
+def _finding(rule: str, evidence: str, remedy: str) -> Finding:
+    return Finding(rule=rule, severity="warning", configuration=None, evidence=evidence, remedy=remedy)
+
+
+AUDIT = Audit(
+    name="energy_readings",
+    title="joules that are not what they seem",
+    question="Are the joules what they seem?",
+    examine=examine,
+    about=EVERYTHING,
+)

@@ -1,0 +1,89 @@
+"""Do the launches of a configuration form one group?
+
+The times and rates by which a comparison would be decided are examined, launch by launch (`assay.stats.groups.launch_groups`): two groups,
+or one launch far from the others, leave an interval round a value that no launch had.  Nothing is dropped (decision 0012): the
+finding names the launches, and the interval carries a mark wherever it is written.  At p < 0.01 divided by the metrics examined.
+Cannot tell: why, or a mode that none of these launches met.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import polars as pl
+
+from assay.estimates.estimate import Estimate
+from assay.estimates.format import count, percent, reading
+from assay.frames.record_data import Measured
+from assay.metrics.base import EVERYTHING, Results
+from assay.stats.groups.launch_groups import SURE, Groups, groups, unseen_share
+from assay.verdict.audits.support.audit import Audit
+from assay.verdict.comparison.rules import AUTO
+from assay.verdict.evidence.sent_requests import in_launches
+from assay.verdict.types import Finding
+
+Found = tuple[str, Estimate, Groups]
+RARE: Final = 0.1  # share of launches of a mode that the advised number of launches meets at 95 %
+ADVISED: Final = 29  # ceil(ln 0.05 / ln(1 - RARE))
+
+
+def examine(measured: Measured, results: Results) -> tuple[Finding, ...]:
+    """One warning per configuration, on its clearest split."""
+    return tuple(
+        _finding(measured, configuration, min(found, key=lambda one: one[2].p))
+        for configuration in measured.configurations
+        if (found := list(_split(measured, results, configuration)))
+    )
+
+
+def _split(measured: Measured, results: Results, configuration: str) -> Iterator[Found]:
+    names = AUTO[measured.subject]
+    for name in names:
+        value = results.get(name, {}).get(configuration)
+        if isinstance(value, Estimate):
+            smallest = measured.experiment.comparison.smallest_effect
+            seen = groups(value.launch_values, smallest_effect=smallest)
+            if seen is not None and seen.p < SURE / len(names):
+                yield name, value, seen
+
+
+def _finding(measured: Measured, configuration: str, found: Found) -> Finding:
+    name, value, seen = found
+    k, rows = len(value.launch_values), measured.timed.filter(pl.col("configuration") == configuration).sort("block")
+    numbers = rows["launch"].to_list() if rows.height == k else None
+    if (far := seen.outlying) is not None:
+        which = f"launch {numbers[far]}" if numbers else "one launch"
+        others = seen.low if far in seen.upper else seen.high
+        return Finding(
+            rule="outlying_launch", severity="warning", configuration=configuration,
+            evidence=f"{name} of {which} is {reading(value.launch_values[far], value.unit)}, far from the {reading(others, value.unit)} of "
+            f"the other {k - 1}; the interval holds only if such launches are as common as one in {k}",
+            remedy=f"look at that launch's telemetry and log; {_more(k)}",
+        )  # fmt: skip
+    parts = " and ".join(
+        f"{len(part)} near {reading(middle, value.unit)}{_numbered(part, numbers)}"
+        for part, middle in ((seen.lower, seen.low), (seen.upper, seen.high))
+    )
+    return Finding(
+        rule="launches_in_two_groups", severity="warning", configuration=configuration,
+        evidence=f"{name} of {count(k, 'launches')} falls into two groups, {parts}: the interval describes a value between them",
+        remedy=f"find what differs between the two groups (placement, clocks, neighbours, cache) and fix it; {_more(k)}",
+    )  # fmt: skip
+
+
+def _numbered(part: tuple[int, ...], numbers: list[int] | None) -> str:
+    return f" ({in_launches(numbers[index] for index in part)})" if numbers else ""
+
+
+def _more(k: int) -> str:
+    return (
+        f"or measure more launches: {k} can miss a mode of up to {percent(unseen_share(k))} of all launches, "
+        f"{ADVISED} one of {percent(RARE)}"
+    )
+
+
+AUDIT = Audit(
+    name="launch_groups", title="launches in two groups", question="Do the launches of a configuration form one group?", examine=examine,
+    about=EVERYTHING,
+)  # fmt: skip

@@ -1,0 +1,103 @@
+"""Are there enough launches, and is each planned one accounted for?
+
+At least 5 per configuration carry an interval between launches, fewer than 3 carry no verdict (methodology 3.1).
+A planned launch that failed is named: a summary over the ones that went well would be cherry-picked (`cherry_picked` looks for
+those that are missing).  Claims: launches and an interval must be published; a spread is no interval, trials are no launches.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from assay.estimates.format import count, given
+from assay.frames.record_data import Measured
+from assay.metrics.base import EVERYTHING, Results
+from assay.spec.claim import Claim, Number
+from assay.verdict.audits.support.audit import Audit
+from assay.verdict.evidence.claimed_numbers import found as said_wrong
+from assay.verdict.stated.kinds import is_quality
+from assay.verdict.types import Finding
+
+ENOUGH = 5
+LEAST_CONFIDENCE = 0.8  # of an interval that is published as one
+
+
+def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+    """Findings on too few, failed and skipped launches."""
+    return (*_few(measured), *_failed(measured))
+
+
+def _few(measured: Measured) -> list[Finding]:
+    found: list[Finding] = []
+    if measured.experiment.profile is not None and measured.experiment.profile.only:
+        return found  # no launch was to be timed: `assay profile`
+    for name in measured.configurations:
+        done = measured.timed.filter(pl.col("configuration") == name).height
+        if done < ENOUGH:
+            found.append(Finding(
+                rule="few_launches", severity="warning", configuration=name,
+                evidence=f"{count(done, 'successful launches')}; {ENOUGH} carry an interval worth relying on",
+                remedy=f"run with launches.per_configuration = {ENOUGH} or more",
+            ))  # fmt: skip
+    return found
+
+
+def _failed(measured: Measured) -> list[Finding]:
+    launches = measured.table("launches")
+    bad = launches.filter(pl.col("status").is_in(["failed", "timeout", "skipped"])).sort("launch")
+    found = []
+    for name in bad["configuration"].unique(maintain_order=True).to_list():
+        own = bad.filter(pl.col("configuration") == name)
+        found.append(Finding(
+            rule="failed_launches", severity="warning", configuration=name,
+            evidence=f"{count(own.height, 'launches')} did not end well; the first (launch {own['launch'][0]}): {own['reason'][0]}",
+            remedy="read the launch's log in the record; the failed launches are kept and cost money, but carry no timing",
+        ))  # fmt: skip
+    return found
+
+
+def claim(said: Claim) -> tuple[Finding, ...]:
+    """Numbers without launches or without an interval."""
+    return tuple(finding for number in said.number if not is_quality(number) for finding in _claimed(number))
+
+
+def _claimed(number: Number) -> list[Finding]:
+    missing = []
+    if number.launches is None:
+        trials = (
+            f"; {count(number.trials, 'trials')} inside a launch say nothing about the next launch"
+            if number.trials
+            else ""
+        )
+        missing.append(f"no number of launches is given{trials}")
+    elif number.launches < ENOUGH:
+        missing.append(f"{count(number.launches, 'launches')}; {ENOUGH} carry an interval worth relying on")
+    if number.interval is None:
+        missing.append("no interval is given, which claims that there is no noise")
+    elif number.interval.kind != "confidence":
+        kind = number.interval.kind.replace("_", " ")
+        missing.append(
+            f"what is given is a {kind}, which is no interval for the number"
+            if kind != "unknown"
+            else "it is not said what the interval is"
+        )
+    elif number.interval.low is not None and number.interval.low == number.interval.high:
+        missing.append(
+            f"number.interval has no width ({given(number.interval.low)} to itself), which claims that there is no noise"
+        )
+    elif number.interval.confidence is not None and number.interval.confidence < LEAST_CONFIDENCE:
+        missing.append(
+            f"number.interval.confidence = {given(number.interval.confidence)}: the truth is outside of it too often"
+        )
+    if not missing:
+        return []
+    return [said_wrong(
+        "evidence_insufficient", "warning", number, "; ".join(missing),
+        f"measure in at least {ENOUGH} launches, and publish the interval between launches", "launch_values",
+    )]  # fmt: skip
+
+
+AUDIT = Audit(
+    name="launches", title="insufficient evidence", question="Are there enough launches, and is each accounted for?",
+    examine=examine, claim=claim, about=EVERYTHING,
+)  # fmt: skip

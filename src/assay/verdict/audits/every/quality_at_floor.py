@@ -1,0 +1,59 @@
+"""Is the reference's quality high enough that a loss could be seen?
+
+The base passes the gate `quality` by definition.  Where it gets nothing right, does no better than guessing, answers with no text, or
+leads by no more than the margin, everything else passes with it: such a record is INVALID (`assay.frames.quality_floor`).
+Cannot tell: the chance level of a task, where quality.chance does not say it.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import polars as pl
+
+from assay.estimates.format import count
+from assay.frames.quality_floor import at_floor
+from assay.frames.record_data import Measured
+from assay.metrics.base import WORKLOADS, Results
+from assay.metrics.quality import scores_of
+from assay.verdict.audits.support.audit import Audit
+from assay.verdict.types import QUALITY_AT_FLOOR, Finding
+
+MEND: Final = (
+    "look at answers of the reference (table examples or requests): the extraction, the prompts or the model is broken, or the margin too "
+    "wide; then measure again"
+)
+
+
+def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+    """One finding at most, on the base."""
+    quality = measured.experiment.quality
+    if quality is None:
+        return ()
+    why = at_floor(scores_of(measured, measured.base), quality) or _unanswered(measured)
+    if why is None:
+        return ()
+    return (Finding(
+        rule=QUALITY_AT_FLOOR, severity="invalid", configuration=measured.base, remedy=MEND,
+        evidence=f"the reference cannot show a loss of quality: {why}",
+    ),)  # fmt: skip
+
+
+def _unanswered(measured: Measured) -> str | None:
+    """Of a load: that every question with a reference answer was left without one."""
+    if measured.subject != "serving":
+        return None
+    launches = measured.timed.filter(pl.col("configuration") == measured.base).select("launch")
+    asked = measured.table("arrivals").filter((pl.col("kind") == "normal") & pl.col("expected").is_not_null())
+    sent = measured.table("requests").join(asked.select("launch", "request"), on=["launch", "request"], how="semi")
+    own = sent.join(launches, on="launch", how="semi")
+    if own.height == 0 or own.filter((pl.col("status") == "ok") & pl.col("text").is_not_null()).height:
+        return None
+    return f"none of {count(own.height, 'questions')} was answered with text"
+
+
+AUDIT = Audit(
+    name="quality_at_floor", title="reference at its floor",
+    question="Is the reference's quality high enough that a loss could be seen?",
+    examine=examine, about=WORKLOADS,
+)  # fmt: skip

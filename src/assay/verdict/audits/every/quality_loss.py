@@ -1,0 +1,42 @@
+"""Which configurations gave a worse model?
+
+The quality gate decides; this names its failure as a finding, so that a degraded configuration is listed beside lost
+samples and diverged replicas.  A warning for the record: the configuration is refused, the others stand.
+"""
+
+from __future__ import annotations
+
+from assay.frames.record_data import Measured
+from assay.metrics.base import WORKLOADS, Results
+from assay.verdict.audits.support.audit import Audit
+from assay.verdict.gates import quality
+from assay.verdict.types import Finding
+
+OF_TRAINING = (
+    "keep the global batch, the seed and the learning rate as in the base, or tune this worker count for itself"
+)
+OF_LOADS = "look at the answers at this load: an engine may cut, quantise or batch otherwise when it is full"
+
+
+def examine(measured: Measured, results: Results) -> tuple[Finding, ...]:
+    """One warning per configuration whose quality was shown to be worse than the margin allows."""
+    return tuple(
+        Finding(
+            rule="quality_degraded",
+            severity="warning",
+            configuration=gate.configuration,
+            evidence=gate.sentence,
+            remedy=OF_LOADS if measured.subject == "serving" else OF_TRAINING,
+        )
+        for gate in quality.GATE.check(measured, results)
+        if gate.status == "FAIL"
+    )
+
+
+AUDIT = Audit(
+    name="quality_loss",
+    title="worse model",
+    question="Which configurations gave a worse model?",
+    examine=examine,
+    about=WORKLOADS,
+)

@@ -1,0 +1,143 @@
+"""Was quality measured in the very launches that were timed, and did it hold?
+
+A faster run that gives a worse model is another task.  Claims: a speed (or a cost below another system's) without quality, quality from other
+runs, a loss beyond the margin or without one, or so few items that no margin of that size can be shown even without a single change
+(quality.md 3.2).  Records take quality from the timed launches themselves; the gate `quality` and the audit `quality_loss` judge it.
+"""
+
+from __future__ import annotations
+
+from assay.estimates.estimate import Absent
+from assay.estimates.format import count, given
+from assay.frames.record_data import Measured
+from assay.metrics.base import WORKLOADS, Results
+from assay.spec.claim import Claim, ClaimedQuality
+from assay.stats.comparing.tango import zero_flip_bound
+from assay.verdict.audits.support.audit import Audit
+from assay.verdict.evidence.claimed_numbers import found, improved
+from assay.verdict.stated.kinds import is_quality
+from assay.verdict.stated.scores import (
+    confusion,
+    direction_contradicts,
+    is_proportion,
+    lower_is_better,
+    of_number,
+    scale,
+)
+from assay.verdict.types import Finding
+
+CONFIDENCE = 0.95
+MEND = "score held-out items in the launches that are timed, and write the margin down beforehand"
+
+
+def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+    """Nothing of its own: a record's quality is that of its timed launches."""
+    return ()
+
+
+def blind(measured: Measured, results: Results) -> str | None:
+    """No score, no answer."""
+    value = results.get("quality", {}).get(measured.base)
+    return value.detail if isinstance(value, Absent) else None if value is not None else "quality was not computed"
+
+
+def claim(said: Claim) -> tuple[Finding, ...]:
+    """What was said about quality beside a speed, or beside a lower cost."""
+    better = improved(said)
+    if not better:
+        return ()
+    beside = _lost_in_numbers(said)
+    if said.quality is not None:
+        return (*_elsewhere(said.quality), *_lost(said.quality), *_too_few(said.quality), *beside)
+    if beside:
+        return beside
+    if any(is_quality(number) for number in said.number):
+        return _unsure()
+    return (found(
+        "quality_not_measured", "warning", better[0], "nothing is said about the quality of the faster or cheaper result", MEND, "quality"
+    ),)  # fmt: skip
+
+
+def _unsure() -> tuple[Finding, ...]:
+    return (found(
+        "quality_unsaid", "note", None, "the claim gives scores, and does not say whether they come from the timed launches",
+        "add [quality] with same_launches and margin", "quality",
+    ),)  # fmt: skip
+
+
+def _elsewhere(quality: ClaimedQuality) -> list[Finding]:
+    if quality.same_launches is False:
+        return [found(
+            "quality_of_other_runs", "invalid", None, f"{quality.metric} was measured in other runs than the times", MEND, "quality"
+        )]  # fmt: skip
+    unsaid = [
+        words
+        for words, value in (
+            ("whether it comes from the timed launches", quality.same_launches),
+            ("which loss counts as equal (margin)", quality.margin),
+            ("the baseline's score", quality.baseline),
+            ("the candidate's score", quality.candidate),
+        )
+        if value is None
+    ]
+    if not unsaid:
+        return []
+    return [found(
+        "quality_unsaid", "note", None, f"of {quality.metric} the claim does not say {', '.join(unsaid)}", MEND, "quality"
+    )]  # fmt: skip
+
+
+def _lost(quality: ClaimedQuality) -> list[Finding]:
+    if direction_contradicts(quality):
+        return [found(
+            "direction_contradicts_metric", "warning", None, f'quality.direction = "{quality.direction}" says the opposite of what {quality.metric} means',
+            "leave quality.direction out, or name the score as it was published", "quality",
+        )]  # fmt: skip
+    if quality.baseline is None or quality.candidate is None or confusion(quality):
+        return []  # `units` names scores on two scales
+    loss = quality.candidate - quality.baseline if lower_is_better(quality) else quality.baseline - quality.candidate
+    change = f"{quality.metric} went from {given(quality.baseline)} to {given(quality.candidate)}"
+    if loss > 0.0 and quality.margin is None:
+        return [found(
+            "quality_lost_without_margin", "warning", None, f"{change}, and no quality.margin says that so much may be lost",
+            "say the margin that was written down beforehand, or mend the loss and time it again", "quality",
+        )]  # fmt: skip
+    if quality.margin is None or loss <= quality.margin * (1.0 + 1e-9):
+        return []
+    return [found(
+        "quality_lost", "invalid", None, f"{change}; the margin is {given(quality.margin)}",
+        "mend the loss first (learning rate, warm-up, batch), then time it again", "quality",
+    )]  # fmt: skip
+
+
+def _lost_in_numbers(said: Claim) -> tuple[Finding, ...]:
+    """Scores that are given as numbers, with their baseline's."""
+    found_here: list[Finding] = []
+    for number in filter(is_quality, said.number):
+        same = said.quality is not None and said.quality.metric == number.metric
+        score = of_number(number, said.quality.margin if same and said.quality is not None else None)
+        found_here += _lost(score) if score is not None else []
+    return tuple(found_here)
+
+
+def _too_few(quality: ClaimedQuality) -> list[Finding]:
+    own = scale(quality)
+    if quality.items is None or quality.margin is None or own is None or not is_proportion(quality.metric):
+        return []
+    least = zero_flip_bound(quality.items, CONFIDENCE) * (100.0 if own == "points" else 1.0)
+    if least <= quality.margin:
+        return []
+    unit = " points" if own == "points" else ""
+    return [found(
+        "quality_items_too_few", "warning", None,
+        f"{count(quality.items, 'items')} bound a change by {given(least, 2)}{unit} at best, even if no answer changed; "
+        f"the margin is {given(quality.margin)}{unit}",
+        "score more items, or claim a wider margin", "quality",
+    )]  # fmt: skip
+
+
+AUDIT = Audit(
+    name="quality_unmeasured", title="quality not measured in the same launch",
+    question="Was quality measured in the very launches that were timed, and did it hold?",
+    examine=examine, claim=claim, blind=blind, about=WORKLOADS,
+)  # fmt: skip

@@ -1,0 +1,38 @@
+"""Were these times measured at all?
+
+A record of the runner `simulated` (`assay simulate`) holds times that a simulator computed.  It is judged and shown like any other,
+so that a model can be tried on a cluster whose truth is known, and it is INVALID as evidence: nothing in it was measured.
+"""
+
+from __future__ import annotations
+
+from assay.frames.record_data import Measured
+from assay.metrics.base import Results
+from assay.verdict.audits.support.audit import Audit
+from assay.verdict.types import Finding
+
+RUNNER = "simulated"
+
+
+def is_simulated(measured: Measured) -> bool:
+    """Whether a simulator made it, also by way of a replay."""
+    if measured.experiment.workload.runner == RUNNER or measured.manifest.get("simulated") is not None:
+        return True
+    steps = measured.table("steps")
+    return steps.height > 0 and steps["method"][0] == RUNNER
+
+
+def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+    """One finding that makes a simulated record invalid."""
+    if not is_simulated(measured):
+        return ()
+    return (Finding(
+        rule="simulated", severity="invalid", configuration=None,
+        evidence="simulated, not measured: every time in this record was computed by a simulator from numbers that were given to it",
+        remedy="use it to ask what would be; measure with assay run before anything is quoted",
+    ),)  # fmt: skip
+
+
+AUDIT = Audit(
+    name="simulated", title="a simulation in place of a measurement", question="Were these times measured at all?", examine=examine,
+)  # fmt: skip

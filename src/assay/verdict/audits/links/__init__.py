@@ -1,0 +1,1 @@
+"""What can be wrong with collectives and networks?"""

@@ -1,0 +1,135 @@
+"""Were the data of the timed collectives right?
+
+A collective that gives wrong numbers has no speed: its record fails, and the operation, size, ranks and kind of corruption are named.
+Every timed call is checked with numbers that differ by rank, element and call (`assay.instruments.collectives.data`); what one rank
+sees alone may have two explanations, which are told apart here by what the others saw.
+A timed call that nobody checked makes the record INVALID: its time may be that of anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import polars as pl
+
+from assay.estimates.format import count
+from assay.frames.links.bandwidth import busbw
+from assay.frames.record_data import Measured
+from assay.metrics.base import Results
+from assay.verdict.audits.support.audit import Audit
+from assay.verdict.types import Finding
+
+MOST_TOLD = 8  # ranks named in a finding
+ROUNDING = 0.02  # of a printed bandwidth against the one that its time gives
+LEAST_SHOWN = 1.0  # GB/s below which two printed decimals say too little
+HERE = "sum_is_here"  # a rank that is not the root holds the sum
+
+
+def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+    """One finding per operation, size and kind of corruption; one for calls that nobody checked."""
+    launches = _examined(measured).select("launch", "configuration")
+    rows = (
+        measured.table("collectives")
+        .join(launches, on="launch")
+        .filter((pl.col("phase") == "timed") & (pl.col("op") != "barrier") & (pl.col("method") != "simulated"))
+    )
+    return (*_wrong(rows), *(_unchecked(rows) if measured.foreign is None else _of_others(measured, rows)))
+
+
+def _examined(measured: Measured) -> pl.DataFrame:
+    """The launches in which assay's own worker made the calls: all timed ones, or those beside a training."""
+    if measured.subject == "collectives":
+        return measured.timed
+    return measured.table("launches").filter((pl.col("role") == "sweep") & (pl.col("status") == "ok"))
+
+
+def _wrong(rows: pl.DataFrame) -> Iterable[Finding]:
+    key = ("configuration", "op", "in_place", "size", "bytes", "dtype")
+    bad = rows.filter(pl.col("wrong") > 0)
+    calls = rows.join(bad.select("launch", "group", "call").unique(), on=["launch", "group", "call"], how="semi")
+    for of, own in calls.sort("launch", "call", "rank").partition_by(key, as_dict=True, maintain_order=True).items():
+        first = own.filter(
+            (pl.col("launch") == own["launch"][0])
+            & (pl.col("group") == own["group"][0])
+            & (pl.col("call") == own["call"][0])
+        )
+        seen = {
+            int(rank): (fault or "", int(wrong or 0))
+            for rank, fault, wrong in first.select("rank", "fault", "wrong").iter_rows()
+        }
+        yield _finding(dict(zip(key, of, strict=True)), seen, own)
+
+
+def _finding(of: Mapping[str, object], seen: Mapping[int, tuple[str, int]], own: pl.DataFrame) -> Finding:
+    ranks = sorted(rank for rank, (_, wrong) in seen.items() if wrong)
+    calls = own.filter(pl.col("wrong") > 0).select("launch", "group", "call").unique().height
+    place = " in place" if of["in_place"] else ""
+    where = "rank" if len(ranks) == 1 else "ranks"
+    told = ", ".join(map(str, ranks[:MOST_TOLD])) + (" ..." if len(ranks) > MOST_TOLD else "")
+    return Finding(
+        rule="collective_data_wrong", severity="fail", configuration=str(of["configuration"]),
+        evidence=f"{of['op']}{place} of {of['bytes']} bytes of {of['dtype']} on {of['size']} ranks gave wrong data in {count(calls, 'timed calls')}; in the "
+        f"first (launch {own['launch'][0]}, call {own['call'][0]}) on {where} {told}: {explained(seen, int(str(of['size'])))}, "
+        f"{count(max(wrong for _, wrong in seen.values()), 'wrong elements')} on the worst rank",
+        remedy="find out what lies between the ranks (library, driver, network card, an in-network reduction) before any of its numbers is used; "
+        "the rows with wrong > 0 in the table collectives say where",
+    )  # fmt: skip
+
+
+def explained(seen: Mapping[int, tuple[str, int]], size: int) -> str:
+    """The one explanation of what all ranks saw of a call: rank -> (fault, wrong elements)."""
+    faults = {rank: fault for rank, (fault, wrong) in seen.items() if wrong}
+    elsewhere = [rank for rank, (fault, _) in seen.items() if fault == HERE]
+    if elsewhere:
+        return f"wrong_root: the sum is on rank {elsewhere[0]}"
+    kinds = dict.fromkeys(fault.partition(":")[0] for fault in faults.values())
+    # Two ranks, in place: a rank that sees its own input cannot tell whether nothing came or the other was left out.
+    if size == 2 and set(kinds) == {"stale", "rank_missing"}:
+        return next(fault for fault in faults.values() if fault.startswith("rank_missing"))
+    return "; ".join(dict.fromkeys(fault or "unknown" for fault in faults.values()))
+
+
+def _unchecked(rows: pl.DataFrame) -> Iterable[Finding]:
+    each = rows.group_by("configuration", "launch", "group", "call").agg(
+        pl.col("wrong").is_not_null().any().alias("seen")
+    )
+    missing = each.filter(~pl.col("seen")).group_by("configuration").agg(pl.len().alias("calls")).sort("configuration")
+    for configuration, calls in missing.iter_rows():
+        yield Finding(
+            rule="collective_data_unchecked", severity="invalid", configuration=configuration,
+            evidence=f"{count(calls, 'timed calls')} were not checked on any rank, so that nobody knows what was timed",
+            remedy="measure again; assay comm checks every timed call",
+        )  # fmt: skip
+
+
+def _of_others(measured: Measured, rows: pl.DataFrame) -> Iterable[Finding]:
+    """Another program's numbers: what it checked, and whether they fit together."""
+    foreign = measured.foreign or {}
+    seen = rows["wrong"].is_not_null().sum()
+    told = (
+        f"{seen} of {count(rows.height, 'results')} have a count of wrong elements" if seen else "no data were checked"
+    )
+    yield Finding(
+        rule="collective_check_apart", severity="note" if seen else "warning", configuration=None,
+        evidence=f"{foreign.get('title')} checks {(foreign.get('meanings') or {}).get('check')}; {told}",
+        remedy="assay comm checks the timed calls themselves",
+    )  # fmt: skip
+    for launch, nbytes, in_place, printed in foreign.get("printed") or ():
+        own = rows.filter(
+            (pl.col("launch") == launch) & (pl.col("bytes") == nbytes) & (pl.col("in_place") == int(in_place))
+        )
+        op, size, seconds = own["op"][0], own["size"][0], (own["end_ns"][0] - own["begin_ns"][0]) / 1e9
+        ours = busbw(op, size, nbytes, seconds) * 1e-9
+        if max(ours, printed) >= LEAST_SHOWN and abs(ours - printed) > ROUNDING * max(ours, printed):
+            yield Finding(
+                rule="collective_numbers_contradict", severity="warning", configuration=None,
+                evidence=f"{nbytes} bytes in {seconds * 1e6:g} us on {size} ranks are a busbw of {ours:.2f} GB/s, and the file says {printed:g}",
+                remedy="see whether all of its lines of devices belong to the group that was timed",
+            )  # fmt: skip
+            return
+
+
+AUDIT = Audit(
+    name="collective_data", title="wrong data", question="Were the data of the timed collectives right?", examine=examine,
+    about=("collectives", "training"),
+)  # fmt: skip

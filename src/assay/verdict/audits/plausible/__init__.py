@@ -1,0 +1,1 @@
+"""Can this record's rows have been measured at all?"""

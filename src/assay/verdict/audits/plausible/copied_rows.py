@@ -1,0 +1,63 @@
+"""Are there launches whose times repeat another one's to the nanosecond?
+
+No two launches take equal times: two whose longest 64 steps, trials, requests or collectives last the same to the nanosecond are one
+measurement written down twice.  Asked where at least 8 of these durations are different and no whole microseconds: on a coarser clock equal
+times say nothing.  INVALID, since the copies narrow every interval.
+Cannot tell: copies with noise added.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import polars as pl
+
+from assay.frames.record_data import Measured
+from assay.metrics.base import EVERYTHING, Results
+from assay.verdict.audits.every.simulated import is_simulated
+from assay.verdict.audits.support.audit import Audit
+from assay.verdict.evidence.impossible_rows import FOREIGN, impossible
+from assay.verdict.types import Finding
+
+LONGEST, DIFFERENT = 64, 8
+FINER_NS: Final = 1000
+TIMED: Final = {
+    "steps": ("begin_ns", "end_ns"), "trials": ("begin_ns", "end_ns"), "requests": ("sent_ns", "done_ns"), "collectives": ("begin_ns", "end_ns"),
+}  # fmt: skip
+
+
+def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+    """At most one finding per table."""
+    if measured.foreign is not None or is_simulated(measured):
+        return ()
+    return tuple(found for table in TIMED for found in _copies(measured, table))
+
+
+def _copies(measured: Measured, table: str) -> Iterator[Finding]:
+    begin, end = TIMED[table]
+    lengths = measured.table(table).select("launch", _length=pl.col(end) - pl.col(begin)).drop_nulls()
+    longest = lengths.group_by("launch").agg(pl.col("_length").top_k(LONGEST).sort(descending=True)).sort("launch")
+    first: dict[tuple[int, ...], int] = {}
+    for launch, own in longest.iter_rows():
+        if len({length for length in own if length % FINER_NS}) < DIFFERENT:
+            continue
+        earlier = first.setdefault(tuple(own), launch)
+        if earlier != launch:
+            bad = pl.DataFrame({"launch": [launch], "_earlier": [earlier], "_rows": [len(own)], "_longest": [own[0]]})
+            words = "its {_rows} longest durations are those of launch {_earlier}, the longest of both {_longest} ns"
+            yield from impossible("rows_copied", table, bad, words)
+            return
+
+
+def blind(measured: Measured, _: Results) -> str | None:
+    """One launch has nothing to repeat."""
+    if measured.foreign is not None:
+        return FOREIGN
+    return None if measured.table("launches").height > 1 else "there is one launch, which has nothing to repeat"
+
+
+AUDIT = Audit(
+    name="copied_rows", title="launches written down twice", question="Are there launches whose times repeat another one's?",
+    examine=examine, about=EVERYTHING, blind=blind,
+)  # fmt: skip

@@ -1,0 +1,1 @@
+"""Is the speedup what it seems?"""

@@ -1,0 +1,136 @@
+"""Is what does not get shorter with more workers serial work, communication, or the waiting for the slowest of them?
+
+Amdahl's fit calls all of it serial, and the Karp-Flatt series tells them apart only where communication grows with the workers: of a
+ring, its latencies do, its bandwidth hardly does.  With alpha, beta and bytes of the same record the step at the largest worker count
+is divided into T1/p, serial work, communication, waiting, and what none of them explains (`stats.communication_wall`).
+Cannot tell: what the serial work is; and a model that misses the largest count by much explains nothing, which is said.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+from assay.estimates.estimate import Absent, Estimate
+from assay.estimates.format import count, percent, reading, show
+from assay.frames.record_data import Measured
+from assay.frames.training.communication_model import Wall, model
+from assay.metrics.base import ALL, Results
+from assay.stats.models.communication_wall import Division, Limit, divide, trend
+from assay.stats.models.scaling_laws import FARTHEST, WORST_MISS
+from assay.units import SECONDS
+from assay.verdict.audits.support.audit import Audit
+from assay.verdict.types import Finding
+
+SAYS: Final[dict[Limit, str]] = {
+    "nothing": "hardly anything is lost",
+    "serial": "serial work limits, not communication",
+    "communication": "communication limits, not serial work",
+    "slowest": "waiting for the slowest worker limits",
+    "serial and communication": "serial work and communication limit alike",
+    "unexplained": "most of it is neither serial work nor communication by the model",
+}
+REMEDIES: Final[dict[Limit, str]] = {
+    "nothing": "nothing to do",
+    "serial": "look for what every worker does whole in each step: loading, logging, evaluating, a part of the model that is not divided",
+    "communication": "send fewer bytes or in fewer pieces (precision, larger buckets, accumulating gradients), or hide more of it under computing",
+    "slowest": "look which worker it is, and whether always the same one; even out its work or its processors",
+    "serial and communication": "both must fall: the audit's evidence says how much each takes",
+    "unexplained": "sweep the links on the same workers (measure.communication = true), and look at the phases of a step",
+}
+
+
+def examine(measured: Measured, results: Results) -> tuple[Finding, ...]:
+    """What limits, as a note; a warning where the model misses what it could be checked on."""
+    found = model(measured)
+    if isinstance(found, Absent):
+        return ()
+    curve, level = found.fitted.middle, found.largest
+    step = math.exp(sum(math.log(row[-1]) for row in found.steps) / len(found.steps))
+    parts = divide(curve, level, step)
+    rule = f"limited_by_{parts.limit.replace(' ', '_')}" if parts.limit != "unexplained" else "limits_unexplained"
+    note = Finding(
+        rule=rule, severity="note", configuration=None,
+        evidence=f"{_division(parts, step, weak=curve.weak)}: {SAYS[parts.limit]}{_fits(measured, found, results)}{_reach(found, results)}",
+        remedy=REMEDIES[parts.limit],
+    )  # fmt: skip
+    return (note, *_misses(results))
+
+
+def _division(parts: Division, step_s: float, *, weak: bool) -> str:
+    """Where a step goes, in one sentence."""
+    named = {
+        "serial work": parts.serial_s, "exposed communication": parts.communication_s, "waiting for the slowest": parts.slowest_s,
+        "not explained": parts.rest_s,
+    }  # fmt: skip
+    told = [f"{name} {reading(value, SECONDS)}" for name, value in named.items() if abs(value) >= 0.005 * step_s]
+    ideal = "T1" if weak else "T1/p"
+    # "comm_exposed" may stand beside it, as measured: these parts are what the fitted model makes of a step
+    division = f"by the model: {', '.join(told)}" if told else "by the model nothing that shows"
+    return (
+        f"a step with {parts.workers:g} workers takes {reading(step_s, SECONDS)}, of which {reading(max(parts.lost_s, 0.0), SECONDS)} beyond "
+        f"{ideal} ({division})"
+    )
+
+
+def _fits(measured: Measured, found: Wall, results: Results) -> str:
+    """What Amdahl's fit and the Karp-Flatt series make of it."""
+    words = []
+    own, amdahl = results["serial_fraction_apart"][ALL], results["serial_fraction"][ALL]
+    if isinstance(own, Estimate) and isinstance(amdahl, Estimate) and 0.0 <= amdahl.value <= 1.0:
+        words.append(
+            f"Amdahl's fit calls {show(amdahl).text} of the work serial, the model that knows the links {show(own).text}"
+        )
+    series = {
+        level: value.value
+        for level, name in zip(measured.levels, measured.configurations, strict=True)
+        if isinstance(value := results["karp_flatt"][name], Estimate)
+    }
+    how = trend(list(series), list(series.values()))
+    if how == "rising":
+        words.append("the Karp-Flatt series rises, as communication or waiting makes it")
+    elif how != "unknown":
+        bandwidth = "; so does a ring that is bound by bandwidth" if _bandwidth_bound(found) else ""
+        words.append(
+            f"the Karp-Flatt series {'is flat' if how == 'flat' else 'falls'}, as serial work makes it{bandwidth}"
+        )
+    return "".join(f"; {one}" for one in words)
+
+
+def _bandwidth_bound(found: Wall) -> bool:
+    """Whether latencies are less than half of the communication at the largest worker count."""
+    link, p = found.links.whole, found.largest
+    latency = found.demand.seconds(type(link)(fixed=link.fixed, per_unit=0.0, spread=link.spread), p)
+    return latency < 0.5 * found.demand.seconds(link, p)
+
+
+def _reach(found: Wall, results: Results) -> str:
+    """How far it was checked, and where adding workers ends."""
+    words = []
+    error, best = results["communication_wall_error"][ALL], results["fastest_workers"][ALL]
+    if isinstance(error, Estimate):
+        words.append(f"predicted without it, the largest worker count is missed by {show(error).full}")
+    if isinstance(best, Estimate):
+        flags = found.flags(best.value)
+        far = best.value > FARTHEST * found.largest
+        flag = " (far beyond what was measured)" if far else f" ({' and '.join(flags)})" if flags else ""
+        words.append(f"by the model a step is shortest with {count(round(best.value), 'workers')}{flag}")
+    return "".join(f"; {one}" for one in words)
+
+
+def _misses(results: Results) -> tuple[Finding, ...]:
+    error = results["communication_wall_error"][ALL]
+    if not isinstance(error, Estimate) or abs(error.value) <= WORST_MISS:
+        return ()
+    return (Finding(
+        rule="communication_model_misses", severity="warning", configuration=None,
+        evidence=f"fitted without the largest worker count, the model of communication misses it by {percent(abs(error.value), beside=(WORST_MISS,))}, "
+        f"more than {percent(WORST_MISS, 12)}",
+        remedy="do not carry its predictions further; sweep the links on as many workers (measure.communication = true)",
+    ),)  # fmt: skip
+
+
+AUDIT = Audit(
+    name="communication_wall", title="serial work taken for communication",
+    question="Is what does not get shorter with more workers serial work, communication, or waiting?", examine=examine, about=("training",),
+)  # fmt: skip

@@ -1,0 +1,119 @@
+"""Is it really strong (or weak) scaling?  Derived from the recorded work, never from the flag alone.
+
+Strong: items of all ranks per step are equal at every worker count.  Weak: they grow in proportion to the workers.
+Where the ledger shows that samples were lost or used twice, fewer or more items per step are that fault (see `samples`)
+and not another mode.  Claims: the mode must be said, and must fit the global batches of both sides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from assay.estimates.estimate import Estimate
+from assay.estimates.format import count, given
+from assay.frames.record_data import Measured
+from assay.frames.training.parallelism import parallelism, why_not
+from assay.frames.training.scaling_mode import TOLERANCE, items_per_step
+from assay.metrics.base import Results
+from assay.spec.claim import Claim, Number
+from assay.spec.plan import configuration_name
+from assay.verdict.audits.support.audit import Audit
+from assay.verdict.evidence.claimed_numbers import found as said_wrong
+from assay.verdict.evidence.claimed_numbers import unsaid
+from assay.verdict.stated.gains import base_workers
+from assay.verdict.stated.kinds import is_cost, is_energy, is_quality, is_relative
+from assay.verdict.types import Finding
+
+
+def examine(measured: Measured, results: Results) -> tuple[Finding, ...]:
+    """One finding where the recorded work contradicts the declared mode."""
+    items = items_per_step(measured)
+    base = items.get(measured.experiment.base_level)
+    if base is None:
+        return ()
+    found = []
+    for level, own in items.items():
+        if why_not(measured, configuration_name(level), "speedup"):  # nothing is scaled there
+            continue
+        expected = base if measured.mode == "strong" else base * level / measured.experiment.base_level
+        if abs(own - expected) > TOLERANCE * expected and not _ledger_explains(results, level, own < expected):
+            found.append(_finding(measured, level, own, expected, base))
+    return (*_taken(measured, items), *found)
+
+
+def _taken(measured: Measured, items: Mapping[int, float]) -> list[Finding]:
+    """A note where nobody said that the batch was to grow: it may be ranks that all read the same."""
+    if measured.mode != "weak" or measured.experiment.scaling.mode != "auto":
+        return []
+    if any(parallelism(measured, name).alone for name in measured.configurations):  # then the items say nothing
+        return []
+    told = ", ".join(f"{own:g} at {level}" for level, own in items.items())
+    return [Finding(
+        rule="scaling_mode_taken", severity="note", configuration=None,
+        evidence=f"items per step grow with the workers ({told}), so this is read as weak scaling",
+        remedy='declare it (--scaling weak), or keep the global batch fixed: where all ranks read the same samples it looks the same',
+    )]  # fmt: skip
+
+
+def _ledger_explains(results: Results, level: int, fewer: bool) -> bool:
+    wrong = results["samples_lost" if fewer else "samples_duplicated"][configuration_name(level)]
+    return isinstance(wrong, Estimate) and wrong.value > 0.0
+
+
+def _finding(measured: Measured, level: int, own: float, expected: float, base: float) -> Finding:
+    workers = count(level, "workers")
+    said = f"{measured.mode} scaling needs {expected:g} items per step at {workers}; recorded: {own:g}"
+    if measured.experiment.scaling.mode == "auto":
+        said = f"neither strong nor weak scaling: {base:g} items per step at the base, {own:g} at {workers}"
+    return Finding(
+        rule="scaling_mode_mismatch", severity="invalid", configuration=configuration_name(level), evidence=said,
+        remedy="keep the global batch fixed for strong scaling, the batch per worker for weak scaling, or declare the other mode",
+    )  # fmt: skip
+
+
+def claim(said: Claim) -> tuple[Finding, ...]:
+    """Modes that contradict the batches, and modes that are not said."""
+    scaled = [n for n in said.number if _is_scaled(said, n)]
+    wrong = [finding for number in scaled for finding in _contradicted(said, number)]
+    return (*wrong, *unsaid(
+        "scaling_mode_unsaid", [number for number in scaled if number.scaling is None],
+        "whether the total work or the work per worker was fixed", 'say scaling = "strong" or "weak", and global_batch of both sides', "work",
+    ))  # fmt: skip
+
+
+def _is_scaled(said: Claim, number: Number) -> bool:
+    """Whether it compares worker counts: not scores or costs, and not another system on as many workers."""
+    if not is_relative(number) or number.workers is None or is_quality(number) or is_cost(number) or is_energy(number):
+        return False
+    other = number.baseline is not None and number.baseline.kind == "other_system" and number.baseline.workers is None
+    return not other and number.workers != base_workers(said, number)
+
+
+def _batches(said: Claim, number: Number) -> tuple[float | None, float | None]:
+    """The global batches of the baseline and of the number, wherever they were said."""
+    base = number.baseline.global_batch if number.baseline is not None else None
+    sides = (said.conditions.baseline.get("global_batch"), said.conditions.candidate.get("global_batch"))
+    written = [float(side) if isinstance(side, int | float) else None for side in sides]
+    return base if base is not None else written[
+        0
+    ], number.global_batch if number.global_batch is not None else written[1]
+
+
+def _contradicted(said: Claim, number: Number) -> list[Finding]:
+    base, own = _batches(said, number)
+    if base is None or own is None or number.scaling is None or number.workers is None:
+        return []
+    expected = base if number.scaling == "strong" else base * number.workers / (base_workers(said, number) or 1)
+    if abs(own - expected) <= TOLERANCE * expected:
+        return []
+    return [said_wrong(
+        "scaling_mode_contradicted", "invalid", number,
+        f"{number.scaling} scaling needs a global batch of {given(expected)} at {count(number.workers, 'workers')}; said: {given(own)}",
+        "keep the global batch fixed for strong scaling, the batch per worker for weak scaling, or claim the other mode", "work",
+    )]  # fmt: skip
+
+
+AUDIT = Audit(
+    name="scaling_mode", title="strong and weak scaling confused", question="Is it really strong or weak scaling?",
+    examine=examine, claim=claim,
+)  # fmt: skip

@@ -1,0 +1,176 @@
+"""Is the baseline slower than it could be?
+
+A speedup measures the baseline's slack if the baseline has fewer threads, another precision, a smaller batch or no compilation.
+A speedup equal to the number of workers or above it is a red flag: communication should have cost something.  Records: an
+efficiency whose whole interval is above 1.  Cannot tell: whether a serial program would be faster still; nobody timed it.
+Source: Hoefler & Belli, SC'15, rule 1; Bailey, "Twelve ways to fool the masses", 1991, nos. 2 and 6.
+"""
+
+from __future__ import annotations
+
+from assay.estimates.estimate import Estimate
+from assay.estimates.format import count, given, show
+from assay.frames.record_data import Measured
+from assay.metrics.base import Results
+from assay.spec.claim import Claim, Number
+from assay.verdict.audits.scaling import scaling_mode
+from assay.verdict.audits.support.audit import Audit
+from assay.verdict.evidence.claimed_numbers import differences, folded, found, listed, unsaid
+from assay.verdict.stated.gains import efficiency, pairs, workers_factor
+from assay.verdict.stated.kinds import is_cost, is_energy, is_quality, is_relative
+from assay.verdict.types import Finding
+
+STRENGTH = (
+    "threads",
+    "precision",
+    "dtype",
+    "batch",
+    "compil",
+    "optimi",
+    "fused",
+    "cuda_graph",
+    "tuned",
+    "attention",
+    "quantis",
+    "quantiz",
+)
+BITS = {
+    "fp64": 64,
+    "fp32": 32,
+    "tf32": 19,
+    "bf16": 16,
+    "fp16": 16,
+    "fp8": 8,
+    "int8": 8,
+    "fp4": 4,
+    "int4": 4,
+    "nvfp4": 4,
+    "mxfp4": 4,
+}
+BASE = "base_kind"  # a condition of the experiment: best_serial says that the base is the best program for one worker
+
+
+def examine(measured: Measured, results: Results) -> tuple[Finding, ...]:
+    """A warning per configuration that is faster than its workers allow; one where the base had other threads."""
+    found_here = []
+    for name in measured.configurations:
+        value = results["efficiency"][name]
+        if (
+            name != measured.base
+            and isinstance(value, Estimate)
+            and value.n_launches > 1
+            and value.low > 1.0
+            and not _other_work(measured, results, name)
+        ):
+            found_here.append(Finding(
+                rule="speedup_above_workers", severity="warning", configuration=name,
+                evidence=f"the efficiency {show(value, beside=(1.0,)).full} is above 1: {measured.base} is slower than one worker's share of the work",
+                remedy="look at what the base lacks: memory that fits in the caches only when shared, threads, batch; then time a stronger base",
+                needs=("strong_base",),
+            ))  # fmt: skip
+    return tuple(found_here)
+
+
+def _other_work(measured: Measured, results: Results, name: str) -> bool:
+    """Whether lost or repeated samples, or other batches, explain the speed: `samples` and `scaling_mode` name them."""
+    wrong = (results[metric][name] for metric in ("samples_lost", "samples_duplicated"))
+    if any(isinstance(value, Estimate) and value.value > 0.0 for value in wrong):
+        return True
+    return any(finding.configuration == name for finding in scaling_mode.examine(measured, results))
+
+
+def blind(measured: Measured, _: Results) -> str | None:
+    """A record times the same script on fewer workers, not another program; of one configuration nothing is relative to it."""
+    if len(measured.levels) == 1 or str(measured.experiment.conditions.get(BASE, "")) == "best_serial":
+        return None
+    return (
+        f"the base is this script on {count(measured.experiment.base_level, 'workers')}; whether another program is faster on one worker "
+        f'was not measured (if it is the best one known, say so: conditions.{BASE} = "best_serial")'
+    )
+
+
+def claim(said: Claim) -> tuple[Finding, ...]:
+    """The two sides' strength, the kind of baseline, and speedups that are too good."""
+    relative = [n for n in said.number if is_relative(n) and not (is_quality(n) or is_cost(n) or is_energy(n))]
+    weak = {
+        key: values for key, values in differences(said).items() if is_strength(key) and not _base_is_stronger(values)
+    }
+    findings = []
+    if weak and relative:
+        findings.append(found(
+            "baseline_not_equally_optimised", "invalid", relative[0],
+            f"baseline and candidate differ in {listed(weak)}: part of the ratio is what the baseline was not given",
+            "give the baseline the candidate's settings, or the best it can have, and measure both again", "strong_base",
+        ))  # fmt: skip
+    findings += _too_good(said)
+    vague = [number for number in relative if number.baseline is None or number.baseline.kind in (None, "unknown")]
+    findings += unsaid(
+        "baseline_kind_unsaid", vague, "what kind of baseline it was",
+        "say baseline.kind: best_serial, one_worker, one_node or other_system", "strong_base",
+    )  # fmt: skip
+    one = [number for number in relative if number.baseline is not None and number.baseline.kind == "one_worker"]
+    findings += unsaid(
+        "best_serial_unsaid", one, "whether the distributed program on one worker is as fast as the best serial one",
+        "time the best serial program as well, or say baseline.kind = \"best_serial\"", "strong_base",
+    )  # fmt: skip
+    return tuple(findings)
+
+
+def _base_is_stronger(values: list[object]) -> bool:
+    """Whether the baseline, not the candidate, has the advantage: compiled against not, more threads, fewer bits."""
+    base, own = values[0], values[-1]
+    if isinstance(base, bool) and isinstance(own, bool):
+        return base and not own
+    bits = [BITS.get(folded(value)) for value in (base, own)]
+    return bits[0] is not None and bits[1] is not None and bits[0] < bits[1]
+
+
+def is_strength(key: str) -> bool:
+    """Whether a condition is one that makes one machine faster."""
+    return any(part in key.casefold() for part in STRENGTH)
+
+
+def _too_good(said: Claim) -> list[Finding]:
+    """Gains of as many times the workers or more, in whatever form they are given."""
+    told = [(number, efficiency(said, number), workers_factor(said, number)) for number in said.number]
+    found_here = [
+        _at_workers(number, own, factor, _low(said, number))
+        for number, own, factor in told
+        if own is not None and _at_least_one(own)
+    ]
+    for base, number, own in pairs(said):
+        if _at_least_one(own):
+            found_here.append(_at_workers(number, own, (number.workers or 1) / (base.workers or 1), None))
+    return found_here
+
+
+def _at_least_one(own: float) -> bool:
+    """Whether an efficiency is 1 or more as published: to three digits."""
+    return float(f"{own:.3g}") >= 1.0
+
+
+def _low(said: Claim, number: Number) -> float | None:
+    """The efficiency at the worse end of the number's interval."""
+    interval = number.interval
+    if interval is None or interval.kind != "confidence" or interval.low is None or interval.high is None:
+        return None
+    ends = [efficiency(said, number, end) for end in (interval.low, interval.high)]
+    known = [end for end in ends if end is not None]
+    return min(known) if len(known) == len(ends) else None
+
+
+def _at_workers(number: Number, own: float, factor: float | None, low: float | None) -> Finding:
+    certain = f", and so is its whole interval from {given(low, 3)}" if low is not None and low >= 1.0 else ""
+    times = f"{given(own * factor, 3)} times as fast with {given(factor, 3)} times the workers: " if factor else ""
+    return found(
+        "speedup_at_workers", "warning", number,
+        f"{times}an efficiency of {given(own, 3)}, at or above what is possible if one worker is used well{certain}",
+        "look for what the baseline lacks (precision, batch, threads, compilation) before believing that communication costs nothing",
+        "strong_base",
+    )  # fmt: skip
+
+
+AUDIT = Audit(
+    name="weak_baseline", title="weak baseline", question="Is the baseline slower than it could be?",
+    examine=examine, claim=claim, blind=blind,
+)  # fmt: skip

@@ -1,0 +1,73 @@
+"""Do equal prompts get answers that agree as closely as was asked?
+
+serving.correctness.grade names the weakest agreement that is enough; the answers' own grade is that of `assay.verdict.evidence.answer_agreement`.  Below the
+one asked for is a failure: replicas that hold other weights, a cache that is stale, or a kernel that depends on the batch answer
+wrongly however fast they are.  A grade that the record can neither show nor exclude is a warning, with what would show it.
+Without a grade asked for, answers that differ are a note.
+Cannot tell: which of two different answers is right; quality does.
+"""
+
+from __future__ import annotations
+
+from assay.estimates.format import count
+from assay.frames.record_data import Measured
+from assay.metrics.base import Results
+from assay.verdict.audits.support.audit import Audit
+from assay.verdict.evidence.answer_agreement import GRADES, Agreement, agreements
+from assay.verdict.evidence.sent_requests import finding, serving_of
+from assay.verdict.types import Finding
+
+
+def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+    """At most one finding per configuration; a note where a grade was asked for and nothing was sent twice."""
+    asked = serving_of(measured).correctness.grade
+    known = agreements(measured)
+    if not known:
+        return (finding(
+            "agreement_not_measured", "warning", None,
+            f"the grade {asked} is asked for, but no prompt was answered more than once", "serving.correctness.identity = 10",
+        ),) if asked != "none" else ()  # fmt: skip
+    return tuple(f for name, one in known.items() if (f := _judged(name, one, asked)) is not None)
+
+
+def _judged(name: str, one: Agreement, asked: str) -> Finding | None:
+    if asked == "none":
+        if not one.differing:
+            return None
+        return finding(
+            "answers_differ", "note", name, _words(one), "serving.correctness.grade says which agreement is enough"
+        )
+    least = GRADES.index(asked)
+    if GRADES.index(one.possible) < least:
+        return finding(
+            "agreement", "fail", name, f"the agreement of answers to equal prompts is graded {_graded(one)}, {asked} is asked for: {_words(one)}",
+            "look whether all replicas hold the same weights, precision and template, and whether the engine's kernels depend on the batch",
+        )  # fmt: skip
+    if GRADES.index(one.shown) < least:
+        return finding(
+            "agreement_not_shown", "warning", name, f"whether answers to equal prompts agree as {asked} is not known: {_words(one)}",
+            "an engine that tells log probabilities, one token a chunk, can show it",
+        )  # fmt: skip
+    return None
+
+
+def _graded(one: Agreement) -> str:
+    return one.possible if one.possible == one.shown else f"{one.possible} at best"
+
+
+def _words(one: Agreement) -> str:
+    again = count(one.prompts, "prompts")
+    if not one.differing:
+        return f"the texts of {one.answers:,} answers to {again} are equal, and nothing is told of their probabilities"
+    return f"{one.differing:,} of {one.answers:,} answers to {again} differ, the worst: {one.where}"
+
+
+def blind(measured: Measured, _: Results) -> str | None:
+    """Nothing was sent twice."""
+    return None if agreements(measured) else "no prompt was answered more than once (serving.correctness.identity)"
+
+
+AUDIT = Audit(
+    name="agreement", title="answers that do not agree", question="Do equal prompts get answers that agree as closely as was asked?",
+    examine=examine, about=("serving",), blind=blind,
+)  # fmt: skip

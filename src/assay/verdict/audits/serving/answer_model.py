@@ -1,0 +1,75 @@
+"""Was it the model that was asked for which answered?
+
+Answers name their model.  Another name than the one asked for is a warning: of an alias, a fallback of a gateway, or an engine that
+ignores the name.  The same name with something before a slash (an organisation, a folder) or after a hyphen, colon or at sign (a date,
+a version, an adapter) is a note.  So is an answer by several models, unless one of them is another.  Source: the event `answer_models`.
+Cannot tell: a model that answers under the name of another.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import Final
+
+import polars as pl
+
+from assay.estimates.format import count
+from assay.frames.record_data import Measured
+from assay.metrics.base import Results
+from assay.verdict.audits.support.audit import Audit
+from assay.verdict.evidence.sent_requests import finding, some
+from assay.verdict.types import Finding
+
+EVENT: Final = "answer_models"
+VERSION: Final = ("-", ":", "@")  # what stands before a date, a version, an adapter
+REMEDY: Final = "name the model as the engine does (`assay load URL --check` shows how), or look where the requests go"
+
+
+def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+    """At most one finding per configuration."""
+    launches = measured.table("launches").filter(pl.col("status") == "ok").select("launch", "configuration")
+    events = measured.table("events").filter(pl.col("kind") == EVENT).join(launches, on="launch").sort("launch")
+    found: list[Finding] = []
+    for name in measured.configurations:
+        asked, answered = "", Counter[str]()
+        for detail in events.filter(pl.col("configuration") == name)["detail"]:
+            asked, counts = _reported(detail)
+            answered.update(counts)
+        if asked and set(answered) - {asked}:
+            found.append(_named(name, asked, answered))
+    return tuple(found)
+
+
+def _reported(detail: str) -> tuple[str, dict[str, int]]:
+    """The requested model and the answers by reported model; what is no count is left out, for anybody may have written the record."""
+    event = json.loads(detail)
+    answered = event.get("answered") if isinstance(event, dict) else None
+    if not isinstance(answered, dict):
+        return "", {}
+    return str(event.get("asked", "")), {name: n for name, n in answered.items() if type(n) is int and n > 0}
+
+
+def _named(configuration: str, asked: str, answered: Counter[str]) -> Finding:
+    others = [(name, answers) for name, answers in answered.most_common() if name != asked]
+    alien = [one for one in others if not a_form_of(one[0], asked)]
+    shown = some([f'"{name}" ({count(answers, "answers")})' for name, answers in alien or others])
+    whole = count(answered.total(), "answers")
+    evidence = f'"{asked}" was asked for, and of {whole} that name their model others are by {shown}'
+    return finding("another_model" if alien else "model_by_another_name", "warning" if alien else "note", configuration, evidence, REMEDY)  # fmt: skip
+
+
+def a_form_of(one: str, other: str) -> bool:
+    """Whether two names differ in no more than their folder and version."""
+    short, long = sorted((_stem(one), _stem(other)), key=len)
+    return short == long or long.startswith(tuple(short + mark for mark in VERSION))
+
+
+def _stem(name: str) -> str:
+    return name.lower().rstrip("/").rsplit("/", 1)[-1]
+
+
+AUDIT = Audit(
+    name="answer_model", title="model that answered", question="Was it the model that was asked for which answered?",
+    examine=examine, about=("serving",),
+)  # fmt: skip

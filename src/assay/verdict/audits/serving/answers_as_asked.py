@@ -1,0 +1,95 @@
+"""Did the engine answer in the way it was asked to?
+
+    not_streamed        a stream was asked for, and the answer came as one JSON: one chunk that holds everything, without a finish
+                        reason or an end mark of its own. Its time to first token is that of the whole answer
+    usage_impossible    the usage that the server tells cannot be that of the text: fewer tokens than chunks that brought text, or
+                        (reasoning tokens aside) more than the text has bytes, a character having at most four
+
+A warning from 1 % of the answers of a configuration on, below a note.  Engines that go on after their end mark (ignore_eos) may make
+tokens without any text: there too many tokens are no lie, and are not asked.
+Cannot tell: usage that is wrong by less; `token_counts` holds it against a tokenizer.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import polars as pl
+
+from assay.estimates.format import count, percent
+from assay.frames.record_data import Measured
+from assay.frames.serving.stamp_uncertainty import TEXT
+from assay.metrics.base import Results
+from assay.verdict.audits.support.audit import Audit
+from assay.verdict.evidence.sent_requests import by_configuration, finding, main, serving_of
+from assay.verdict.types import Finding
+
+MANY: Final = 0.01
+LONGEST_TOKEN: Final = 32  # characters, of a text whose tokens nobody counted
+MOST_BYTES: Final = 4  # of a character
+STREAM: Final = "the times of their tokens are not known: TTFT is that of the whole answer. Look whether a gateway gathers the stream"
+USAGE: Final = "do not quote rates of tokens; give serving.tokenizer, so that tokens are counted here"
+
+
+def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+    """At most one finding per configuration and kind."""
+    serving = serving_of(measured)
+    found: list[Finding] = []
+    told = main(
+        measured, "status", "tokens_out", whole=whole(), wrong=impossible(padded=serving.ignore_eos).fill_null(False),
+        chunks=pl.col("chunk_chars").list.len(), chars=pl.col("chunk_chars").list.sum(),
+    )  # fmt: skip
+    for name, own in by_configuration(measured, told.filter(pl.col("status") == "ok")):
+        if serving.stream and serving.task in ("chat", "completions", "image_chat"):
+            found += _named(
+                "not_streamed",
+                name,
+                own,
+                own.filter("whole"),
+                "came as one JSON though a stream was asked for",
+                STREAM,
+            )
+        wrong = own.filter("wrong")
+        found += _named(
+            "usage_impossible", name, own, wrong, f"tell a usage that their text cannot have{_example(wrong)}", USAGE
+        )
+    return tuple(found)
+
+
+def whole() -> pl.Expr:
+    """Whether an answer came as one JSON document: a single chunk with more than one token, or more text than a token holds."""
+    several = pl.coalesce(pl.col("tokens_out") > 1, pl.col("chunk_chars").list.sum() > LONGEST_TOKEN)
+    return (pl.col("chunk_kind").list.len() == 1) & pl.col("chunk_kind").list.first().is_in(TEXT) & several
+
+
+def impossible(*, padded: bool) -> pl.Expr:
+    """Whether the text cannot hold the reported tokens; null without usage.  `padded`: tokens may carry no text."""
+    texts = pl.col("chunk_kind").list.eval(pl.element().is_in(TEXT)).list.sum()
+    said = pl.col("tokens_out") - pl.col("tokens_reasoning").fill_null(0)
+    too_few = pl.col("tokens_out") < texts
+    if padded:
+        return too_few
+    return too_few | (said > MOST_BYTES * pl.col("chunk_chars").list.sum() + 1)  # the end mark has no text
+
+
+def _example(wrong: pl.DataFrame) -> str:
+    if wrong.height == 0:
+        return ""
+    row = wrong.row(0, named=True)
+    return (
+        f" (request {row['request']}: {row['tokens_out']} tokens, {row['chars']} characters in {row['chunks']} chunks)"
+    )
+
+
+def _named(rule: str, name: str, own: pl.DataFrame, wrong: pl.DataFrame, what: str, remedy: str) -> list[Finding]:
+    if wrong.height == 0:
+        return []
+    share = wrong.height / own.height
+    evidence = f"{count(wrong.height, 'answers')} of {own.height:,} ({percent(share)}) {what}"
+    return [finding(rule, "warning" if share >= MANY else "note", name, evidence, remedy)]
+
+
+AUDIT = Audit(
+    name="answers_as_asked", title="answers in another form", question="Did the engine answer in the way it was asked to?",
+    examine=examine, about=("serving",),
+)  # fmt: skip

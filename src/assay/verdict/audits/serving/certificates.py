@@ -1,0 +1,30 @@
+"""Was the engine that answered the engine that was asked?
+
+With `serving.client.verify_tls = false` (`--no-verify-tls`) an encrypted connection is made with whoever takes it: a proxy, a
+cache or another server may have answered.  Cannot tell who did; over plain http nobody proves who it is either, and that shows in the URL.
+"""
+
+from __future__ import annotations
+
+from assay.frames.record_data import Measured
+from assay.metrics.base import Results
+from assay.verdict.audits.support.audit import Audit
+from assay.verdict.types import Finding
+
+
+def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+    """One warning for a load whose client checked no certificates."""
+    serving = measured.experiment.serving
+    if serving is None or serving.client.verify_tls:
+        return ()
+    return (Finding(
+        rule="certificates_unchecked", severity="warning", configuration=None,
+        evidence="certificates were not checked (--no-verify-tls), so that anybody may have answered in the engine's place",
+        remedy="give the client the authority that signed the engine's certificate (SSL_CERT_FILE), and leave --no-verify-tls out",
+    ),)  # fmt: skip
+
+
+AUDIT = Audit(
+    name="certificates", title="an engine that nobody checked", question="Was the engine that answered the engine that was asked?",
+    examine=examine, about=("serving",),
+)  # fmt: skip

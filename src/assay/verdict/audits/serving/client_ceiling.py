@@ -1,0 +1,105 @@
+"""Was the load within what this client can do on this machine?
+
+`assay doctor client` measures, against a server that answers at once, how many requests and chunks per second one client process
+can carry (its result travels in every record, `environment.before.doctor.client`).  A load above that ceiling was not carried: INVALID.
+Above half of it the client's own delay grows, as in every queue: a warning.  Without a calibration this is a note, and
+`send_lag` alone stands guard.  Source: research/serving.md, goal G5.
+Cannot tell: what requests of another size or encrypted connections cost the client.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+import polars as pl
+
+from assay.estimates.format import count, given, percent
+from assay.frames.record_data import Measured
+from assay.metrics.base import Results
+from assay.printable import one_line
+from assay.units import NS_PER_S
+from assay.verdict.audits.support.audit import Audit
+from assay.verdict.evidence.sent_requests import by_configuration, finding, main, number, serving_of
+from assay.verdict.types import Finding
+
+HALF: Final = 0.5
+CEILINGS: Final = {
+    "requests": "requests_per_s",
+    "chunks": "chunks_per_s",
+}  # what is counted -> the key of the calibration
+FEWEST: Final = 2  # requests
+
+
+def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+    """A finding per configuration whose load comes near the ceiling; a note where none is known."""
+    known = ceilings(measured)
+    if not known:
+        return (finding(
+            "client_not_calibrated", "note", None, "what this client can do on this machine is not known: it was never calibrated",
+            "run `assay doctor client` once; every later record carries the result",
+        ),)  # fmt: skip
+    return (
+        *(f for name, own in by_configuration(measured, asked(measured)) for f in _near(measured, name, own, known)),
+        *_stale(measured),
+    )
+
+
+def _stale(measured: Measured) -> Iterator[Finding]:
+    stale = calibration(measured).get("stale")
+    if isinstance(stale, str):
+        evidence = f"what this client can do on this machine is {one_line(stale)}"
+        yield finding("client_calibration_stale", "note", None, evidence, "run `assay doctor client` again")
+
+
+def calibration(measured: Measured) -> Mapping[str, Any]:
+    """What `assay doctor client` found on the machine; empty if it was never run."""
+    doctor = measured.before.get("doctor")
+    found = doctor.get("client") if isinstance(doctor, Mapping) else None
+    return found if isinstance(found, Mapping) else {}
+
+
+def ceilings(measured: Measured) -> dict[str, float]:
+    """requests, chunks -> most per second, for one client process."""
+    found = calibration(measured)
+    ceiling = found.get("ceiling")
+    among: Mapping[str, Any] = ceiling if isinstance(ceiling, Mapping) else found
+    values = {what: among.get(key) for what, key in CEILINGS.items()}
+    return {what: float(value) for what, value in values.items() if isinstance(value, int | float) and value > 0}
+
+
+def asked(measured: Measured) -> pl.DataFrame:
+    """(launch, configuration, requests, chunks): per second of the measured part of each timed launch."""
+    rows = main(measured, "scheduled_ns", "chunk_ns")
+    span = (pl.col("scheduled_ns").max() - pl.col("scheduled_ns").min()) / NS_PER_S
+    folded = rows.with_columns(pl.col("chunk_ns").list.len().alias("chunks")).group_by("launch", "configuration").agg(
+        (pl.len() / span).alias("requests"), (pl.col("chunks").sum() / span).alias("chunks"), pl.len().alias("n"), span.alias("span"),
+    )  # fmt: skip
+    return folded.filter((pl.col("n") >= FEWEST) & (pl.col("span") > 0.0)).sort("launch")
+
+
+def _near(measured: Measured, name: str, own: pl.DataFrame, known: Mapping[str, float]) -> Iterator[Finding]:
+    processes = serving_of(measured).client.processes
+    for what, ceiling in known.items():
+        rate = number(own[what])
+        most = ceiling * processes
+        if rate is None or rate <= HALF * most:
+            continue
+        above = rate > most
+        yield finding(
+            "client_ceiling", "invalid" if above else "warning", name,
+            f"{given(rate, 3)} {what} per second are {percent(rate / most)} of what {count(processes, 'client processes') if processes > 1 else 'the client'} "
+            f"can carry here ({given(most, 3)}, by assay doctor client)",
+            "give the client more processes (serving.client.processes), or use a larger machine for it",
+        )  # fmt: skip
+
+
+def blind(measured: Measured, _: Results) -> str | None:
+    """Without a calibration there is no ceiling."""
+    return None if ceilings(measured) else "the client was never calibrated (assay doctor client)"
+
+
+AUDIT = Audit(
+    name="client_ceiling", title="load beyond the client", question="Was the load within what this client can do on this machine?",
+    examine=examine, about=("serving",), blind=blind,
+)  # fmt: skip

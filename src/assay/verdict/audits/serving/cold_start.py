@@ -1,0 +1,64 @@
+"""How much longer does the first request after a start take?
+
+Cold requests are sent one by one before the load, to each replica, and stand in no other number (METRICS.md).  Where their median
+time to the first token is more than twice that of the load's requests, this says so: a service that is started on demand has this time.
+Cannot tell: a server that had been used before the experiment and was not started afresh.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import polars as pl
+
+from assay.estimates.format import given, reading
+from assay.frames.record_data import Measured
+from assay.metrics.base import Results
+from assay.units import SECONDS
+from assay.verdict.audits.support.audit import Audit
+from assay.verdict.evidence.sent_requests import by_configuration, finding, number, rows, seconds
+from assay.verdict.types import Finding
+
+WORTH_SAYING: Final = 2.0
+
+
+def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+    """A note per configuration whose cold requests are much slower."""
+    found = []
+    for name, own in by_configuration(measured, _first(measured)):
+        cold, warm = (number(own.filter((pl.col("phase") == "cold") == is_cold)["first"]) for is_cold in (True, False))
+        if cold is None or not warm or cold <= WORTH_SAYING * warm:
+            continue
+        found.append(finding(
+            "cold_start", "note", name,
+            f"the first requests after a start took {reading(cold, SECONDS)} to the first text, {given(cold / warm, 2)} times the load's median of "
+            f"{reading(warm, SECONDS)}; they stand in no other number",
+            "nothing; warm a new replica up before it gets traffic",
+        ))  # fmt: skip
+    return tuple(found)
+
+
+def _first(measured: Measured) -> pl.DataFrame:
+    """(configuration, phase, first): seconds from being sent to the first text, else to the end, of answered requests."""
+    answered = rows(measured, "kind", "sent_ns", "first_token_ns", "done_ns", "status").filter(
+        (pl.col("status") == "ok") & pl.col("phase").is_in(["cold", "main"]) & (pl.col("kind") == "normal")
+    )  # of the cold ones, others are sent alone to be compared with answers under load
+    seen = answered.with_columns(pl.col("first_token_ns").fill_null(pl.col("done_ns")).alias("seen_ns"))
+    return seen.select("launch", "configuration", "phase", seconds("seen_ns", "sent_ns").alias("first")).drop_nulls(
+        "first"
+    )
+
+
+def blind(measured: Measured, _: Results) -> str | None:
+    """Without cold requests nobody knows."""
+    return (
+        None
+        if _first(measured).filter(pl.col("phase") == "cold").height
+        else "no cold request was answered (serving.arrivals.cold)"
+    )
+
+
+AUDIT = Audit(
+    name="cold_start", title="cold start", question="How much longer does the first request after a start take?",
+    examine=examine, about=("serving",), blind=blind,
+)  # fmt: skip

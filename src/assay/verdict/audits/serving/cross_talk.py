@@ -1,0 +1,109 @@
+"""Did an answer go to the wrong asker?
+
+Canaries carry a nonce that no other request has.  An answer that holds the nonce of another request was swapped or mixed: FAIL, one is
+enough (quality.md section 5, step S5).  A canary's answer without its own nonce proves nothing: a model need not do as it is told; how many
+did is said, since only they could have shown a swap of their own.  All launches are looked at, those with faults too.
+Cannot tell: a mix-up of requests without a nonce (serving.correctness.canaries is their share).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import polars as pl
+
+from assay.estimates.format import count, percent
+from assay.frames.record_data import Measured
+from assay.metrics.base import Results
+from assay.verdict.audits.support.audit import Audit
+from assay.verdict.evidence.sent_requests import by_configuration, finding, planned, rows
+from assay.verdict.types import Finding
+
+SHORTEST: Final = 6  # characters; a shorter nonce could stand in any text
+FEW: Final = 0.5  # of the canaries' answers
+
+
+def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+    """A failure per configuration with an answer that holds another's nonce; notes on what could not be seen."""
+    nonces = _nonces(measured)
+    if nonces.height == 0:
+        return (finding(
+            "cross_talk_not_measured", "note", None, "no request carried a nonce, so an answer that went to the wrong asker would go unseen",
+            "serving.correctness.canaries = 0.02 lets one request in fifty carry one",
+        ),)  # fmt: skip
+    answers = rows(measured, "text", role=None).filter(pl.col("text").is_not_null())
+    swapped = _swapped(answers, nonces)
+    return (
+        *(_wrong(name, own) for name, own in by_configuration(measured, swapped)),
+        *_unanswered(measured, answers, nonces),
+    )
+
+
+def _nonces(measured: Measured) -> pl.DataFrame:
+    """(launch, request, nonce) of the canaries of successful launches."""
+    canaries = planned(measured, "kind", "expected").filter(
+        (pl.col("kind") == "canary") & (pl.col("expected").str.len_chars() >= SHORTEST)
+    )
+    ok = measured.table("launches").filter(pl.col("status") == "ok")
+    return canaries.join(ok, on="launch", how="semi").select("launch", "request", pl.col("expected").alias("nonce"))
+
+
+def _swapped(answers: pl.DataFrame, nonces: pl.DataFrame) -> pl.DataFrame:
+    """(launch, request, configuration, owner): answers that hold the nonce of another request of their launch."""
+    every = nonces["nonce"].unique().sort().to_list()
+    held = answers.select(
+        "launch", "request", "configuration", pl.col("text").str.extract_many(every, overlapping=True).alias("nonce")
+    )
+    held = held.explode("nonce").drop_nulls("nonce").unique()
+    found = held.join(nonces.rename({"request": "owner"}), on=["launch", "nonce"]).filter(
+        pl.col("owner") != pl.col("request")
+    )
+    mine = nonces.rename({"nonce": "mine"})
+    # One nonce may hold another as its beginning ("n1", "n12"): what stands inside its own is no stranger's.
+    found = found.join(mine, on=["launch", "request"], how="left")
+    inside = pl.col("mine").fill_null("").str.contains(pl.col("nonce"), literal=True)
+    return found.filter(~inside).sort("launch", "request")
+
+
+def _wrong(name: str, own: pl.DataFrame) -> Finding:
+    first = own.row(0, named=True)
+    answers = own.select("launch", "request").n_unique()
+    return finding(
+        "cross_talk", "fail", name,
+        f"{count(answers, 'answers')} held what another request had been given, the first: request {first['request']} of launch "
+        f"{first['launch']} got the nonce of request {first['owner']}",
+        "do not serve with this engine: answers reach the wrong asker; look at its batching and caches, and at the proxy before it",
+    )  # fmt: skip
+
+
+def _unanswered(measured: Measured, answers: pl.DataFrame, nonces: pl.DataFrame) -> Iterator[Finding]:
+    own = answers.join(nonces, on=["launch", "request"])
+    echoed = own.filter(pl.col("text").str.contains(pl.col("nonce"), literal=True)).height
+    if own.height == 0:
+        yield finding(
+            "cross_talk_not_measured", "note", None, "no canary has an answer whose text was kept",
+            "serving.client.keep_text = true",
+        )  # fmt: skip
+    elif echoed < FEW * own.height:
+        yield finding(
+            "canaries_unanswered", "note", None,
+            f"{percent(echoed / own.height)} of {own.height:,} answers to canaries hold their nonce: the model does not do as it is told, and a "
+            "swap could be seen in those alone", "use a model that follows an instruction, or an engine's own echo",
+        )  # fmt: skip
+
+
+def blind(measured: Measured, _: Results) -> str | None:
+    """Without canaries whose answers came back with their nonce, nothing can be seen."""
+    nonces = _nonces(measured)
+    if nonces.height == 0:
+        return "no request carried a nonce (serving.correctness.canaries)"
+    texts = rows(measured, "text", role=None).join(nonces, on=["launch", "request"])
+    seen = texts.filter(pl.col("text").str.contains(pl.col("nonce"), literal=True)).height
+    return None if seen else "no answer holds the nonce of its request, so a swap would look the same"
+
+
+AUDIT = Audit(
+    name="cross_talk", title="answers to the wrong asker", question="Did an answer go to the wrong asker?",
+    examine=examine, about=("serving",), blind=blind,
+)  # fmt: skip

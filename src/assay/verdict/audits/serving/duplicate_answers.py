@@ -1,0 +1,70 @@
+"""Were different prompts given the same answer?
+
+A cache of whole answers in front of an engine makes it look fast, and an engine that answers anything with the same text does no
+work.  Within a launch, an answer of at least 24 characters that was also given to another prompt is a duplicate; more than 5 % of
+them is a warning.  Prompts count as different unless they are the same example, or were made from the same seed.
+Cannot tell: a short answer (a class, a number) that many prompts rightly share; a tiny model with random weights also repeats itself.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import polars as pl
+
+from assay.estimates.format import count, percent
+from assay.frames.record_data import Measured
+from assay.metrics.base import Results
+from assay.verdict.audits.support.audit import Audit
+from assay.verdict.evidence.sent_requests import by_configuration, finding, in_launches, main, planned
+from assay.verdict.types import Finding
+
+MOST: Final = 0.05
+LONG: Final = 24  # characters
+FEWEST: Final = 20  # answers
+
+
+def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+    """A warning per configuration in which answers repeat."""
+    found = []
+    for name, own in by_configuration(measured, _answers(measured)):
+        twice = own.filter(pl.col("prompts") > 1)
+        if own.height < FEWEST or twice.height <= MOST * own.height:
+            continue
+        found.append(finding(
+            "answers_repeat", "warning", name,
+            f"{percent(twice.height / own.height)} of {count(own.height, 'answers')} were also given to another prompt "
+            f"({in_launches(twice['launch'])}): a cache of answers, or answers that do not depend on the prompt",
+            "look at the texts in the record; switch off caches of whole answers in front of the engine",
+        ))  # fmt: skip
+    return tuple(found)
+
+
+def _answers(measured: Measured) -> pl.DataFrame:
+    """(launch, configuration, prompts): per long answer to how many different prompts of its launch it was given."""
+    prompt = pl.coalesce(pl.col("example"), pl.format("seed {}", pl.col("seed")))
+    prompts = planned(measured, "seed", "example").select("launch", "request", prompt.alias("prompt"))
+    answers = main(measured, "status", "kind", "text").filter(
+        (pl.col("status") == "ok")
+        & pl.col("kind").is_in(["normal", "canary"])
+        & (pl.col("text").str.len_chars() >= LONG)
+    )
+    joined = answers.select("launch", "configuration", "request", pl.col("text").hash(seed=0)).join(
+        prompts, on=["launch", "request"]
+    )
+    return joined.with_columns(pl.col("prompt").n_unique().over("launch", "text").alias("prompts"))
+
+
+def blind(measured: Measured, _: Results) -> str | None:
+    """Without texts nothing can be compared."""
+    return (
+        None
+        if _answers(measured).height
+        else f"no answer of {LONG} characters or more was kept (serving.client.keep_text)"
+    )
+
+
+AUDIT = Audit(
+    name="duplicate_answers", title="answers from a cache", question="Were different prompts given the same answer?",
+    examine=examine, about=("serving",), blind=blind,
+)  # fmt: skip

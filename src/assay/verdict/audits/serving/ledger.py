@@ -1,0 +1,148 @@
+"""Has every request that was due exactly one outcome?
+
+The schedule says what was to be sent; the requests say what came of it.  Due is what has a due time, every cold request, and
+what follows a request that ended, with its pause, before the load's end (`assay.traffic.arrivals.schedule`).  A request without
+a row was lost silently, one with two was counted twice, one outside of the schedule was invented: each makes rates
+and shares wrong, so the record is inadmissible.  Source: METRICS.md, "Serving", conservation.
+Cannot tell: whether what a row says is true; `littles_law` and `stall` look at its times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import polars as pl
+
+from assay.estimates.format import count
+from assay.frames.record_data import Measured
+from assay.metrics.base import Results
+from assay.verdict.audits.support.audit import Audit
+from assay.verdict.evidence.sent_requests import (
+    begins,
+    by_configuration,
+    finding,
+    in_launches,
+    lengths,
+    planned,
+    rows,
+    serving_of,
+)
+from assay.verdict.types import Finding
+
+SLACK_NS: Final = 150_000_000  # before the load's end: what follows so late may be taken as after it
+KEYS: Final = ["launch", "request"]
+REMEDY: Final = "this is a defect of assay or of what wrote the record: measure again, and report it"
+
+
+def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+    """One finding per configuration and kind of discrepancy, over timed and fault launches."""
+    requests = rows(measured, "status", "done_ns", role=None)
+    plan = planned(measured, "phase", "stream", "session", "turn", "due_ns", "pause_ns")
+    if requests.height and plan.height == 0:
+        return (finding(
+            "ledger_not_measured", "note", None, "the record holds no schedule, so requests that were lost silently would go unseen",
+            "measure with assay; imported results seldom hold what was planned",
+        ),)  # fmt: skip
+    launches = measured.table("launches").filter(pl.col("status") == "ok").select("launch", "configuration")
+    plan = plan.join(launches, on="launch")
+    return (*_twice(measured, requests), *_invented(measured, requests, plan), *_silent(measured, requests, plan),
+            *_died(measured, requests))  # fmt: skip
+
+
+def _twice(measured: Measured, requests: pl.DataFrame) -> Iterator[Finding]:
+    again = requests.group_by("configuration", *KEYS).len().filter(pl.col("len") > 1).sort(KEYS)
+    yield from _findings(measured, again, "requests_twice", "have more than one outcome")
+
+
+def _invented(measured: Measured, requests: pl.DataFrame, plan: pl.DataFrame) -> Iterator[Finding]:
+    extra = requests.join(plan, on=KEYS, how="anti").sort(KEYS)
+    yield from _findings(measured, extra, "requests_unplanned", "are not in the schedule")
+
+
+def _silent(measured: Measured, requests: pl.DataFrame, plan: pl.DataFrame) -> Iterator[Finding]:
+    missing = due(measured, requests, plan).join(requests, on=KEYS, how="anti").sort(KEYS)
+    yield from _findings(measured, missing, "requests_lost", "were due and have no outcome")
+
+
+def _died(measured: Measured, requests: pl.DataFrame) -> Iterator[Finding]:
+    lost = requests.filter(pl.col("status") == "lost").sort(KEYS)
+    for name, own in by_configuration(measured, lost):
+        yield finding(
+            "client_died", "invalid", name,
+            f"a client process died and left {count(own.height, 'requests')} without an outcome of their own ({in_launches(own['launch'])})",
+            "read the client's log in the record; the load was not the one that was asked for",
+        )  # fmt: skip
+
+
+def due(measured: Measured, requests: pl.DataFrame, plan: pl.DataFrame) -> pl.DataFrame:
+    """The rows of the plan that became due: (launch, request, configuration)."""
+    ended = requests.group_by(KEYS).agg(pl.col("done_ns").max())
+    chained = _in_queries(measured, plan, ended) if _together(measured) else _in_chains(plan, ended)
+    # A request that was sent shows that the one before it had ended, whatever that one's row says or does not say.
+    sent = chained.join(ended, on=KEYS, how="semi")
+    leads = sent.select("launch", pl.col("follows").alias("request")).drop_nulls().unique().with_columns(leads=True)
+    known = chained.join(leads, on=KEYS, how="left").join(begins(measured), on="launch", how="left")
+    known = known.join(lengths(measured), on="launch", how="left")
+    by_time = pl.col("due_ns") < pl.col("length_ns")
+    last = pl.col("load_ns") + pl.col("length_ns")
+    by_end = pl.col("due_ns").is_null() & (pl.col("before_ns") + pl.col("pause_ns") < last - SLACK_NS)
+    is_due = pl.any_horizontal(pl.col("phase") == "cold", by_time, by_end, pl.col("leads")).fill_null(value=False)
+    return known.filter(is_due).select("launch", "request", "configuration")
+
+
+def _in_chains(plan: pl.DataFrame, ended: pl.DataFrame) -> pl.DataFrame:
+    """With `follows`, the request before in the session or the stream, and `before_ns`, when that one had ended."""
+    ordered = plan.sort(KEYS).with_columns(
+        in_session=pl.col("request").shift(1).over("launch", "session"),
+        in_stream=pl.col("request").shift(1).over("launch", "stream"),
+    )
+    follows = (
+        pl.when(pl.col("session").is_not_null() & (pl.col("turn") > 0))
+        .then(pl.col("in_session"))
+        .when(pl.col("stream").is_not_null())
+        .then(pl.col("in_stream"))
+    )
+    before = ended.rename({"request": "follows", "done_ns": "before_ns"})
+    waits = pl.when(pl.col("due_ns").is_null()).then(follows)
+    return ordered.with_columns(waits.alias("follows")).join(before, on=["launch", "follows"], how="left")
+
+
+def _together(measured: Measured) -> int:
+    """Requests that form a query; 0 where each stands for itself."""
+    arrivals = serving_of(measured).arrivals
+    return arrivals.samples_per_query if arrivals.process == "multi_stream" else 0
+
+
+def _in_queries(measured: Measured, plan: pl.DataFrame, ended: pl.DataFrame) -> pl.DataFrame:
+    """The same where a query follows when all requests of the one before have ended."""
+    size = _together(measured)
+    place = (pl.col("phase") != "cold").cum_sum().over("launch") - 1
+    load = plan.sort(KEYS).with_columns(pl.when(pl.col("phase") != "cold").then(place // size).alias("query"))
+    whole = load.filter(pl.col("query").is_not_null()).join(ended, on=KEYS, how="left").group_by("launch", "query").agg(
+        pl.col("request").max().alias("follows"),
+        pl.when(pl.col("done_ns").null_count() == 0).then(pl.col("done_ns").max()).alias("before_ns"),
+    )  # fmt: skip
+    return load.join(whole.with_columns(pl.col("query") + 1), on=["launch", "query"], how="left")
+
+
+def _findings(measured: Measured, bad: pl.DataFrame, rule: str, words: str) -> Iterator[Finding]:
+    for name, own in by_configuration(measured, bad):
+        first = own.row(0, named=True)
+        is_one = own.height == 1
+        shown = words.replace("have", "has", 1).replace("are", "is", 1).replace("were", "was", 1) if is_one else words
+        yield finding(
+            rule, "invalid", name,
+            f"{count(own.height, 'requests')} {shown}, the first: request {first['request']} of launch {first['launch']}", REMEDY,
+        )  # fmt: skip
+
+
+def blind(measured: Measured, _: Results) -> str | None:
+    """Without a schedule nobody knows what is missing."""
+    return None if measured.table("arrivals").height else "the record holds no schedule"
+
+
+AUDIT = Audit(
+    name="ledger", title="requests unaccounted for", question="Has every request that was due exactly one outcome?",
+    examine=examine, about=("serving",), blind=blind,
+)  # fmt: skip

@@ -1,0 +1,176 @@
+"""Do the requests, their rate and their times fit together, and was the load steady?
+
+Little's law: requests in flight on average = planned arrivals per second x mean time from due to done.  The left side is an
+integral over what the requests' rows say, the right side takes its rate from the schedule: rows that are missing, or times that
+are wrong, make the two differ by more than 2 % (METRICS.md).  Requests that were under way at an end of the window do so too; the
+law is tested only where the window is at least 200 mean times long, which in a stable system leaves less than about 1 %.  A few
+that hung until their time was up leave more: the two must still differ when what was under way at either end of the window is
+settled, as far as it lies inside of the launch.
+
+A queue that grew: in an open loop, more than twice as many (and at least 8 more) in flight in the last quarter of the window as in the first.  The
+server then cannot keep up, every number depends on how long the load was kept up, and "the latency at this rate" does not exist.
+Cannot tell: a queue that would begin to grow later.  Source: Little, Operations Research 9, 1961.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from assay.estimates.format import count, given, percent
+from assay.frames.record_data import Measured
+from assay.metrics.base import Results
+from assay.stats.models.queueing import TOLERANCE
+from assay.units import NS_PER_S
+from assay.verdict.audits.support.audit import Audit
+from assay.verdict.evidence.sent_requests import (
+    begins,
+    by_configuration,
+    finding,
+    in_launches,
+    length_ns,
+    most,
+    planned,
+    rows,
+    serving_of,
+)
+from assay.verdict.types import Finding
+
+LONG_ENOUGH: Final = 200.0  # mean times; the edges are then about 2/200 of the area at worst, in opposite directions
+FEWEST: Final = 100  # requests
+GREW: Final = 2.0
+GREW_BY: Final = 8.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Flow:
+    """One launch's window."""
+
+    launch: int
+    configuration: str
+    in_flight: float  # on average
+    arrivals: float  # per second, by the schedule
+    mean_s: float
+    tested: bool  # whether the window is long enough for the law
+    first: float  # in flight on average in its first quarter
+    last: float  # and in its last
+    edges: float  # what those due inside spent after the window, less what those due before it spent inside, per second of it
+
+    @property
+    def residual(self) -> float:
+        """By what share of the requests in flight the two sides differ."""
+        return (self.in_flight - self.arrivals * self.mean_s) / self.in_flight
+
+    @property
+    def broken(self) -> bool:
+        """Whether the two sides differ, and the ends of the window do not explain it."""
+        unexplained = self.residual + self.edges / self.in_flight
+        return min(abs(self.residual), abs(unexplained)) > TOLERANCE
+
+
+def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+    """At most one finding per configuration for the law and one for a queue that grew."""
+    flows = list(fold(measured))
+    return tuple(
+        f
+        for name in measured.configurations
+        for f in _of(measured, name, [flow for flow in flows if flow.configuration == name])
+    )
+
+
+def _of(measured: Measured, name: str, flows: list[Flow]) -> Iterator[Finding]:
+    tested = [flow for flow in flows if flow.tested]
+    broken = [flow for flow in tested if flow.broken]
+    if broken:
+        worst = max(broken, key=lambda flow: abs(flow.residual))
+        yield finding(
+            "littles_law", "invalid" if most(len(broken), len(tested)) else "warning", name,
+            f"{given(worst.in_flight, 3)} requests were in flight on average, but {given(worst.arrivals, 3)} planned per second at "
+            f"{given(worst.mean_s, 3)} s each are {given(worst.arrivals * worst.mean_s, 3)}: {percent(abs(worst.residual), beside=(TOLERANCE,))} apart, at "
+            f"most {percent(TOLERANCE, 12)} are allowed ({in_launches(f.launch for f in broken)})",
+            "requests are missing or their times are wrong: look at the audit `ledger`, and at the requests' rows",
+        )  # fmt: skip
+    grown = [flow for flow in flows if flow.last > GREW * flow.first and flow.last - flow.first >= GREW_BY]
+    if grown and _is_open(measured):
+        worst = max(grown, key=lambda flow: flow.last - flow.first)
+        yield finding(
+            "queue_grew", "warning", name,
+            f"the requests in flight grew from {given(worst.first, 3)} in the first quarter of the window to {given(worst.last, 3)} in the last, "
+            f"in {len(grown)} of {count(len(flows), 'launches')}: the server cannot keep up, and its latencies depend on how long it was tried",
+            "quote no latency of this load; the throughput is what the server can do at most",
+        )  # fmt: skip
+
+
+def _is_open(measured: Measured) -> bool:
+    return serving_of(measured).arrivals.process not in ("closed", "single_stream", "multi_stream", "offline")
+
+
+def fold(measured: Measured) -> Iterator[Flow]:
+    """The window of every timed launch that has requests."""
+    requests = rows(measured, "scheduled_ns", "done_ns").filter(pl.col("phase") != "cold")
+    whole = planned(measured, "due_ns", "phase")
+    ends = dict(measured.table("launches").select("launch", "end_ns").iter_rows())
+    starts = dict(begins(measured).iter_rows())
+    length, warm = length_ns(measured), round(serving_of(measured).arrivals.warm_up_s * NS_PER_S)
+    for _, own in by_configuration(measured, requests):
+        for frame in own.partition_by("launch", maintain_order=True):
+            launch = int(frame["launch"][0])
+            if launch not in starts:
+                continue
+            window = ((starts[launch] + warm) / NS_PER_S, (starts[launch] + length) / NS_PER_S)
+            due = whole.filter(
+                (pl.col("launch") == launch) & (pl.col("due_ns") >= warm) & (pl.col("due_ns") < length)
+            ).height
+            follows = bool(
+                whole.filter((pl.col("launch") == launch) & (pl.col("phase") != "cold"))["due_ns"].null_count()
+            )
+            found = _flow(frame, window, None if follows or not due else due, ends[launch] / NS_PER_S)
+            if found is not None:
+                yield found
+
+
+def _flow(frame: pl.DataFrame, window: tuple[float, float], due: int | None, end: float) -> Flow | None:
+    """`due`: requests planned in the window; None: what follows another has no planned time, so the rows are counted."""
+    begin_s = frame["scheduled_ns"].to_numpy() / NS_PER_S
+    end_s = frame["done_ns"].fill_null(round(end * NS_PER_S)).to_numpy() / NS_PER_S
+    inside = (begin_s >= window[0]) & (begin_s < window[1])
+    length = window[1] - window[0]
+    area = _in_flight(begin_s, end_s, *window) * length
+    if area <= 0.0 or not inside.any():
+        return None
+    mean = float((end_s - begin_s)[inside].mean())
+    late = np.clip(np.minimum(end_s, end)[inside] - window[1], 0.0, None).sum()
+    early = np.clip((np.minimum(end_s, window[1]) - window[0])[begin_s < window[0]], 0.0, None).sum()
+    quarter = length / 4.0
+    arrived = int(inside.sum()) if due is None else due
+    return Flow(
+        launch=int(frame["launch"][0]), configuration=str(frame["configuration"][0]), in_flight=area / length, arrivals=arrived / length,
+        mean_s=mean, tested=length >= LONG_ENOUGH * mean and arrived >= FEWEST,
+        first=_in_flight(begin_s, end_s, window[0], window[0] + quarter), last=_in_flight(begin_s, end_s, window[1] - quarter, window[1]),
+        edges=float(late - early) / length,
+    )  # fmt: skip
+
+
+def _in_flight(begin_s: NDArray[np.float64], end_s: NDArray[np.float64], first: float, last: float) -> float:
+    return float(np.clip(np.minimum(end_s, last) - np.maximum(begin_s, first), 0.0, None).sum()) / (last - first)
+
+
+def blind(measured: Measured, _: Results) -> str | None:
+    """Windows that are too short for the law."""
+    flows = list(fold(measured))
+    if any(flow.tested for flow in flows):
+        return None
+    return (
+        f"no window is {LONG_ENOUGH:g} mean latencies long and holds {FEWEST} requests, so that the law could be tested"
+    )
+
+
+AUDIT = Audit(
+    name="littles_law", title="rates and times that do not fit", question="Do the requests, their rate and their times fit together?",
+    examine=examine, about=("serving",), blind=blind,
+)  # fmt: skip

@@ -1,0 +1,109 @@
+"""Would MLPerf's rules take this as a run of its scenario?
+
+The scenarios single_stream, multi_stream, server and offline take their arrivals from MLPerf; its rules ask besides for 600 s at least,
+and for enough queries.  With early stopping (stats.early_stopping, confidence 0.99): SingleStream 64 queries for the p90, MultiStream 662 for
+the p99, Server as many as its late ones need (t late need h(t) + t), Offline 24,576 samples.  What is short of it is said as a note: the numbers hold with the
+intervals beside them all the same, but they are none of MLPerf's.  Only the duration and the counts are looked at; a submission needs more
+(accuracy run, seeds, LoadGen itself).  Source: mlcommons/inference_policies; research/serving.md section 6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import polars as pl
+
+from assay.estimates.format import given
+from assay.frames.record_data import Measured
+from assay.metrics.base import Results
+from assay.spec.sections.mlperf import SAMPLES, SECONDS, requirements
+from assay.stats.models.early_stopping import floor, least_passes
+from assay.units import NS_PER_S
+from assay.verdict.audits.support.audit import Audit
+from assay.verdict.evidence.sent_requests import by_configuration, finding, main, serving_of
+from assay.verdict.types import Finding
+
+SCENARIOS: Final = ("single_stream", "multi_stream", "server", "offline")
+ASKED: Final = {process: asked for process in SCENARIOS if (asked := requirements(process)) is not None}
+NAMES: Final = {process: asked.name for process, asked in ASKED.items()}
+PERCENTILES: Final = {process: asked.percentile for process, asked in ASKED.items() if asked.percentile is not None}
+
+
+def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+    """A note per configuration of such a scenario, valid or not, by its shortest launch."""
+    process = serving_of(measured).arrivals.process
+    if process not in NAMES:
+        return ()
+    return tuple(
+        _finding(measured, process, name, own) for name, own in by_configuration(measured, _launches(measured))
+    )
+
+
+def _launches(measured: Measured) -> pl.DataFrame:
+    """(configuration, launch, seconds, queries, requests, late): of each timed launch's measured part."""
+    rows = main(measured, "scheduled_ns", "first_token_ns", "last_token_ns", "done_ns", "tokens_out", "status")
+    span = (pl.col("done_ns").max() - pl.col("scheduled_ns").min()) / NS_PER_S
+    return rows.group_by("launch", "configuration").agg(
+        span.alias("seconds"), pl.len().alias("requests"), pl.col("scheduled_ns").n_unique().alias("queries"), _late(measured).sum().alias("late"),
+    ).sort("launch")  # fmt: skip
+
+
+def _late(measured: Measured) -> pl.Expr:
+    """Whether a request failed or broke the objectives that MLPerf knows: first token, and time per token after it."""
+    asked = serving_of(measured).objectives
+    late = pl.col("status") != "ok"
+    first = (pl.col("first_token_ns") - pl.col("scheduled_ns")) / NS_PER_S
+    each = (pl.col("last_token_ns") - pl.col("first_token_ns")) / NS_PER_S / (pl.col("tokens_out") - 1)
+    whole = (pl.col("last_token_ns").fill_null(pl.col("done_ns")) - pl.col("scheduled_ns")) / NS_PER_S
+    for value, limit in ((first, asked.ttft_s), (each, asked.tpot_s), (whole, asked.e2e_s)):
+        if limit is not None:
+            late = late | (value > limit).fill_null(value=False)
+    return late
+
+
+def _finding(measured: Measured, process: str, name: str, own: pl.DataFrame) -> Finding:
+    missing = list(_missing(measured, process, own))
+    shown = f"MLPerf {NAMES[process]}"
+    if missing:
+        return finding(
+            "mlperf_not_valid", "note", name, f"{shown} would not take this run: {'; '.join(missing)}",
+            f"serving.arrivals.duration_s = {SECONDS:g} or more, and enough queries; assay's own intervals hold without that",
+        )  # fmt: skip
+    return finding(
+        "mlperf_valid", "note", name, f"duration and counts are what {shown} asks for; an accuracy run and LoadGen itself are not part of this",
+        "nothing",
+    )  # fmt: skip
+
+
+def _missing(measured: Measured, process: str, own: pl.DataFrame) -> Iterator[str]:
+    shortest = min((float(value) for value in own["seconds"].drop_nulls()), default=0.0)
+    if shortest < SECONDS:
+        yield f"a launch lasts {given(shortest, 3)} s, at least {SECONDS:g} s are asked for"
+    if process == "offline":
+        fewest = int(own["requests"].min())  # type: ignore[arg-type]
+        if fewest < SAMPLES:
+            yield f"{fewest:,} samples, at least {SAMPLES:,} are asked for"
+        return
+    p, fewest = PERCENTILES[process], int(own["queries"].min())  # type: ignore[arg-type]
+    if process == "server":
+        yield from _early(p, own, asked=serving_of(measured).objectives.any)
+    elif fewest < floor(p):
+        yield f"{fewest:,} queries, the early stopping of a p{100 * p:g} needs at least {floor(p):,}"
+
+
+def _early(p: float, own: pl.DataFrame, *, asked: bool) -> Iterator[str]:
+    if not asked:
+        yield "no latency bound is asked for (serving.objectives)"
+        return
+    for queries, late in own.select("queries", "late").iter_rows():
+        needed = least_passes(late, p) + late
+        if queries < needed:
+            yield f"{late:,} of {queries:,} queries were over the latency bound, which needs at least {needed:,} queries"
+            return
+
+
+AUDIT = Audit(
+    name="mlperf", title="not a run of MLPerf", question="Would MLPerf's rules take this as a run of its scenario?",
+    examine=examine, about=("serving",),
+)  # fmt: skip

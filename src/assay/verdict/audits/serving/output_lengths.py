@@ -1,0 +1,67 @@
+"""Are the answers as long as was asked for?
+
+Throughput and latency are those of the lengths that were really made.  An answer is far from asked if it has less than 0.9 or more
+than 1.1 times the tokens, and differs by more than 2.  More than 5 % of such answers are a warning where answers were to go on to
+the length asked for (serving.ignore_eos), else a note: the model may end earlier.  MLPerf's TEST09 draws the same line, 10 %.
+Cannot tell: whether a shorter answer is a worse one; reference answers do (prompts.answer_field).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import polars as pl
+
+from assay.estimates.format import count, given, percent
+from assay.frames.record_data import Measured
+from assay.metrics.base import Results
+from assay.verdict.audits.support.audit import Audit
+from assay.verdict.evidence.sent_requests import by_configuration, finding, main, number, planned, serving_of
+from assay.verdict.types import Finding
+
+MOST: Final = 0.05  # of the answers
+FAR: Final = 0.1
+FREE: Final = 2  # tokens
+
+
+def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+    """One finding per configuration whose answers have other lengths than asked for."""
+    found = []
+    forced = serving_of(measured).ignore_eos
+    for name, own in by_configuration(measured, lengths(measured)):
+        apart = (pl.col("made") - pl.col("asked")).abs()
+        far = own.filter((apart > FAR * pl.col("asked")) & (apart > FREE))
+        if far.height <= MOST * own.height:
+            continue
+        shorter = far.filter(pl.col("made") < pl.col("asked")).height
+        found.append(finding(
+            "lengths_not_as_asked", "warning" if forced else "note", name,
+            f"{percent(far.height / own.height)} of {count(own.height, 'answers')} are more than {percent(FAR, 12)} from the length asked for, "
+            f"{shorter:,} of them shorter; median {given(number(own['made']) or 0.0)} tokens, asked for {given(number(own['asked']) or 0.0)}",
+            "compare only with records of the same lengths; look whether the engine takes ignore_eos or min_tokens"
+            if forced else "nothing, if the model is to end where it likes; else serving.ignore_eos = true",
+        ))  # fmt: skip
+    return tuple(found)
+
+
+def lengths(measured: Measured) -> pl.DataFrame:
+    """(configuration, made, asked): output tokens of the answered requests, by usage, else by the tokenizer."""
+    counted = measured.table("token_counts").select("launch", "request", pl.col("tokens_out").alias("counted"))
+    asked = planned(measured, "tokens_out").rename({"tokens_out": "asked"})
+    answered = main(measured, "status", "kind", "tokens_out").filter(
+        (pl.col("status") == "ok") & (pl.col("kind") != "canary")
+    )
+    joined = answered.join(counted, on=["launch", "request"], how="left").join(asked, on=["launch", "request"])
+    made = pl.coalesce("tokens_out", "counted").alias("made")
+    return joined.select("launch", "configuration", made, "asked").drop_nulls()
+
+
+def blind(measured: Measured, _: Results) -> str | None:
+    """No length was asked for, or none was counted."""
+    return None if lengths(measured).height else "no answer's length was both asked for and counted"
+
+
+AUDIT = Audit(
+    name="output_lengths", title="answers of another length", question="Are the answers as long as was asked for?",
+    examine=examine, about=("serving",), blind=blind,
+)  # fmt: skip

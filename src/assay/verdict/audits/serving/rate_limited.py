@@ -1,0 +1,59 @@
+"""Was it the engine that was measured, or a limit in front of it?
+
+Answers with status 429 (too many requests) or 503 (not now) are a limit's: of a gateway, a quota or an engine's own queue.  From 1 % of
+the requests due in a configuration on it is a warning, below a note.  In a closed loop the stream waits behind such an answer
+(`Retry-After`, else serving.client.first_pause_s, doubled), so that the load is smaller than asked for; how long is said by the
+times at which its next requests were due.  Throughput and goodput are then the limit's.  Source: RFC 6585, 4; RFC 9110, 15.6.4.
+Cannot tell: a limit that slows answers down instead of refusing them.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import polars as pl
+
+from assay.estimates.format import count, percent, reading
+from assay.frames.record_data import Measured
+from assay.metrics.base import Results
+from assay.units import NS_PER_S, SECONDS
+from assay.verdict.audits.support.audit import Audit
+from assay.verdict.evidence.sent_requests import by_configuration, finding, main
+from assay.verdict.types import Finding
+
+LIMITS: Final = (429, 503)
+MANY: Final = 0.01
+
+
+def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+    """One finding per configuration that was limited."""
+    found = []
+    for name, own in by_configuration(measured, main(measured, "http_status", "stream", "scheduled_ns", "done_ns")):
+        limited = own.filter(pl.col("http_status").is_in(LIMITS))
+        if limited.height == 0:
+            continue
+        share = limited.height / own.height
+        kinds = ", ".join(
+            f"{n:,} with {status}" for status, n in limited["http_status"].value_counts(sort=True).iter_rows()
+        )
+        found.append(finding(
+            "rate_limited", "warning" if share >= MANY else "note", name,
+            f"{count(limited.height, 'requests')} of {own.height:,} were told to come later ({percent(share)}: {kinds}){_waited(own)}",
+            "raise the limit, or ask for less load: rates are the limit's here, not the engine's",
+        ))  # fmt: skip
+    return tuple(found)
+
+
+def _waited(own: pl.DataFrame) -> str:
+    """How long streams waited behind these answers."""
+    ordered = own.drop_nulls(["stream", "done_ns"]).sort("launch", "stream", "request")
+    following = pl.col("scheduled_ns").shift(-1).over("launch", "stream")
+    limited = pl.col("http_status").is_in(LIMITS).fill_null(False)
+    waited = ordered.select((following - pl.col("done_ns")).filter(limited).clip(lower_bound=0).sum() / NS_PER_S).item()
+    return f"; streams waited {reading(float(waited), SECONDS)} behind them in all" if waited else ""
+
+
+AUDIT = Audit(
+    name="rate_limited", title="rate limit", question="Was it the engine that was measured, or a limit in front of it?",
+    examine=examine, about=("serving",),
+)  # fmt: skip

@@ -1,0 +1,162 @@
+"""Was the server measured, or the client that sent to it?
+
+The send lag is the time from when a request was due (in a closed loop: when its stream was free and its pause over) until its
+first byte was written, without the time that a new connection took: that is the server's and the network's.  INVALID in at least
+half of the launches of a configuration, a warning in fewer:
+
+    open loop:   p99 of the lag > the larger of serving.client.most_lag x median latency and serving.client.free_lag_s
+                 (sent / due) x (span in which they were due / span in which they were sent) < serving.client.least_achieved
+    closed loop: mean number in flight / number asked for < serving.client.least_achieved
+
+In a closed loop the lag is the client's own think time: it makes the load smaller and no latency longer, since those start at
+the sending.  In flight is a request from its sending (a new connection's set-up included) to its end, inside of the measured
+window and until the first stream has no further request.  MLPerf's queries of several samples are judged by the time that their
+streams waited, since what has ended waits for the rest of its query by design.
+Requests that the server refused count as sent.  A cap on connections (serving.client.connections) that is too small shows here
+too.  Sources: METRICS.md, "Serving"; the client limits that peers admit, research/serving.md section 4.
+Cannot tell: what the client did after the first byte was written; `assay doctor client` measures that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import polars as pl
+
+from assay.estimates.format import count, percent, reading
+from assay.frames.record_data import Measured
+from assay.metrics.base import Results
+from assay.units import NS_PER_S, SECONDS
+from assay.verdict.audits.support.audit import Audit
+from assay.verdict.evidence.sent_requests import by_configuration, finding, in_launches, main, most, rows, serving_of
+from assay.verdict.types import Finding
+
+QUANTILE: Final = 0.99
+HELD: Final = ("unsent", "lost", "cancelled")  # without a time of sending: the client's doing
+COLUMNS: Final = ("scheduled_ns", "sent_ns", "connect_ns", "last_token_ns", "done_ns", "status", "stream")
+CLOSED: Final = ("closed", "single_stream")
+REMEDY: Final = (
+    "give the client more processes (serving.client.processes) or more connections, or ask for less load; "
+    "`assay doctor client` says what this machine's client can do"
+)
+
+
+def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+    """At most one finding per configuration for the lag and one for what was not sent."""
+    found = fold(measured)
+    closed = serving_of(measured).arrivals.process in CLOSED
+    return tuple(
+        f
+        for name, own in by_configuration(measured, found)
+        for f in (*(() if closed else _late(measured, name, own)), *_short(measured, name, own, closed=closed))
+    )
+
+
+def fold(measured: Measured) -> pl.DataFrame:
+    """One row per timed launch: launch, configuration, lag_p99_s, latency_s (median), achieved (a share); null: not known."""
+    sent = main(measured, *COLUMNS).with_columns(
+        lag=(pl.col("sent_ns") - pl.col("scheduled_ns") - pl.col("connect_ns").fill_null(0)).clip(lower_bound=0),
+        latency=pl.col("last_token_ns").fill_null(pl.col("done_ns")) - pl.col("scheduled_ns"),
+        held=pl.col("sent_ns").is_null() & pl.col("status").is_in(HELD),
+    )
+    held = _in_flight(measured)
+    # Interpolated downwards: of few requests the largest lag alone is no percentile.
+    folded = sent.group_by("launch", "configuration").agg(
+        (pl.col("lag").quantile(QUANTILE, "lower") / NS_PER_S).alias("lag_p99_s"),
+        (pl.col("latency").filter(pl.col("status") == "ok").median() / NS_PER_S).alias("latency_s"),
+        pl.when(pl.col("stream").is_not_null().all()).then(_closed()).otherwise(_open()).alias("achieved"),
+    ).sort("launch")  # fmt: skip
+    if held is None:
+        return folded
+    return folded.drop("achieved").join(held, on="launch", how="left", maintain_order="left")
+
+
+def _in_flight(measured: Measured) -> pl.DataFrame | None:
+    """(launch, achieved): the share of the asked concurrency that was in flight; None where the load is no closed loop of streams."""
+    requests = rows(measured, "stream", "sent_ns", "connect_ns", "done_ns").filter(pl.col("phase") != "cold")
+    if serving_of(measured).arrivals.process not in CLOSED or requests.height == 0 or requests["stream"].null_count():
+        return None
+    last = requests.group_by("launch", "stream").agg(pl.col("done_ns").max())
+    dry = last.group_by("launch").agg(pl.col("done_ns").min().alias("_dry"), pl.len().alias("_streams"))
+    bounds = measured.served.windows.select("launch", "begin_ns", "end_ns").join(dry, on="launch")
+    bounds = bounds.with_columns(_until=pl.min_horizontal("end_ns", "_dry")).filter(
+        pl.col("_until") > pl.col("begin_ns")
+    )
+    sent = pl.col("sent_ns") - pl.col("connect_ns").fill_null(0)
+    inside = pl.min_horizontal("done_ns", "_until") - pl.max_horizontal(sent, "begin_ns")
+    whole = (pl.col("_until") - pl.col("begin_ns")).first() * pl.col("_streams").first()
+    spans = requests.drop_nulls(["sent_ns", "done_ns"]).join(bounds, on="launch")
+    found: pl.DataFrame = spans.group_by("launch").agg((inside.clip(lower_bound=0).sum() / whole).alias("achieved"))
+    return found
+
+
+def _open() -> pl.Expr:
+    """Achieved rate / offered rate. Sent a little late at the end is no lower rate: the spans say by how much."""
+    share = (~pl.col("held")).mean()
+    was_sent = pl.col("sent_ns") - pl.col("connect_ns").fill_null(0)
+    due = (pl.col("scheduled_ns").max() - pl.col("scheduled_ns").min()).cast(pl.Float64)
+    span = (was_sent.max() - pl.col("scheduled_ns").min()).cast(pl.Float64)
+    return share * pl.when(span > due).then(due / span).otherwise(1.0).fill_null(1.0)
+
+
+def _closed() -> pl.Expr:
+    """The part of its time in which a stream had a request under way; what was never sent is all waiting."""
+    known = pl.col("done_ns").is_not_null() & pl.col("lag").is_not_null()
+    whole = (pl.col("done_ns") - pl.col("scheduled_ns")).filter(known).sum().cast(pl.Float64)
+    waited = pl.col("lag").filter(known).sum().cast(pl.Float64)
+    return (~pl.col("held")).mean() * pl.when(whole > 0).then(1.0 - waited / whole).otherwise(1.0)
+
+
+def _late(measured: Measured, name: str, launches: pl.DataFrame) -> Iterator[Finding]:
+    client = serving_of(measured).client
+    limit = client.most_lag
+    known = launches.filter(pl.col("lag_p99_s").is_not_null() & pl.col("latency_s").is_not_null())
+    hit = known.filter(pl.col("lag_p99_s") > pl.max_horizontal(limit * pl.col("latency_s"), pl.lit(client.free_lag_s)))
+    if hit.height == 0:
+        return
+    worst = hit.sort(pl.col("lag_p99_s") / pl.col("latency_s")).row(-1, named=True)
+    share = worst["lag_p99_s"] / worst["latency_s"] if worst["latency_s"] else float("inf")
+    yield finding(
+        "client_bound", "invalid" if most(hit.height, known.height) else "warning", name,
+        f"requests were sent late: p99 of the lag {reading(worst['lag_p99_s'], SECONDS)}, which is {_share(share, limit)} of the median latency of "
+        f"{reading(worst['latency_s'], SECONDS)}; at most {percent(limit, 12)} are allowed; {_which(hit, known)}", REMEDY,
+    )  # fmt: skip
+
+
+def _short(measured: Measured, name: str, launches: pl.DataFrame, *, closed: bool) -> Iterator[Finding]:
+    limit = serving_of(measured).client.least_achieved
+    known = launches.filter(pl.col("achieved").is_not_null())
+    hit = known.filter(pl.col("achieved") < limit)
+    if hit.height == 0:
+        return
+    worst = float(hit["achieved"].min())  # type: ignore[arg-type]
+    what = "concurrency asked for was in flight" if closed else "load asked for was sent"
+    yield finding(
+        "load_not_achieved", "invalid" if most(hit.height, known.height) else "warning", name,
+        f"only {percent(worst, 3, beside=(limit,))} of the {what}; at least {percent(limit, 12)} are needed; {_which(hit, known)}", REMEDY,
+    )  # fmt: skip
+
+
+def _share(share: float, limit: float) -> str:
+    return percent(share, beside=(limit,)) if share < 100.0 else "many times"
+
+
+def _which(hit: pl.DataFrame, known: pl.DataFrame) -> str:
+    return f"in {hit.height} of {count(known.height, 'launches')} ({in_launches(hit['launch'])})"
+
+
+def blind(measured: Measured, _: Results) -> str | None:
+    """Nothing was sent, or nothing says when."""
+    seen = fold(measured)
+    return (
+        None
+        if seen.height and seen["lag_p99_s"].is_not_null().any()
+        else "no request of a timed launch says when it was sent"
+    )
+
+
+AUDIT = Audit(
+    name="send_lag", title="client-bound load", question="Was the server measured, or the client that sent to it?",
+    examine=examine, about=("serving",), blind=blind,
+)  # fmt: skip

@@ -1,0 +1,69 @@
+"""Which requests failed, and what did the server say?
+
+Every failed request is a miss of every objective (METRICS.md); here they are counted by class, with the commonest message of the
+class.  From 1 % of the requests due in a configuration on it is a warning, below a note.  A server's words are shown in
+one line, without control characters, and cut: they are another's text.  Source: AIPerf and genai-bench lose failures silently
+(research/serving.md, section 2.3).
+Cannot tell: an answer that is wrong and says 200; `cross_talk`, `output_lengths` and quality look for those.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import polars as pl
+
+from assay.estimates.format import percent
+from assay.frames.record_data import Measured
+from assay.metrics.base import Results
+from assay.printable import one_line
+from assay.verdict.audits.support.audit import Audit
+from assay.verdict.evidence.sent_requests import by_configuration, finding, main
+from assay.verdict.types import Finding
+
+MANY: Final = 0.01
+LONGEST: Final = 100  # characters of a server's words
+NOT_SERVERS: Final = ("ok", "cancelled", "unsent", "lost")  # the client's own: `send_lag` and `ledger` say these
+
+
+def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+    """One finding per configuration with failed requests."""
+    found = []
+    for name, own in by_configuration(measured, main(measured, "status", "error")):
+        failed = own.filter(~pl.col("status").is_in(NOT_SERVERS))
+        if failed.height == 0:
+            continue
+        share = failed.height / own.height
+        found.append(finding(
+            "server_errors", "warning" if share >= MANY else "note", name,
+            f"{failed.height:,} of {own.height:,} requests due failed ({percent(share)}): {_classes(failed)}",
+            "read the server's log at these times; failed requests count as misses, and their time is in no latency",
+        ))  # fmt: skip
+    return tuple(found)
+
+
+def _classes(failed: pl.DataFrame) -> str:
+    """ "12 5xx ("out of memory"), 3 timeout"; the commonest class first."""
+    classes = (
+        failed.group_by("status")
+        .agg(pl.len().alias("n"), _commonest().alias("said"))
+        .sort("n", "status", descending=[True, False])
+    )
+    return ", ".join(f"{row['n']:,} {row['status']}{_quoted(row['said'])}" for row in classes.iter_rows(named=True))
+
+
+def _commonest() -> pl.Expr:
+    return pl.col("error").drop_nulls().mode().sort().first()
+
+
+def _quoted(words: str | None) -> str:
+    if not words:
+        return ""
+    shown = one_line(words)
+    return f' ("{shown if len(shown) <= LONGEST else shown[: LONGEST - 1] + "…"}")'
+
+
+AUDIT = Audit(
+    name="server_errors", title="failed requests", question="Which requests failed, and what did the server say?",
+    examine=examine, about=("serving",),
+)  # fmt: skip

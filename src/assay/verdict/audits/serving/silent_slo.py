@@ -1,0 +1,136 @@
+"""Was the throughput reached while the service objective was broken?
+
+Throughput can always be bought with latency.  Only throughput under the objective (goodput) can be delivered.  Claims: an objective that
+was said not to be met, or that one of the published numbers breaks.  Records of training have one objective, the deadline,
+and the gate `deadline` holds every configuration against it;
+a load has those of [serving.objectives], and the gate `objectives`.  Source: methodology 1c; MLPerf Inference, server scenario.
+"""
+
+from __future__ import annotations
+
+from assay.estimates.estimate import Estimate
+from assay.estimates.format import given, show
+from assay.frames.record_data import Measured
+from assay.metrics.base import WORKLOADS, Results
+from assay.spec.claim import Claim, Number, Objective
+from assay.verdict.audits.support.audit import Audit
+from assay.verdict.evidence.claimed_numbers import found, unsaid
+from assay.verdict.gates import objectives
+from assay.verdict.stated.kinds import is_rate, is_wait
+from assay.verdict.stated.names import has_word
+from assay.verdict.stated.objective import Evidence, evidence, limit_of, limited, same_unit
+from assay.verdict.types import Finding
+
+
+def examine(measured: Measured, results: Results) -> tuple[Finding, ...]:
+    """Of training nothing of its own; of a load, which throughput was reached while its objectives were broken."""
+    found_here = []
+    for result in objectives.GATE.check(measured, results):
+        name = result.configuration
+        rate = results.get("output_throughput", {}).get(name)
+        if result.status == "FAIL" and isinstance(rate, Estimate):
+            good = results.get("goodput", {}).get(name)
+            left = f", of which goodput is {show(good, work='requests').full}" if isinstance(good, Estimate) else ""
+            found_here.append(Finding(
+                rule="objectives_broken", severity="note", configuration=name,
+                evidence=f"{show(rate, work='tokens').full} were reached while the objectives were broken: {result.sentence}{left}",
+                remedy="quote the goodput, or the throughput at the largest load that meets the objectives",
+            ))  # fmt: skip
+    return tuple(found_here)
+
+
+def blind(measured: Measured, _: Results) -> str | None:
+    """Without an objective none can be broken."""
+    if measured.experiment.serving is not None:
+        return None if measured.experiment.serving.objectives.any else "no objective was asked for (serving.objectives)"
+    return None if measured.experiment.gates.deadline_s is not None else "no objective was asked for (gates.deadline_s)"
+
+
+def claim(said: Claim) -> tuple[Finding, ...]:
+    """Rates beside an objective that is broken, answered by a statistic that cannot answer it, or unsaid."""
+    rates = [number for number in said.number if is_rate(number)]
+    if said.slo is None:
+        served = any(is_wait(number) for number in said.number) or any(
+            has_word(number.metric, ("goodput",)) for number in rates
+        )
+        return (
+            unsaid(
+                "objective_unsaid",
+                rates,
+                "under which service objective",
+                "add [slo] with objective and met",
+                "goodput",
+            )
+            if served
+            else ()
+        )
+    about = rates or [number for number in limited(said) if is_wait(number)]
+    seen = [(number, evidence(limit_of(said.slo), number)) for number in limited(said) if same_unit(said.slo, number)]
+    broken = _broken(said.slo, seen)
+    if broken and (rates or said.slo.met is not False):
+        return tuple(
+            found(
+                "objective_not_met", "invalid", number, f"the objective ({said.slo.objective}) was not met: {broken}",
+                "report the throughput at which the objective is met (goodput)", "goodput",
+            )
+            for number in about or said.number[:1]
+        )  # fmt: skip
+    return _answered(said, said.slo, about, seen)
+
+
+Seen = list[tuple[Number, Evidence]]
+
+
+def _broken(slo: Objective, seen: Seen) -> str:
+    """Which number breaks it, or that the claim says so; where the objective names no percentile, all must break it."""
+    bad = [number for number, says in seen if says == "broken"]
+    good = [number for number, says in seen if says in ("met", "undecided")]
+    if bad and not (good and limit_of(slo).statistic is None):
+        return f"{_said(bad[0])}, the limit is {_limit(slo, bad[0])}"
+    return "the claim says so (slo.met = false)" if slo.met is False else ""
+
+
+def _answered(said: Claim, slo: Objective, about: list[Number], seen: Seen) -> tuple[Finding, ...]:
+    """What is left open, or answered by a lower percentile, of an objective that nothing breaks."""
+    weaker = [number for number, says in seen if says == "weaker"]
+    undecided = [number for number, says in seen if says == "undecided"]
+    asked = limit_of(slo).statistic
+    if any(says == "met" for _, says in seen):
+        return ()
+    if undecided:
+        words = f"the interval of {_said(undecided[0])} reaches over the limit of {_limit(slo, undecided[0])}"
+        return (
+            found(
+                "objective_undecided",
+                "note",
+                None,
+                words,
+                "measure more requests until the interval is on one side of the limit",
+                "goodput",
+            ),
+        )
+    if weaker:
+        words = f"the objective is on the {asked} ({slo.objective}); what is published is {_said(weaker[0])}, which does not answer it"
+        return (found(
+            "objective_answered_by_less", "note" if slo.met else "warning", weaker[0], words, f"publish the {asked} of the same launches", "goodput", "tail",
+        ),)  # fmt: skip
+    if slo.met is not None:
+        return ()
+    return unsaid(
+        "objective_met_unsaid", about or said.number[:1], "whether the objective was met", "say slo.met", "goodput"
+    )
+
+
+def _said(number: Number) -> str:
+    return f"{number.label} is {given(number.value)} {number.unit or ''}".rstrip()
+
+
+def _limit(slo: Objective, number: Number) -> str:
+    limit = limit_of(slo)
+    return f"{given(limit.value or 0.0)} {limit.unit_name or number.unit or ''}".rstrip()
+
+
+AUDIT = Audit(
+    name="silent_slo", title="silent violation of the objective",
+    question="Was the throughput reached while the service objective was broken?", examine=examine, claim=claim, blind=blind, about=WORKLOADS,
+)  # fmt: skip

@@ -1,0 +1,156 @@
+"""Was there a time in which nothing came from any replica, although requests were under way?
+
+A stall of the whole engine (a collection, a swap, a compile, a dead router) hits few requests and hides from medians.  Every socket
+read that bore something is put into bins of 50 ms; a run of empty bins while a request was under way is silence.  Named is a silence of
+at least 0.5 s that is longer than six times the upper quartile of what the launch's requests met within themselves (their
+longest wait between sending, chunks and end): a stall of less than a quarter of the load cannot hide in that.
+A warning; timed launches only, a fault is meant to do this.
+Cannot tell: a stall of one replica among several (`replica_imbalance`), nor one shorter than half a second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from assay.estimates.format import given, reading
+from assay.frames.record_data import Measured, by_launch
+from assay.metrics.base import Results
+from assay.units import NS_PER_S, SECONDS
+from assay.verdict.audits.support.audit import Audit
+from assay.verdict.evidence.sent_requests import begins, finding, rows
+from assay.verdict.types import Finding
+
+BIN_NS: Final = 50_000_000
+MOST_BINS: Final = 50_000_000  # a month; beyond, marks would take more memory than the times
+SHORTEST_S: Final = 0.5
+TIMES: Final = 6.0
+USUAL: Final = 0.75  # quantile of the requests' own longest silences
+FEWEST: Final = 10  # requests
+
+
+@dataclass(frozen=True, kw_only=True)
+class Silence:
+    """A time without anything."""
+
+    launch: int
+    configuration: str
+    begin_ns: int
+    seconds: float
+    usual_s: float
+
+
+def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+    """One warning per configuration with a stall: the longest, and how many there were."""
+    starts = dict(begins(measured).iter_rows())
+    found: dict[str, list[Silence]] = {}
+    for silence in silences(measured):
+        found.setdefault(silence.configuration, []).append(silence)
+    return tuple(_finding(name, found[name], starts) for name in measured.configurations if name in found)
+
+
+def _finding(name: str, silent: list[Silence], starts: dict[int, int]) -> Finding:
+    worst = max(silent, key=lambda one: one.seconds)
+    into = (worst.begin_ns - starts.get(worst.launch, worst.begin_ns)) / NS_PER_S
+    more = f"; {len(silent) - 1} more like it" if len(silent) > 1 else ""
+    return finding(
+        "stalled", "warning", name,
+        f"for {reading(worst.seconds, SECONDS)} nothing came from any replica although requests were under way, {given(into, 3)} s into the load of "
+        f"launch {worst.launch}; three in four requests never wait longer than {reading(worst.usual_s, SECONDS)}{more}",
+        "look at the server's log and at the machine's at that moment; tails and attainment of this launch hold the stall",
+    )  # fmt: skip
+
+
+def silences(measured: Measured) -> Iterator[Silence]:
+    """Every stall of every timed launch."""
+    sent = rows(measured, "sent_ns", "done_ns", "chunk_ns", "first_byte_ns").filter(
+        pl.col("sent_ns").is_not_null() & (pl.col("phase") != "cold")
+    )
+    for own in by_launch(sent):
+        if own.height >= FEWEST:
+            yield from _of_launch(own)
+
+
+def _of_launch(own: pl.DataFrame) -> Iterator[Silence]:
+    usual = _usual_s(own)
+    least = max(SHORTEST_S, TIMES * usual)
+    end = pl.col("done_ns").fill_null(pl.col("sent_ns"))
+    begin, ended = own["sent_ns"].to_numpy(), own.select(end).to_series().to_numpy()
+    for first, last in _empty(_seen(own), begin, ended):
+        length = (last - first) / NS_PER_S
+        if length >= least:
+            yield Silence(
+                launch=int(own["launch"][0]),
+                configuration=str(own["configuration"][0]),
+                begin_ns=first,
+                seconds=length,
+                usual_s=usual,
+            )
+
+
+def _usual_s(own: pl.DataFrame) -> float:
+    """What three in four requests' longest own silence does not exceed, seconds."""
+    found = pl.Series(_longest(own)).quantile(USUAL, "lower")
+    return float(found) / NS_PER_S if isinstance(found, int | float) else 0.0
+
+
+def _longest(own: pl.DataFrame) -> NDArray[np.int64]:
+    """Per request its longest wait between being sent, its chunks and its end, nanoseconds."""
+    lengths = own["chunk_ns"].list.len().cast(pl.Int64).to_numpy()
+    longest = (own["done_ns"] - own["sent_ns"]).fill_null(0).to_numpy().copy()
+    some = np.flatnonzero(lengths)
+    if len(some):
+        reads = own["chunk_ns"].explode().drop_nulls().to_numpy()
+        starts = np.cumsum(lengths[some]) - lengths[some]
+        waits = np.diff(reads, prepend=0)
+        waits[starts] = reads[starts]
+        last = longest[some] - reads[starts + lengths[some] - 1]
+        longest[some] = np.maximum(np.maximum.reduceat(waits, starts), last)
+    return longest
+
+
+def _seen(own: pl.DataFrame) -> NDArray[np.int64]:
+    """The bins in which something came, ascending."""
+    lengths = own["chunk_ns"].list.len().cast(pl.Int64).to_numpy()
+    chunks = own["chunk_ns"].explode().drop_nulls().to_numpy() + np.repeat(own["sent_ns"].to_numpy(), lengths)
+    times = (chunks, own["first_byte_ns"].drop_nulls().to_numpy(), own["done_ns"].drop_nulls().to_numpy())
+    bins = [one // BIN_NS for one in times if len(one)]
+    if not bins:
+        return np.zeros(0, dtype=np.int64)
+    first, last = min(int(one.min()) for one in bins), max(int(one.max()) for one in bins)
+    if last - first > MOST_BINS:
+        return np.unique(np.concatenate(bins))
+    there = np.zeros(last - first + 1, dtype=np.bool_)
+    for one in bins:
+        there[one - first] = True
+    return np.flatnonzero(there) + first
+
+
+def _empty(bins: NDArray[np.int64], begin: NDArray[np.int64], end: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
+    """(from, to) in nanoseconds of runs of empty bins, as far as a request was under way in them."""
+    order = np.argsort(begin)
+    begin, end = begin[order], end[order]
+    for place in np.flatnonzero(np.diff(bins) * BIN_NS > SHORTEST_S * NS_PER_S):
+        first, last = int(bins[place] + 1) * BIN_NS, int(bins[place + 1]) * BIN_NS
+        known = int(np.searchsorted(begin, last, side="left"))  # sent before something came again
+        waiting = begin[:known][end[:known] >= last]  # and under way when it did; an end is something that came
+        if len(waiting):
+            yield max(first, int(waiting.min())), last
+
+
+def blind(measured: Measured, _: Results) -> str | None:
+    """Too few requests show no stall."""
+    sent = rows(measured, "sent_ns").filter(pl.col("sent_ns").is_not_null() & (pl.col("phase") != "cold"))
+    most = sent.group_by("launch").len()["len"].max()
+    return None if isinstance(most, int) and most >= FEWEST else f"no launch sent {FEWEST} requests"
+
+
+AUDIT = Audit(
+    name="stall", title="stalled engine", question="Was there a time in which nothing came from any replica?",
+    examine=examine, about=("serving",), blind=blind,
+)  # fmt: skip

@@ -1,0 +1,96 @@
+"""Do the tokens that the server says it used agree with those of the tokenizer?
+
+Rates of tokens rest on these counts: from the server's usage where it tells them, else from the tokenizer (METRICS.md).  Over the
+answered requests of a configuration the two sums may differ by 2 %, and besides by one token a request, since a final token
+has no text; prompts by 2 % and four tokens a request, for the chat template's frame.  More is a warning: the usage is wrong, or the
+tokenizer is not this model's.  Where neither counted, rates of tokens are not known.
+Cannot tell: which of the two is right; text does not always give back the tokens that it was made of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import polars as pl
+
+from assay.estimates.format import count, percent
+from assay.frames.record_data import Measured
+from assay.metrics.base import Results
+from assay.verdict.audits.support.audit import Audit
+from assay.verdict.evidence.sent_requests import by_configuration, finding, main, serving_of
+from assay.verdict.types import Finding
+
+MOST: Final = 0.02
+FREE: Final = {"tokens_out": 1.0, "tokens_in": 4.0}  # tokens a request that have no text of their own
+WORDS: Final = {"tokens_out": "output tokens", "tokens_in": "prompt tokens"}
+
+
+def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+    """A warning per configuration and side that disagree; a note on where the counts come from if not from the usage."""
+    both = _both(measured)
+    found = [f for name, own in by_configuration(measured, both) for f in _apart(name, own)]
+    return (*found, *_source(measured, both))
+
+
+def _both(measured: Measured) -> pl.DataFrame:
+    """Answered requests of the measured part: tokens by usage and, with the suffix _counted, by the tokenizer."""
+    counted = measured.table("token_counts").select("launch", "request", "tokens_in", "tokens_out")
+    answered = main(measured, "status", "tokens_in", "tokens_out").filter(pl.col("status") == "ok")
+    return answered.join(counted, on=["launch", "request"], how="left", suffix="_counted")
+
+
+def _apart(name: str, own: pl.DataFrame) -> Iterator[Finding]:
+    for column, words in WORDS.items():
+        known = own.filter(pl.col(column).is_not_null() & pl.col(f"{column}_counted").is_not_null())
+        if known.height == 0:
+            continue
+        said, counted = int(known[column].sum()), int(known[f"{column}_counted"].sum())
+        if abs(said - counted) <= MOST * counted + FREE[column] * known.height:
+            continue
+        by = percent(abs(said - counted) / counted) if counted else "all of them"
+        yield finding(
+            "token_counts_differ", "warning", name,
+            f"the server tells {said:,} {words} for {count(known.height, 'requests')}, the tokenizer counts {counted:,}: "
+            f"{'more' if said > counted else 'fewer'} by {by}",
+            "look whether serving.tokenizer is this model's own, and whether the server's template adds to the prompts; rates of tokens "
+            "follow the server's count",
+        )  # fmt: skip
+
+
+def _source(measured: Measured, both: pl.DataFrame) -> Iterator[Finding]:
+    if both.height == 0 or both["tokens_out"].is_not_null().all():
+        return
+    if serving_of(measured).task not in ("chat", "completions"):
+        return
+    silent = both.filter(pl.col("tokens_out").is_null())
+    uncounted = silent.filter(pl.col("tokens_out_counted").is_null()).height
+    if uncounted:
+        yield finding(
+            "token_counts_not_measured", "note", None,
+            f"for {count(uncounted, 'answers')} of {both.height:,} nobody counted output tokens: neither the server nor a tokenizer",
+            "give serving.tokenizer, the folder with the model's own tokenizer.json",
+        )  # fmt: skip
+    else:
+        yield finding(
+            "tokens_by_tokenizer", "note", None,
+            f"for {count(silent.height, 'answers')} of {both.height:,} the server tells no usage; their tokens were counted by the tokenizer",
+            "nothing, if the tokenizer is the model's own",
+        )  # fmt: skip
+
+
+def blind(measured: Measured, _: Results) -> str | None:
+    """One count cannot be held against itself."""
+    both = _both(measured)
+    known = both.filter(pl.col("tokens_out").is_not_null() & pl.col("tokens_out_counted").is_not_null())
+    return (
+        None
+        if known.height
+        else "no answer's tokens were counted both by the server and by the tokenizer (serving.tokenizer)"
+    )
+
+
+AUDIT = Audit(
+    name="token_counts", title="miscounted tokens", question="Do the server's token counts agree with those of the tokenizer?",
+    examine=examine, about=("serving",), blind=blind,
+)  # fmt: skip

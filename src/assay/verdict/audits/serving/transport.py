@@ -1,0 +1,46 @@
+"""Which path did the requests take?
+
+assay's own protocol takes the kernel's stamp of when bytes came (kernel; Linux, without TLS), or stamps the socket's read before
+anything is parsed (lean); a library (for proxies and HTTP/2) does so later and costs more of the client.  Times from different
+paths differ by what the path costs, so a configuration that used several is a warning, and the slower path is a note.  Foreign
+results say nothing of their path.
+Cannot tell: how much later; the audit stamp_uncertainty says what is known of that.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import polars as pl
+
+from assay.estimates.format import percent
+from assay.frames.record_data import Measured
+from assay.metrics.base import Results
+from assay.verdict.audits.support.audit import Audit
+from assay.verdict.evidence.sent_requests import finding, main
+from assay.verdict.types import Finding
+
+REMEDY: Final = 'serving.client.transport = "lean" where no proxy and no HTTP/2 is needed'
+
+
+def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+    """A note on the library's path; a warning where paths were mixed."""
+    sent = main(measured, "sent_ns", "transport").filter(pl.col("sent_ns").is_not_null())
+    paths = dict(sent.group_by("transport").len().sort("transport").iter_rows())
+    if len(paths) > 1:
+        shares = ", ".join(f"{percent(n / sent.height)} {path or 'unsaid'}" for path, n in paths.items())
+        mixed = f"requests took several paths ({shares}): their times differ by what the path costs the client"
+        return (finding("transports_mixed", "warning", None, mixed, REMEDY),)
+    if "library" in paths:
+        slow = "all requests went through an HTTP library, whose times are taken later than at the socket's read, and which carries less load"
+        return (finding("library_transport", "note", None, slow, REMEDY),)
+    return ()
+
+
+AUDIT = Audit(
+    name="transport",
+    title="slower path of the client",
+    question="Which path did the requests take?",
+    examine=examine,
+    about=("serving",),
+)

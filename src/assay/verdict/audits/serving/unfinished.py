@@ -1,0 +1,45 @@
+"""Were answers cut off because the load had ended?
+
+What is under way when the last request is due is waited for during serving.arrivals.drain_s; what has not ended then is a timeout, and
+a miss.  From 1 % of a configuration's requests on it is a warning, below a note: its slowest answers are then missing from every latency,
+and their number depends on the drain.
+Cannot tell: how long those answers would have taken.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import polars as pl
+
+from assay.estimates.format import given, percent
+from assay.frames.record_data import Measured
+from assay.metrics.base import Results
+from assay.verdict.audits.support.audit import Audit
+from assay.verdict.evidence.sent_requests import by_configuration, finding, main, serving_of
+from assay.verdict.types import Finding
+
+MANY: Final = 0.01
+WORDS: Final = "after the last request was due"  # the client's; another timeout of one request is the server's
+
+
+def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+    """One finding per configuration with requests that the drain cut off."""
+    drain_s = serving_of(measured).arrivals.drain_s
+    found = []
+    for name, own in by_configuration(measured, main(measured, "status", "error")):
+        cut = own.filter((pl.col("status") == "timeout") & pl.col("error").str.contains(WORDS, literal=True)).height
+        if cut:
+            found.append(finding(
+                "answers_cut_off", "warning" if cut >= MANY * own.height else "note", name,
+                f"{cut:,} of {own.height:,} requests ({percent(cut / own.height)}) had not ended {given(drain_s)} s after the last one was due; they "
+                "count as misses, and stand in no latency",
+                "raise serving.arrivals.drain_s, or ask for less load",
+            ))  # fmt: skip
+    return tuple(found)
+
+
+AUDIT = Audit(
+    name="unfinished", title="answers cut off", question="Were answers cut off because the load had ended?",
+    examine=examine, about=("serving",),
+)  # fmt: skip

@@ -1,0 +1,59 @@
+"""Did answers come from a warm cache although every prompt was to be new?
+
+With prompts.cache = "bust" every prompt begins differently after the shared prefix.  Prompt tokens that the server nevertheless took from
+its cache, beyond the shared prefix and (in a conversation) beyond the first turn, are more than 10 % of the prompt tokens: a warning, for
+prefill was then cheaper than for new users.  Only engines that tell `cached_tokens` can be looked at.
+Cannot tell: a cache that the server does not mention.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import polars as pl
+
+from assay.estimates.format import percent
+from assay.frames.record_data import Measured
+from assay.metrics.base import Results
+from assay.verdict.audits.support.audit import Audit
+from assay.verdict.evidence.sent_requests import by_configuration, finding, main, serving_of
+from assay.verdict.types import Finding
+
+MOST: Final = 0.10
+
+
+def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+    """A warning per configuration whose prompts were cached."""
+    prompts = serving_of(measured).prompts
+    if prompts.cache != "bust":
+        return ()
+    found = []
+    for name, own in by_configuration(measured, _told(measured)):
+        beyond = int((own["tokens_cached"] - prompts.prefix_tokens).clip(lower_bound=0).sum())
+        share = beyond / max(1, int(own["tokens_in"].sum()))
+        if share > MOST:
+            found.append(finding(
+                "cache_was_warm", "warning", name,
+                f"{percent(share)} of the prompt tokens came from the server's cache, beyond the {prompts.prefix_tokens:,} tokens that prompts share, "
+                "although every prompt was to be new",
+                "switch the prefix cache off, or write prompts.cache = \"as_is\" if a warm cache is what is measured",
+            ))  # fmt: skip
+    return tuple(found)
+
+
+def _told(measured: Measured) -> pl.DataFrame:
+    """First turns that were sent once: what is sent again on purpose may come from a cache."""
+    rows = main(measured, "status", "kind", "turn", "tokens_in", "tokens_cached")
+    first = (pl.col("turn").fill_null(0) == 0) & pl.col("kind").is_in(["normal", "canary"])
+    return rows.filter((pl.col("status") == "ok") & first).drop_nulls(["tokens_in", "tokens_cached"])
+
+
+def blind(measured: Measured, _: Results) -> str | None:
+    """Most servers do not say."""
+    return None if _told(measured).height else "the server does not tell how many prompt tokens came from its cache"
+
+
+AUDIT = Audit(
+    name="warm_cache", title="warm cache", question="Did answers come from a warm cache although every prompt was to be new?",
+    examine=examine, about=("serving",), blind=blind,
+)  # fmt: skip

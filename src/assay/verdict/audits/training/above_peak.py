@@ -1,0 +1,69 @@
+"""Is more work said to be done than the devices can do?
+
+A utilisation above 1 is no good news: a peak of another device or another precision, a sparse or a slower one, operations of all
+workers for one device, recomputation counted as the model's, or steps whose end was not waited for.  Other tools print 152 % and
+563 % (torchtitan#4779, Primus#772).  A record with such a number is INVALID: either its work or its time is not what it says.
+"""
+
+from __future__ import annotations
+
+from assay.estimates.estimate import Absent, Estimate
+from assay.estimates.format import percent
+from assay.frames.record_data import Measured
+from assay.frames.training.flops import source
+from assay.metrics.base import Results
+from assay.verdict.audits.support.audit import Audit
+from assay.verdict.types import Finding
+
+
+def examine(measured: Measured, results: Results) -> tuple[Finding, ...]:
+    """One finding per configuration that uses more than all."""
+    found = []
+    for name in measured.configurations:
+        value = results.get("mfu", {}).get(name)
+        if isinstance(value, Estimate) and value.value > 1.0:
+            found.append(Finding(
+                rule="above_peak", severity="invalid", configuration=name,
+                evidence=f"the model would use {percent(value.value, beside=(1.0,))} of what the devices can do ({value.signature.partition('|agg')[0]})",
+                remedy=_likely(measured, value),
+            ))  # fmt: skip
+    return tuple(found)
+
+
+def _likely(measured: Measured, value: Estimate) -> str:
+    """The mistakes that lead there, the likeliest first."""
+    flops, origin = measured.experiment.flops, source(measured)
+    likely = []
+    if origin == "given":
+        likely.append(
+            "flops.peak_tflops is of another device or precision, or of one device where a worker uses several"
+        )
+    if origin == "measured":
+        likely.append(
+            "the device was slower while its peak was measured than in the training: measure it on a quiet machine"
+        )
+    if flops.precision is not None:
+        likely.append(f"the products are not made in {flops.precision}, as flops.precision says")
+    if flops.convention != "counter":
+        likely.append(
+            "the numbers of the formula are those of another model, or flops.tokens_per_step is not that of one step"
+        )
+    likely.append(
+        "the steps' ends were seen before the device was done with them: synchronise, or let the loss be read in each step"
+    )
+    return "; or ".join(likely)
+
+
+def blind(measured: Measured, results: Results) -> str | None:
+    """Without a utilisation there is nothing to be above."""
+    values = results.get("mfu", {})
+    if any(isinstance(value, Estimate) for value in values.values()):
+        return None
+    first = next((value for value in values.values() if isinstance(value, Absent)), None)
+    return first.detail if first is not None else "utilisation was not computed"
+
+
+AUDIT = Audit(
+    name="above_peak", title="more work than the devices can do", question="Is more work said to be done than the devices can do?",
+    examine=examine, about=("training",), blind=blind,
+)  # fmt: skip

@@ -1,0 +1,81 @@
+"""Do the running statistics of batch normalisation drift apart between the ranks?
+
+DistributedDataParallel sends rank 0's to all at each forward pass: between two passes the ranks differ by one step, which is no fault.
+Where nobody sends them (`broadcast_buffers=False`, FSDP, gradients averaged by hand) every rank keeps those of its own shard, so that ranks
+evaluate different models, and a checkpoint holds those of one rank alone.  A warning, for the parameters are right and who evaluates is not
+known; a script that makes them equal before it ends is in order.  Below a thousandth of a standard deviation it is a note, below what rounding
+makes of them nothing.
+
+    drift = root of the mean square, over channels, of the difference of two ranks, in standard deviations (`instruments/_batch_statistics.py`)
+
+Cannot see: whether somebody sends them where the script watches the model inside of its wrapper; then nothing is said.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from itertools import combinations
+from typing import Final
+
+import polars as pl
+
+from assay.estimates.format import count, given
+from assay.frames.record_data import Measured, effective_steps
+from assay.frames.training.hashed_state import hashes
+from assay.frames.training.parallelism import why_not
+from assay.metrics.base import Results
+from assay.verdict.audits.support.audit import Audit
+from assay.verdict.types import Finding
+
+RULE: Final = "batch_statistics_drift"
+SMALL: Final = 1e-3  # standard deviations
+ROUNDING: Final = 1e-5
+
+
+def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+    """One finding per configuration whose ranks keep other statistics at the end."""
+    prints = measured.table("fingerprints")
+    told = (
+        prints.filter(pl.col("what") == "buffers_broadcast").group_by("launch").agg(pl.col("value").max().alias("sent"))
+    )
+    rows = effective_steps(prints.filter(pl.col("what") == "batch_statistics"))
+    last = rows.filter(pl.col("step") == pl.col("step").max().over("launch"))
+    joined = last.join(
+        measured.timed.filter(pl.col("workers") > 1).select("launch", "configuration", "workers"), on="launch"
+    )
+    kept = joined.join(told, on="launch").filter((pl.col("sent") == 0.0) & (pl.col("step") > 0)).sort("launch", "rank")
+    found = []
+    for name in measured.configurations:
+        launches = kept.filter(pl.col("configuration") == name).partition_by("launch", maintain_order=True)
+        drifts = [(_drift(own), own) for own in launches if own.height == own["workers"][0]]
+        worst = max(drifts, key=lambda one: one[0], default=None)
+        if worst is not None and worst[0] > ROUNDING and not why_not(measured, name, "replicas"):
+            found.append(_finding(measured, name, *worst))
+    return tuple(found)
+
+
+def _drift(own: pl.DataFrame) -> float:
+    """The largest of two ranks, in standard deviations."""
+    sketches = [json.loads(text) for text in own["text"]]
+    pairs = [math.dist(a, b) for a, b in combinations(sketches, 2) if len(a) == len(b)]
+    numbers = float(own["value"][0])
+    return max(pairs, default=0.0) / math.sqrt(numbers) if numbers else 0.0
+
+
+def _finding(measured: Measured, name: str, drift: float, own: pl.DataFrame) -> Finding:
+    launch, step = int(own["launch"][0]), int(own["step"][0])
+    buffers = hashes(measured, what="buffer_hash").filter((pl.col("launch") == launch) & (pl.col("step") == step))
+    of = f", {buffers['different'][0]} different ones on {buffers['ranks'][0]} ranks" if buffers.height else ""
+    return Finding(
+        rule=RULE, severity="warning" if drift > SMALL else "note", configuration=name,
+        evidence=f"the running statistics of batch normalisation differ between ranks by {given(drift, digits=2)} standard deviations after "
+        f"{count(step, 'steps')} of launch {launch}{of}, and nobody makes them equal: each rank evaluates, and saves, another model",
+        remedy="use SyncBatchNorm, leave broadcast_buffers on, or broadcast one rank's buffers before evaluating and saving",
+    )  # fmt: skip
+
+
+AUDIT = Audit(
+    name="batch_statistics", title="batch statistics that drift apart",
+    question="Do the running statistics of batch normalisation stay together?", examine=examine, about=("training",),
+)  # fmt: skip

@@ -1,0 +1,283 @@
+"""Did each launch begin afresh, or where another one had ended?
+
+A script that resumes from whatever snapshot it finds trains less in every launch after the first.  Three signs, by certainty:
+* the first parameters are those that an earlier launch had after some step (hashed after 0, 1, 2, 4, 8, ... steps and at the end);
+* the first parameters differ between launches that otherwise begin alike: of one configuration if its seed makes no difference, and of
+  one seed if two configurations begin alike in other blocks;
+* launches of one configuration made different numbers of steps.  By less than `NEARLY` it is a warning: early stopping, time limits and
+  batches of a number of tokens do that too.
+The file that was loaded is named where the record knows it (`checkpoint_load` events with `files`).  A load alone is no finding: pretrained
+weights and cached data are loaded by every launch.  Cannot tell: a snapshot that was there before the first launch, and that no launch
+writes; optimizer states or data positions that were carried over without the parameters.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Final
+
+import polars as pl
+
+from assay.estimates.format import count
+from assay.frames.record_data import Measured
+from assay.metrics.base import Results
+from assay.verdict.audits.support.audit import Audit
+from assay.verdict.types import Finding, Severity
+
+NEARLY: Final = 0.05  # of the most steps
+NAMED: Final = 3  # files
+HASHES: Final = ("parameter_hash", "parameter_shard_hash")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Launch:
+    """One launch as far as its beginning is concerned."""
+
+    number: int
+    configuration: str
+    block: int
+    seed: int
+    counts: bool  # whether its numbers are used
+    start: str  # the lowest rank's hash before the first step; "" if none was taken
+    starts: frozenset[str]  # of all ranks
+    later: Mapping[str, int]  # hash after a step -> steps
+    steps: int
+    ended: bool  # whether a rank reported its end
+    loaded: tuple[str, ...]  # files, before the first step
+    saved: frozenset[str]
+
+
+def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+    """At most one finding per configuration, the surest; one more for seeds whose configurations begin apart."""
+    launches = _launches(measured)
+    fresh = measured.experiment.workload.fresh_folder
+    found: list[Finding] = []
+    for name in measured.configurations:
+        own = [launch for launch in launches if launch.counts and launch.configuration == name]
+        told = _resumed(own, launches) or _starts(own) or _counts(own)
+        if told is not None:
+            rule, severity, evidence = told
+            found.append(_finding(rule, severity, name, evidence, fresh=fresh))
+    if not any(finding.rule != "step_counts_differ" for finding in found):
+        found += [
+            _finding("starts_differ", "invalid", None, evidence, fresh=fresh) for evidence in _apart(measured, launches)
+        ]
+    return tuple(found)
+
+
+Told = tuple[str, Severity, str]  # rule, severity, evidence
+
+
+def _finding(rule: str, severity: Severity, name: str | None, evidence: str, *, fresh: bool) -> Finding:
+    own = "keep what a launch writes apart: put {launch} into its path, in workload.arguments or workload.environment"
+    return Finding(
+        rule=rule, severity=severity, configuration=name, evidence=evidence,
+        remedy=f"{own}" if fresh
+        else f"give every launch a fresh copy of the working folder (workload.fresh_folder = true, --fresh-folder), or {own}",
+    )  # fmt: skip
+
+
+# ---- the three signs -------------------------------------------------------------------------------------------------
+
+
+def _resumed(own: Sequence[Launch], every: Sequence[Launch]) -> Told | None:
+    """Launches whose first parameters are another's later ones."""
+    pairs = [(launch, *seen) for launch in own if (seen := _source(launch, every)) is not None]
+    if not pairs:
+        return None
+    launch, source, steps = pairs[0]
+    fewer = f"; it made {count(launch.steps, 'steps')}, where launch {source.number} made {source.steps}"
+    evidence = (
+        f"launch {launch.number} began with the parameters that launch {source.number} had after {count(steps, 'steps')}"
+        f"{_of_files('it', launch, source)}{fewer if launch.steps != source.steps else ''} "
+        f"({len(pairs)} of {count(len(own), 'launches')} began where another one had been)"
+    )
+    return "resumed_from_another_launch", "invalid", evidence
+
+
+def _source(launch: Launch, every: Sequence[Launch]) -> tuple[Launch, int] | None:
+    """The last launch before this one that had its first parameters after some step, and after how many."""
+    found = None
+    for other in every:
+        if other.number >= launch.number:
+            break
+        shared = [other.later[text] for text in launch.starts if text in other.later]
+        found = (other, max(shared)) if shared else found
+    return found
+
+
+def _starts(own: Sequence[Launch]) -> Told | None:
+    """Launches that begin otherwise than the first of those with which they should begin alike."""
+    hashed = [launch for launch in own if launch.start]
+    for group in _alike(hashed):
+        odd = [launch for launch in group if launch.start != group[0].start]
+        if odd:
+            return "starts_differ", "invalid", (
+                f"{len(odd)} of {count(len(group), 'launches')} began with other parameters than launch {group[0].number}, "
+                f"the first of them launch {odd[0].number}, while others began alike{_first_files(group)}"
+            )  # fmt: skip
+    return None
+
+
+def _alike(launches: Sequence[Launch]) -> list[list[Launch]]:
+    """The groups in which all should begin alike: everything, if two seeds gave one beginning; else those of a seed, if they ever do."""
+    seeds_of: dict[str, set[int]] = defaultdict(set)
+    of_seed: dict[int, list[Launch]] = defaultdict(list)
+    for launch in launches:
+        seeds_of[launch.start].add(launch.seed)
+        of_seed[launch.seed].append(launch)
+    if any(len(seeds) > 1 for seeds in seeds_of.values()):
+        return [list(launches)]
+    repeats = any(len({one.start for one in group}) < len(group) for group in of_seed.values())
+    return list(of_seed.values()) if repeats else []
+
+
+def _apart(measured: Measured, every: Sequence[Launch]) -> Iterator[str]:
+    """Two configurations that begin alike in some blocks and not in others; the first such pair."""
+    of_block: dict[str, dict[tuple[int, int], Launch]] = defaultdict(dict)
+    for launch in every:
+        if launch.counts and launch.start:
+            of_block[launch.configuration].setdefault((launch.block, launch.seed), launch)
+    for one, other in combinations(measured.configurations, 2):
+        pairs = [(first, of_block[other][key]) for key, first in of_block[one].items() if key in of_block[other]]
+        apart = [pair for pair in pairs if pair[0].start != pair[1].start]
+        if apart and len(apart) < len(pairs):
+            first, second = sorted(apart[0], key=lambda launch: launch.number)
+            yield (
+                f"launches {first.number} and {second.number} have one seed and began with different parameters, while {one} and {other} begin alike "
+                f"in {len(pairs) - len(apart)} of {count(len(pairs), 'blocks')}{_first_files((first, second))}"
+            )
+            return
+
+
+def _counts(own: Sequence[Launch]) -> Told | None:
+    """Launches that made different numbers of steps, of those that reported their end if any did."""
+    ended = [launch for launch in own if launch.ended] or own
+    stepped = [launch for launch in ended if launch.steps]
+    if len({launch.steps for launch in stepped}) < 2:
+        return None
+    fewest = min(stepped, key=lambda launch: launch.steps)
+    most = max(stepped, key=lambda launch: launch.steps)
+    severity: Severity = "warning" if most.steps - fewest.steps <= NEARLY * most.steps else "invalid"
+    return "step_counts_differ", severity, (
+        f"{count(fewest.steps, 'steps')} in launch {fewest.number} and {most.steps} in launch {most.number}: they did not do the same work"
+        f"{_first_files(stepped)}"
+    )  # fmt: skip
+
+
+# ---- the files -------------------------------------------------------------------------------------------------------
+
+
+def _of_files(who: str, launch: Launch, source: Launch | None = None) -> str:
+    files = [file for file in launch.loaded if source is not None and file in source.saved] or launch.loaded
+    if not files:
+        return ""
+    more = f" and {len(files) - NAMED} more" if len(files) > NAMED else ""
+    of = f", which launch {source.number} had saved" if source is not None and set(files) <= source.saved else ""
+    return f"; {who} loaded {', '.join(files[:NAMED])}{more}{of}"
+
+
+def _first_files(launches: Sequence[Launch]) -> str:
+    """Of the first launch that loaded any, if not all of them loaded the same."""
+    if len({launch.loaded for launch in launches}) < 2:
+        return ""
+    first = next(launch for launch in launches if launch.loaded)
+    return _of_files(f"launch {first.number}", first)
+
+
+# ---- reading the record ----------------------------------------------------------------------------------------------
+
+
+def _launches(measured: Measured) -> list[Launch]:
+    """Every launch of a training, in the order in which they were made; first incarnations only, but for what they left."""
+    counted = set(measured.timed["launch"].to_list())
+    steps = _steps(measured)
+    hashed = _hashes(measured)
+    events = _events(measured)
+    found = []
+    for row in measured.table("launches").sort("begin_ns", "launch").iter_rows(named=True):
+        number = int(row["launch"])
+        start, starts, later = hashed.get(number, ("", frozenset(), {}))
+        ended, loaded, saved = events.get(number, (False, (), frozenset()))
+        found.append(Launch(
+            number=number, configuration=row["configuration"], block=row["block"], seed=row["seed"], counts=number in counted,
+            start=start, starts=starts, later=later, steps=steps.get(number, 0), ended=ended, loaded=loaded, saved=saved,
+        ))  # fmt: skip
+    return found
+
+
+def _steps(measured: Measured) -> dict[int, int]:
+    """launch -> the most steps that one of its ranks made before any restart."""
+    first = measured.table("steps").filter(pl.col("incarnation") == 0)
+    of_rank = first.group_by("launch", "rank").agg(pl.col("step").n_unique())
+    return dict(of_rank.group_by("launch").agg(pl.col("step").max()).iter_rows())
+
+
+def _first_steps(measured: Measured) -> dict[int, int]:
+    """launch -> the number of its first step: a script that marks its steps may begin at the one where it resumes."""
+    first = measured.table("steps").filter(pl.col("incarnation") == 0)
+    return dict(first.group_by("launch").agg(pl.col("step").min()).iter_rows())
+
+
+def _hashes(measured: Measured) -> dict[int, tuple[str, frozenset[str], dict[str, int]]]:
+    """launch -> (its first rank's hash before the first step, all ranks', hash after a step that changed something -> steps)."""
+    rows = measured.table("fingerprints").filter(pl.col("what").is_in(HASHES) & pl.col("text").is_not_null())
+    wanted = rows.select("launch", "incarnation", "rank", "step", "text").sort("launch", "incarnation", "rank", "step")
+    begin = _first_steps(measured)
+    firsts: dict[int, dict[int, list[str]]] = defaultdict(lambda: defaultdict(list))
+    later: dict[int, dict[str, int]] = defaultdict(dict)
+    for launch, incarnation, rank, step, text in wanted.iter_rows():
+        if incarnation == 0 and step <= begin.get(launch, 0):
+            firsts[launch][rank].append(text)
+        else:
+            later[launch][text] = max(step, later[launch].get(text, 0))
+    found = {}
+    for launch in firsts.keys() | later.keys():
+        starts = frozenset(text for texts in firsts[launch].values() for text in texts)
+        lowest = min(firsts[launch], default=None)
+        start = "" if lowest is None else " ".join(sorted(set(firsts[launch][lowest])))
+        changed = {text: step for text, step in later[launch].items() if text not in starts}
+        found[launch] = (start, starts, changed)
+    return found
+
+
+def _events(measured: Measured) -> dict[int, tuple[bool, tuple[str, ...], frozenset[str]]]:
+    """launch -> (whether a rank told its end, files loaded before the first step, files saved)."""
+    kinds = ("worker_end", "first_step", "checkpoint_load", "checkpoint_save")
+    rows = measured.table("events").filter(pl.col("kind").is_in(kinds)).sort("launch", "ns")
+    ended: dict[int, bool] = defaultdict(bool)
+    begun: dict[int, int] = {}
+    loaded: dict[int, dict[str, None]] = defaultdict(dict)
+    saved: dict[int, set[str]] = defaultdict(set)
+    for launch, ns, incarnation, kind, detail in rows.select(
+        "launch", "ns", "incarnation", "kind", "detail"
+    ).iter_rows():
+        if kind == "worker_end":
+            ended[launch] = True
+        elif kind == "first_step":
+            begun.setdefault(launch, ns)
+        elif kind == "checkpoint_save":
+            saved[launch].update(_files(detail))
+        elif not incarnation and ns <= begun.get(launch, ns):
+            loaded[launch].update(dict.fromkeys(_files(detail)))
+    launches = ended.keys() | loaded.keys() | saved.keys()
+    return {launch: (ended[launch], tuple(loaded[launch]), frozenset(saved[launch])) for launch in launches}
+
+
+def _files(detail: str | None) -> list[str]:
+    """The files of a detail, if it has any."""
+    try:
+        files = json.loads(detail or "{}").get("files")
+    except (ValueError, AttributeError):
+        return []
+    return [file for file in files if isinstance(file, str)] if isinstance(files, list) else []
+
+
+AUDIT = Audit(
+    name="contaminated_start", title="launches that share a snapshot", question="Did each launch begin afresh, or where another one had ended?",
+    examine=examine, about=("training",),
+)  # fmt: skip

@@ -1,0 +1,93 @@
+"""Was the model evaluated on samples that it had been trained on?
+
+Seen of unmodified scripts: an evaluation is a batch that a model in evaluation mode is given without gradients and is not trained on then.
+Rows of one data set that are in both are a warning, since a quality that is read from them says nothing about new data.  To evaluate the
+training data themselves is legitimate, for the training's own accuracy: a note where other data are evaluated too, and a warning where
+nothing else is.
+Cannot tell: the same samples in data sets with memory of their own; samples that other ranks were trained on; what a script that marks its own steps evaluates.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import polars as pl
+
+from assay.estimates.format import count
+from assay.frames.record_data import Measured
+from assay.metrics.base import Results
+from assay.verdict.audits.support.audit import Audit
+from assay.verdict.types import Finding, Severity
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evaluated:
+    """The worst evaluation of one data set on one rank."""
+
+    launch: int
+    data: str
+    samples: int
+    trained_on: int
+    training_data: bool
+
+
+def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+    """At most one finding per configuration and rule, of its worst evaluation."""
+    return tuple(finding for name in measured.configurations for finding in _of(name, _evaluations(measured, name)))
+
+
+def _evaluations(measured: Measured, configuration: str) -> list[Evaluated]:
+    launches = measured.timed.filter(pl.col("configuration") == configuration).select("launch")
+    events = measured.table("events").filter(pl.col("kind") == "evaluated_samples").join(launches, on="launch")
+    rows = events.select("launch", "value", "detail").iter_rows()
+    return [
+        Evaluated(launch=int(launch), trained_on=int(value), **json.loads(detail)) for launch, value, detail in rows
+    ]
+
+
+def _of(configuration: str, every: list[Evaluated]) -> Iterator[Finding]:
+    worst = max((one for one in every if not one.training_data), key=_trained_on, default=None)
+    if worst is not None and worst.trained_on:
+        yield Finding(
+            rule="evaluation_overlaps_training", severity="warning", configuration=configuration, evidence=_evidence(worst),
+            remedy="split the data once, by disjoint indices; the quality measured on these samples says nothing about new data",
+        )  # fmt: skip
+        return
+    own = max((one for one in every if one.training_data), key=_trained_on, default=None)
+    if own is None or not own.trained_on:
+        return
+    alone = not _others(every)
+    severity: Severity = "warning" if alone else "note"
+    yield Finding(
+        rule="evaluated_on_training_data", severity=severity, configuration=configuration,
+        evidence=f"{_evidence(own)}, the data set that it is trained on{'; nothing else was evaluated' if alone else ''}",
+        remedy="evaluate held-out data, if this accuracy is to be the quality" if alone
+        else "nothing is wrong, if this is the training's own accuracy; other data were evaluated too",
+    )  # fmt: skip
+
+
+def _others(every: list[Evaluated]) -> bool:
+    """Whether anything else was evaluated; before the first step the training's own data are as new as any."""
+    own = {one.data for one in every if one.training_data}
+    return any(one.trained_on == 0 and (one.training_data or one.data not in own) for one in every)
+
+
+def _trained_on(one: Evaluated) -> int:
+    return one.trained_on
+
+
+def _evidence(worst: Evaluated) -> str:
+    return (
+        f"of {count(worst.samples, 'samples')} evaluated in launch {worst.launch} ({worst.data}), the model had been trained on "
+        f"{worst.trained_on:,}"
+    )
+
+
+AUDIT = Audit(
+    name="held_out",
+    title="evaluated on training data",
+    question="Was the model evaluated on samples that it had been trained on?",
+    examine=examine,
+)

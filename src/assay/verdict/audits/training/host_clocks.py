@@ -1,0 +1,49 @@
+"""Can times of different hosts be compared?
+
+Durations are taken on one host and need no other's clock.  What compares hosts (recovery after a fault, timelines) goes through a measured
+offset with its bound (`metrics/clock_offsets.py`).  A warning where two ways of telling the offset disagree by more than both bounds, or no
+straight line fits the looks: a clock jumped during the launch (a machine that was suspended or moved).  A note where nobody looked.
+Cannot tell: an asymmetry of the network that all looks share; the bound holds it.
+"""
+
+from __future__ import annotations
+
+from assay.frames.clock_offsets import HostClock, clock_offsets
+from assay.frames.record_data import Measured
+from assay.metrics.base import Results
+from assay.stats.groups.clocks import LEAST_PINGS
+from assay.verdict.audits.support.audit import Audit
+from assay.verdict.types import Finding, Severity
+
+
+def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+    """One finding per configuration and host: of the launches whose clock of it is not known, the first."""
+    names = dict(measured.table("launches").select("launch", "configuration").iter_rows())
+    first: dict[tuple[str, str], HostClock] = {}
+    for clock in clock_offsets(measured).values():
+        if not clock.known and clock.launch in names:
+            first.setdefault((names[clock.launch], clock.host), clock)
+    return tuple(_finding(name, clock) for (name, _host), clock in first.items())
+
+
+def _finding(name: str, clock: HostClock) -> Finding:
+    looked = clock.looks >= LEAST_PINGS
+    severity: Severity = "warning" if looked else "note"
+    return Finding(
+        rule="clocks_disagree" if looked else "clocks_unknown", severity=severity, configuration=name,
+        evidence=f"times of {clock.host} cannot be compared with other hosts' in launch {clock.launch}: {clock.trouble}",
+        remedy="look whether a host was suspended, moved or restarted during the launch" if looked
+        else "let rank 0's port be reached from the other hosts (a helper thread asks it at MASTER_ADDR), and runs last a few seconds",
+    )  # fmt: skip
+
+
+def blind(measured: Measured, _: Results) -> str | None:
+    """One host has one clock."""
+    hosts = {host for _, host in clock_offsets(measured)}
+    return None if len(hosts) > 1 else "all workers ran on one host, which has one clock"
+
+
+AUDIT = Audit(
+    name="host_clocks", title="clocks of several hosts", question="Can times of different hosts be compared?", examine=examine,
+    about=("training",), blind=blind,
+)  # fmt: skip

@@ -1,0 +1,58 @@
+"""Were all ranks in the same mode, training or evaluation, when they trained?
+
+A rank that stays in evaluation mode (`model.eval()` without `model.train()` after it) drops no units and normalises by its running
+statistics: its gradients belong to another model.  Where no layer does either, the mode has no consequence, and it is a note.
+The mode is that just before an optimizer's step, in the chosen steps (`instruments/_later_steps.py`); Cannot see: modes in between.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from assay.frames.record_data import Measured, effective_steps
+from assay.frames.training.parallelism import why_not
+from assay.metrics.base import Results
+from assay.verdict.audits.support.audit import Audit
+from assay.verdict.evidence.training_faults import legitimate
+from assay.verdict.types import Finding
+
+RULE = "mode_differs_by_rank"
+
+
+def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+    """One finding per configuration whose ranks trained in other modes."""
+    rows = effective_steps(measured.table("fingerprints").filter(pl.col("what") == "mode"))
+    joined = rows.join(
+        measured.timed.filter(pl.col("workers") > 1).select("launch", "configuration", "workers"), on="launch"
+    )
+    key = ("launch", "step")
+    several = (pl.col("text").n_unique().over(key) > 1) | (pl.col("value").n_unique().over(key) > 1)
+    apart = joined.filter(several & (pl.col("rank").n_unique().over(key) == pl.col("workers"))).sort(
+        "launch", "step", "rank"
+    )
+    return tuple(
+        _finding(measured, name, own)
+        for name in measured.configurations
+        if (own := apart.filter(pl.col("configuration") == name)).height and not why_not(measured, name, "replicas")
+    )
+
+
+def _finding(measured: Measured, name: str, own: pl.DataFrame) -> Finding:
+    launch, step = int(own["launch"][0]), int(own["step"][0])
+    here = own.filter((pl.col("launch") == launch) & (pl.col("step") == step))
+    ranks = here.group_by("text", maintain_order=True).agg("rank")
+    told = "; ".join(
+        f"rank{'s' if len(of) > 1 else ''} {', '.join(map(str, of))}: {text}" for text, of in ranks.iter_rows()
+    )
+    layers = legitimate(measured, name)
+    return Finding(
+        rule=RULE, severity="fail" if layers else "note", configuration=name,
+        evidence=f"ranks train in different modes in step {step} of launch {launch} ({told}); {layers or 'no layer of the model depends on the mode'}",
+        remedy="call model.train() on every rank after an evaluation, before the next training step",
+    )  # fmt: skip
+
+
+AUDIT = Audit(
+    name="modes", title="a rank in another mode", question="Were all ranks in the same mode when they trained?", examine=examine,
+    about=("training",),
+)  # fmt: skip

@@ -1,0 +1,34 @@
+"""Did the instrument disturb what it measured?  Its self-measured cost per step against the step."""
+
+from __future__ import annotations
+
+from assay.estimates.estimate import Estimate
+from assay.estimates.format import show
+from assay.frames.record_data import Measured
+from assay.metrics.base import Results
+from assay.verdict.audits.support.audit import Audit
+from assay.verdict.types import Finding
+
+MOST = 0.01  # of a step
+
+
+def examine(measured: Measured, results: Results) -> tuple[Finding, ...]:
+    """A warning per configuration in which measuring costs more than one per cent of a step."""
+    found = []
+    for name in measured.configurations:
+        value = results["instrument_overhead"][name]
+        if isinstance(value, Estimate) and value.value > MOST:
+            found.append(Finding(
+                rule="instrument_overhead", severity="warning", configuration=name,
+                evidence=f"the probe costs {show(value, beside=(MOST,)).text} of a step",
+                remedy="mark fewer phases, or make a step larger; steps below a millisecond are hard to measure from inside",
+            ))  # fmt: skip
+    return tuple(found)
+
+
+AUDIT = Audit(
+    name="overhead",
+    title="the instrument in the way",
+    question="Did the instrument disturb what it measured?",
+    examine=examine,
+)

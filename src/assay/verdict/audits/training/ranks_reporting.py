@@ -1,0 +1,66 @@
+"""Did every rank report its steps?
+
+A script in which rank 0 alone uses the probe, or whose ranks lost their streams, has a slowest rank that is not the
+slowest, items of one rank only and a goodput that is too low.  On several nodes a record holds this node's ranks.
+Ranks that all report but make unequally many steps (shards that are uneven, a step that one of them skips) are named too: in the steps that a
+rank lacks its samples are missing from the average, or the others average without it.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from assay.estimates.format import count
+from assay.frames.record_data import Measured, effective_steps
+from assay.metrics.base import Results
+from assay.verdict.audits.support.audit import Audit
+from assay.verdict.types import Finding
+
+
+def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+    """One warning per configuration in which ranks are missing from the steps."""
+    seen = measured.table("steps").group_by("launch").agg(pl.col("rank").n_unique().alias("ranks"))
+    nodes = measured.experiment.launcher.nodes
+    here = measured.timed.join(seen, on="launch").with_columns(expected=pl.col("workers") // nodes)
+    short = here.filter(pl.col("ranks") < pl.col("expected"))
+    found = []
+    for name in measured.configurations:
+        own = short.filter(pl.col("configuration") == name).sort("launch")
+        if own.height:
+            launch, ranks, expected = own.select("launch", "ranks", "expected").row(0)
+            found.append(Finding(
+                rule="ranks_missing", severity="warning", configuration=name,
+                evidence=f"{ranks} of {count(expected, 'ranks')} reported steps in launch {launch} ({count(own.height, 'launches')} in all); "
+                "items, the slowest rank and goodput are those of the reporting ranks",
+                remedy="start the probe and mark the steps on every rank, not on rank 0 alone",
+            ))  # fmt: skip
+    return (*found, *_uneven(measured))
+
+
+def _uneven(measured: Measured) -> tuple[Finding, ...]:
+    """One warning per configuration whose ranks made unequally many steps."""
+    steps = effective_steps(measured.table("steps")).group_by("launch", "rank").agg(pl.col("step").n_unique())
+    spread = steps.sort("step", "rank").group_by("launch", maintain_order=True)
+    least = spread.agg(
+        pl.col("rank").first(), pl.col("step").first().alias("least"), pl.col("step").last().alias("most")
+    )
+    uneven = measured.timed.join(least, on="launch").filter(pl.col("least") < pl.col("most"))
+    found = []
+    for name in measured.configurations:
+        own = uneven.filter(pl.col("configuration") == name).sort("launch")
+        if own.height:
+            launch, rank, fewest, most = own.select("launch", "rank", "least", "most").row(0)
+            found.append(Finding(
+                rule="uneven_steps", severity="warning", configuration=name,
+                evidence=f"rank {rank} made {fewest} steps in launch {launch}, where another made {most} ({count(own.height, 'launches')} in all)",
+                remedy="give every rank as many batches: a sampler that divides evenly, or that drops the rest (drop_last)",
+            ))  # fmt: skip
+    return tuple(found)
+
+
+AUDIT = Audit(
+    name="ranks_reporting",
+    title="ranks that did not report",
+    question="Did every rank report its steps, and equally many?",
+    examine=examine,
+)

@@ -1,0 +1,69 @@
+"""Did every sample weigh the same, whatever rank it fell to?
+
+A mean of the ranks' means over unequal shards is not the mean over the samples: those of a small shard weigh more.  Told denominators are
+checked exactly; untold ones by the gradient of one worker.  Where neither is known, unequal shards are a note: many losses are
+averaged so, and nothing in the record says whether this one is.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from assay.estimates.format import given
+from assay.frames.record_data import Measured, portions
+from assay.frames.training.parallelism import why_not
+from assay.metrics.base import Results
+from assay.metrics.sample_weight_error import shares
+from assay.verdict.audits.support.audit import Audit
+from assay.verdict.evidence.training_faults import diagnose
+from assay.verdict.types import Finding
+
+RULE = "unequal_shards"
+
+
+def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+    """One finding per configuration at most."""
+    found = [
+        Finding(rule=one.fault, severity=one.severity, configuration=name, evidence=one.evidence, remedy=one.remedy)
+        for name, one in diagnose(measured).items()
+        if one is not None and one.fault == RULE
+    ]
+    named = {finding.configuration for finding in found}
+    return (*found, *(one for one in _untold(measured) if one.configuration not in named))
+
+
+def _untold(measured: Measured) -> list[Finding]:
+    """Shards that are unequal in the first step, without a denominator and without a gradient that would tell."""
+    told = measured.table("fingerprints").filter(pl.col("what") == "denominator")["launch"].unique()
+    kept = measured.table("gradients")["launch"].unique()
+    known = pl.col("launch").is_in(told.implode()) | pl.col("launch").is_in(kept.implode())
+    launches = measured.timed.select("launch", "configuration", "workers").filter((pl.col("workers") > 1) & ~known)
+    parts = [_spread(measured, some) for some in portions(measured, launches)]
+    if not parts:
+        return []
+    spread = pl.concat(parts).join(launches, on="launch").sort("launch", "step")
+    found = []
+    for name in measured.configurations:
+        own = spread.filter(pl.col("configuration") == name)
+        if own.height and not why_not(measured, name, "gradients"):
+            row = own.row(0, named=True)
+            found.append(Finding(
+                rule="sample_weights_not_measured", severity="note", configuration=name,
+                evidence=f"the ranks' shares are unequal in {own.height} steps, first in step {row['step']} of launch {row['launch']} "
+                f"({given(row['least'])} to {given(row['most'])} items); whether their samples weigh the same is not known",
+                remedy="tell by what the loss is divided (probe.log(denominator=...)), or measure one worker too, whose gradient tells",
+            ))  # fmt: skip
+    return found
+
+
+def _spread(measured: Measured, launches: pl.DataFrame) -> pl.DataFrame:
+    """(launch, step, least, most): the steps in which the ranks' items differ."""
+    steps = shares(measured, launches.select("launch")).group_by("launch", "step")
+    both = steps.agg(pl.col("items").min().alias("least"), pl.col("items").max().alias("most"))
+    return both.filter(pl.col("least") < pl.col("most"))
+
+
+AUDIT = Audit(
+    name="sample_weights", title="unequal weights of samples", question="Did every sample weigh the same?", examine=examine,
+    about=("training",),
+)  # fmt: skip

@@ -1,0 +1,46 @@
+"""Do ranks wait for the one that saves the checkpoints?
+
+Such a rank is no straggler: its own steps are as long as the others'.  Waiting of a fiftieth of the steps or more is told by its
+name, and then not once more as waiting of an unknown cause (`bottleneck_communication`).
+Cannot tell: how long a save would take in parts on every rank; `assay compare` of both does.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from assay.estimates.format import given, percent, reading
+from assay.frames.record_data import Measured
+from assay.frames.training.saving_waits import SavingWait, saving_waits
+from assay.metrics.base import Results
+from assay.units import SECONDS
+from assay.verdict.audits.support.audit import Audit
+from assay.verdict.evidence.possible_gain import LEAST_SHARE
+from assay.verdict.types import Finding
+
+WORTH_SAYING: Final = 0.02
+
+
+def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+    """One finding per configuration: a warning from a tenth of the steps on."""
+    return tuple(_finding(name, wait) for name, wait in saving_waits(measured).items() if wait.share >= WORTH_SAYING)
+
+
+def _finding(name: str, wait: SavingWait) -> Finding:
+    who = (
+        f"rank {wait.ranks[0]} alone saves"
+        if len(wait.ranks) == 1
+        else f"ranks {', '.join(map(str, wait.ranks))} alone save"
+    )
+    return Finding(
+        rule="saving_alone", severity="warning" if wait.share >= LEAST_SHARE else "note", configuration=name,
+        evidence=f"{who} the checkpoints, {given(wait.saves, digits=3)} a launch of {reading(wait.save_s, SECONDS)} each, and the other ranks wait for "
+        f"it: {percent(wait.share)} of their steps",
+        remedy="save less often, beside the training (torch.distributed.checkpoint.async_save), or a part on every rank",
+    )  # fmt: skip
+
+
+AUDIT = Audit(
+    name="saving_alone", title="waiting for a checkpoint", question="Do ranks wait for the one that saves?", examine=examine,
+    about=("training",),
+)  # fmt: skip

@@ -1,0 +1,140 @@
+"""Is one rank slower than the others, and in which phase?
+
+Own times, waiting taken off (`metrics/straggler.py`), are compared between the ranks of the same step; a rank and phase is named where
+the interval of its excess lies above 2 ms and 5 % of the step, at a confidence that pays for looking at every rank and phase
+(`stats/stragglers.py`: in a launch whose ranks are alike, a false name comes in fewer than 1 of 100).  A warning if it is so in at
+least half of the launches of a configuration, else a note.
+Blind: where a launch's waiting is not known, or its steady steps are too few.
+Cannot tell: why; a slow link or card, which makes all ranks end late together (`assay comm` measures pairs of ranks).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from statistics import median
+from typing import Final
+
+import numpy as np
+
+from assay.estimates.format import bracketed, count, percent
+from assay.frames.record_data import Measured
+from assay.frames.training.rank_phases import ASKING, BETWEEN, THROUGHOUT, Own, own_times
+from assay.metrics.base import Results
+from assay.metrics.straggler_wait import UNSEEN
+from assay.stats.groups.stragglers import Excess, Search
+from assay.stats.intervals.intervals import Interval, mean_t
+from assay.units import SECONDS
+from assay.verdict.audits.support.audit import Audit
+from assay.verdict.evidence.possible_gain import gain_words
+from assay.verdict.evidence.sent_requests import in_launches, most
+from assay.verdict.types import Finding
+
+WHERE: Final = {
+    "data": "waiting for its batches", "forward": "in its forward pass", "backward": "computing its gradients",
+    "optimizer": "in its optimizer", ASKING: "inside the calls that ask for communication", BETWEEN: "between the phases of its steps",
+    THROUGHOUT: "in all that it does, in no phase by enough to stand out,",
+}  # fmt: skip
+REMEDY: Final = {
+    "data": "look at what that rank loads from: its loader's processes, its storage, its share of larger samples",
+    "forward": "look at that rank's processor or device (clock, temperature, neighbours) and at the size of its batches",
+    "backward": "look at that rank's processor or device (clock, temperature, neighbours) and at the size of its batches",
+    "optimizer": "look at what only that rank does there: more parameters of a shard, a check, a device that is throttled",
+    ASKING: "look at that rank's comm hook, its host's processors, and what else holds its interpreter's lock",
+    THROUGHOUT: "look at that rank's share of processors (quota, pinning, other programs), its clock and temperature, its host",
+    BETWEEN: "look at what only that rank does besides training: logging, saving, scoring, progress bars",
+}  # fmt: skip
+TAKEN_OFF: Final = {
+    "thread": "its waiting for the others is taken off", "ddp_logging": "exposed communication by DDP's own logging is taken off",
+    "kineto": "exposed communication by the profiler is taken off", "durations": "waiting by the durations of the collectives is taken off",
+    "none": "waiting is not known, so that backward passes are not compared",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class Searched:
+    """A launch and what was found in it."""
+
+    own: Own
+    search: Search
+
+
+def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+    """One finding per configuration, rank and phase, the largest excess first."""
+    launches = [one for one in _searched(measured) if not one.search.insufficient]
+    return tuple(
+        finding
+        for name in measured.configurations
+        for finding in _findings(name, [one for one in launches if one.own.configuration == name])
+    )
+
+
+def _searched(measured: Measured) -> list[Searched]:
+    return [Searched(own=own, search=own.searched()) for own in own_times(measured)]
+
+
+def _findings(name: str, launches: list[Searched]) -> Iterator[Finding]:
+    hits: dict[tuple[int, str], list[tuple[Searched, Excess]]] = {}
+    for one in launches:
+        for excess in one.search.found:
+            hits.setdefault((one.own.ranks[excess.rank], excess.phase), []).append((one, excess))
+    for (rank, phase), found in sorted(hits.items(), key=lambda item: -_middle(item[1])):
+        yield _finding(name, rank, phase, found, len(launches))
+
+
+def _middle(found: list[tuple[Searched, Excess]]) -> float:
+    return median(excess.seconds.value for _, excess in found)
+
+
+def _finding(name: str, rank: int, phase: str, found: list[tuple[Searched, Excess]], launches: int) -> Finding:
+    excess, step = _interval(found), median(float(np.median(one.own.step_s)) for one, _ in found)
+    which = f"{len(found)} of {count(launches, 'launches')}, {in_launches(one.own.launch for one, _ in found)}"
+    longer, spread = bracketed(excess.value, excess.low, excess.high, SECONDS)
+    return Finding(
+        rule="straggler", severity="warning" if most(len(found), launches) else "note", configuration=name,
+        evidence=(
+            f"rank {rank} takes {longer} {spread} a step longer {WHERE[phase]} than the other ranks do, "
+            f"{percent(excess.value / step)} of the step; {gain_words(_shares(excess, step))}; "
+            f"{TAKEN_OFF[found[0][0].own.method]} ({which})"
+        ),
+        remedy=REMEDY[phase],
+    )  # fmt: skip
+
+
+def _shares(excess: Interval, step: float) -> tuple[float, float, float]:
+    value, low, high = (min(max(one / step, 0.0), 1.0) for one in (excess.value, excess.low, excess.high))
+    return value, low, high
+
+
+def slow_ranks(measured: Measured, configuration: str) -> tuple[int, ...]:
+    """The ranks that were named in at least half of a configuration's launches, ascending."""
+    launches = [
+        one for one in _searched(measured) if not one.search.insufficient and one.own.configuration == configuration
+    ]
+    named = [rank for one in launches for rank in {one.own.ranks[excess.rank] for excess in one.search.found}]
+    return tuple(sorted(rank for rank in set(named) if most(named.count(rank), len(launches))))
+
+
+def _interval(found: list[tuple[Searched, Excess]]) -> Interval:
+    """Over launches where there are several, else within the one."""
+    values = [excess.seconds.value for _, excess in found]
+    return mean_t(values, 0.95) if len(values) > 1 else found[0][1].seconds
+
+
+def blind(measured: Measured, _: Results) -> str | None:
+    """No launch of several ranks, none whose waiting is known, or too few steps."""
+    if all(one.workers == 1 for one in measured.varied):
+        return "every configuration has one worker"
+    searched = _searched(measured)
+    if not searched:
+        return "no timed launch of several workers has steady steps that were seen on every rank"
+    told = [one for one in searched if not one.search.insufficient]
+    if not told:
+        return searched[0].search.insufficient
+    return UNSEEN if all(one.own.method == "none" for one in told) else None
+
+
+AUDIT = Audit(
+    name="stragglers", title="a slow rank", question="Is one rank slower than the others, and in which phase?", examine=examine,
+    about=("training",), blind=blind,
+)  # fmt: skip

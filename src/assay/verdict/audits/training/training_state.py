@@ -1,0 +1,131 @@
+"""Do random states, optimizer states and buffers agree between ranks where they are to, and differ where they are to?
+
+Random states: against what probe.watch(model, random=...) declares; undeclared, equal states of a model with dropout are a warning, since in
+data parallelism every rank then drops the same units.  Optimizer states that differ while parameters agree will part the parameters
+later.  Buffers may differ after a step (BatchNorm on each rank's own batch) but not before the first.  The learning rate is one worker's
+where the global batch is (strong scaling, and by the recorded items too); no gradient and no hash shows one that was scaled by the workers twice.
+Cannot see: what happens between two looks, which are after 0, 1, 2, 4, 8, ... steps and at the end.  Parameters that part stay apart until the next look;
+a generator that is seeded alike in step 9 and apart in step 10 is missed.  Nor the rates of other groups of parameters than the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+import polars as pl
+
+from assay.estimates.format import count, given
+from assay.frames.record_data import Measured
+from assay.frames.training.hashed_state import hashes
+from assay.frames.training.parallelism import why_not
+from assay.frames.training.scaling_mode import TOLERANCE, items_per_step
+from assay.metrics.base import Results
+from assay.spec.plan import configuration_name
+from assay.stats.groups.gradient_difference import ratio_name
+from assay.verdict.audits.support.audit import Audit
+from assay.verdict.evidence.training_faults import diagnose
+from assay.verdict.types import Finding
+
+SAME_RATE: Final = 1e-6  # relative
+OF_REPLICAS: Final = (
+    "optimizer_states_differ", "learning_rate_differs_by_rank", "optimizer_settings_differ_by_rank", "gradients_not_synchronised",
+    "parameters_changed_on_one_rank",
+)  # fmt: skip
+RULES = ("same_random_numbers", "random_numbers_differ")
+
+
+def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+    """Findings per configuration."""
+    random = tuple(
+        Finding(rule=one.fault, severity=one.severity, configuration=name, evidence=one.evidence, remedy=one.remedy)
+        for name, one in diagnose(measured).items()
+        if one is not None and one.fault in RULES
+    )
+    return (*random, *_optimizers(measured), *_buffers(measured), *_learning_rates(measured))
+
+
+def _optimizers(measured: Measured) -> Iterator[Finding]:
+    equal = hashes(measured).filter("agree").select("launch", "step")
+    apart = hashes(measured, what="optimizer_hash").filter(~pl.col("agree")).join(equal, on=["launch", "step"])
+    named = diagnose(measured)
+    for name, row in _first(measured, apart):
+        if why_not(measured, name, "replicas"):
+            continue
+        if (found := named[name]) is not None and found.fault in OF_REPLICAS:
+            continue  # it is told there what parted the replicas
+        yield Finding(
+            rule="optimizer_states_differ", severity="warning", configuration=name,
+            evidence=f"the optimizer's state differs between ranks after {row['step']} steps of launch {row['launch']}, while the parameters are equal",
+            remedy="load the optimizer's state on every rank, and give every rank the same gradients",
+        )  # fmt: skip
+
+
+def _buffers(measured: Measured) -> Iterator[Finding]:
+    apart = hashes(measured, what="buffer_hash").filter(~pl.col("agree") & (pl.col("step") == 0))
+    for name, row in _first(measured, apart):
+        if why_not(measured, name, "replicas"):
+            continue
+        yield Finding(
+            rule="buffers_differ_at_start", severity="warning", configuration=name,
+            evidence=f"the model's buffers differ between ranks before the first step of launch {row['launch']}",
+            remedy="give every rank the same initial buffers; DDP broadcasts them unless broadcast_buffers is off",
+        )  # fmt: skip
+
+
+def _learning_rates(measured: Measured) -> Iterator[Finding]:
+    """Against one worker's of the same block and step, where both have the same global batch."""
+    if measured.mode != "strong" or measured.base != configuration_name(1):
+        return
+    told = measured.table("fingerprints").filter((pl.col("what") == "learning_rate") & (pl.col("incarnation") == 0))
+    rates = told.group_by("launch", "step").agg(pl.col("value").sort_by("rank").first().alias("rate"))
+    rates = rates.join(measured.timed.select("launch", "configuration", "workers", "block"), on="launch")
+    rates = rates.with_columns(last=pl.col("step").max().over("launch"))  # a schedule of another length is another one
+    alone = rates.filter(pl.col("configuration") == measured.base).drop("launch", "configuration", "workers")
+    alone = alone.rename({"rate": "right"})
+    items = items_per_step(measured)
+    off = (pl.col("rate") - pl.col("right")).abs() > SAME_RATE * pl.col("right").abs()
+    for name, row in _first(measured, rates.join(alone, on=["block", "step", "last"]).filter(off)):
+        workers = int(row["workers"])  # type: ignore[call-overload]
+        if why_not(measured, name, "gradients") or name != configuration_name(workers) or _other_batch(items, workers):
+            continue
+        rate, right = float(row["rate"]), float(row["right"])  # type: ignore[arg-type]
+        yield Finding(
+            rule="learning_rate_differs", severity="warning", configuration=name,
+            evidence=f"the learning rate after {count(int(row['step']), 'steps')} of launch {row['launch']} is {given(rate, digits=4)}, "  # type: ignore[call-overload]
+            f"where one worker's is {given(right, digits=4)}"
+            f"{_ratio(rate, right, workers)}, with the same global batch",
+            remedy="scale the learning rate with the global batch, not with the workers: here the batch is that of one worker",
+        )  # fmt: skip
+
+
+def _other_batch(items: Mapping[int, float], workers: int) -> bool:
+    """Whether the global batch is not one worker's by what was recorded, whatever was declared; without items, as declared."""
+    own, alone = items.get(workers), items.get(1)
+    return own is not None and alone is not None and abs(own - alone) > TOLERANCE * alone
+
+
+def _ratio(rate: float, right: float, workers: int) -> str:
+    if not right:
+        return ""
+    factors = {"workers": float(workers), "1 / workers": 1.0 / workers, "the root of workers": workers**0.5}
+    called = ratio_name(rate / right, factors, SAME_RATE)
+    return (
+        f": {given(rate / right, digits=4)} times, which is {called}"
+        if called
+        else f": {given(rate / right, digits=4)} times"
+    )
+
+
+def _first(measured: Measured, apart: pl.DataFrame) -> Iterator[tuple[str, dict[str, object]]]:
+    several = apart.filter(pl.col("workers") > 1).sort("step", "launch")
+    for name in measured.configurations:
+        own = several.filter(pl.col("configuration") == name)
+        if own.height:
+            yield name, own.row(0, named=True)
+
+
+AUDIT = Audit(
+    name="training_state", title="random numbers and optimizer states", question="Do random and optimizer states agree where they are to?",
+    examine=examine, about=("training",),
+)  # fmt: skip

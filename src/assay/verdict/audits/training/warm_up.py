@@ -1,0 +1,86 @@
+"""Was warm-up recognised and left out, and did every launch reach a steady state?
+
+Each launch's step times are classed flat, warm-up, slow-down or no steady state (methodology 3.5).  Warm-up is left
+out of steady-state numbers and stays in the record.  Of a launch without a steady state the later half of its steps
+stands for the rest: a stopgap, which this names.  Claims: whether the cold first repetitions are in the number.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from assay.estimates.format import count
+from assay.frames.record_data import Measured
+from assay.metrics.base import Results
+from assay.spec.claim import Claim
+from assay.verdict.audits.support.audit import Audit
+from assay.verdict.evidence.claimed_numbers import found, speeds, unsaid
+from assay.verdict.types import Finding
+
+SHARE_WORTH_NAMING = 0.5  # of a configuration's launches
+
+
+def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+    """One finding per configuration and unwanted class; a note that says how much warm-up was left out."""
+    kinds: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
+    for launch, configuration in measured.timed.select("launch", "configuration").iter_rows():
+        if launch in measured.steady:
+            kinds[configuration][measured.steady[launch].kind].append(launch)
+    unsteady = []
+    for configuration, launches in kinds.items():
+        total = sum(len(members) for members in launches.values())
+        for kind in ("no steady state", "slow-down"):
+            if len(launches[kind]) > SHARE_WORTH_NAMING * total:
+                unsteady.append(_unsteady(measured, configuration, kind, launches[kind], total))
+    return tuple(unsteady) + _warm(measured)
+
+
+def _unsteady(measured: Measured, configuration: str, kind: str, launches: list[int], total: int) -> Finding:
+    detail = measured.steady[launches[0]].detail
+    return Finding(
+        rule=kind.replace(" ", "_").replace("-", "_"), severity="warning", configuration=configuration,
+        evidence=f"{len(launches)} of {count(total, 'launches')} show {kind} in their step times ({detail})",
+        remedy="run more steps per launch, and look at the step times over the launch for what changes",
+    )  # fmt: skip
+
+
+def _warm(measured: Measured) -> tuple[Finding, ...]:
+    warm = [measured.steady[launch].warmup for launch in measured.timed["launch"] if launch in measured.steady]
+    if not any(warm):
+        return ()
+    return (Finding(
+        rule="warm_up", severity="note", configuration=None,
+        evidence=f"up to {count(max(warm), 'steps')} at the beginning of a launch: warm-up, left out of steady-state numbers",
+        remedy="nothing to do; they stay in the record",
+    ),)  # fmt: skip
+
+
+def claim(said: Claim) -> tuple[Finding, ...]:
+    """Numbers that hold cold repetitions, and those that do not say."""
+    cold = [
+        found(
+            "cold_start", "warning", number, "the first, cold repetitions are in it: compilation, empty caches, first allocation",
+            "leave the warm-up out, or claim the time of a whole run from its start and say so", "warm_up",
+        )
+        for number in speeds(said)
+        if number.warm_up_excluded is False
+    ]  # fmt: skip
+    return (*cold, *unsaid(
+        "warm_up_unsaid", [number for number in speeds(said) if number.warm_up_excluded is None],
+        "whether the warm-up was left out", "say warm_up_excluded", "warm_up",
+    ))  # fmt: skip
+
+
+def blind(measured: Measured, _: Results) -> str | None:
+    """Without marked steps nobody sees a warm-up; trials say themselves which of them are."""
+    return (
+        None
+        if measured.steady or measured.table("trials").height
+        else "the script did not mark its steps, so warm-up cannot be told from work"
+    )
+
+
+AUDIT = Audit(
+    name="warm_up", title="cold start in the numbers", question="Was warm-up recognised, and was a steady state reached?",
+    examine=examine, claim=claim, blind=blind,
+)  # fmt: skip

@@ -1,0 +1,1 @@
+"""May this build go on?"""

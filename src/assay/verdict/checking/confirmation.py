@@ -1,0 +1,61 @@
+"""What is left of a suspicion once both codes were measured again, in turn?
+
+Every row that was in doubt takes the state that the fresh launches give it, with both sentences; the other rows stay.  An
+improvement seen in turn where a regression was suspected is no regression.  Cannot tell: why the day before looked different.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from assay.verdict.checking.types import Check, Confirmation, Row, RowState, concluded
+
+
+def confirm(first: Check, again: Check, *, everything_in_doubt: bool = False) -> Check:
+    """The first check with what launches in turn (`again`) say about every row that was in doubt.
+
+    `everything_in_doubt`: also those that were inconclusive without a suspicion.
+    """
+
+    def doubtful(row: Row) -> bool:
+        open_ = everything_in_doubt and row.decides and row.state == "inconclusive" and row.value is not None
+        return row.in_doubt or open_
+
+    fresh = {(row.metric, row.configuration): row for row in again.rows}
+    rows = tuple(
+        _confirmed(row, fresh.get((row.metric, row.configuration)), again) if doubtful(row) else row
+        for row in first.rows
+    )
+    asked = [(row, fresh.get((row.metric, row.configuration))) for row in first.rows if doubtful(row)]
+    states = [_state_again(new) for _, new in asked]
+    outcome: Confirmation = (
+        "confirmed" if "regression" in states else "undecided" if "inconclusive" in states else "refuted"
+    )
+    return concluded(replace(first, rows=rows, confirmation=outcome))
+
+
+def unconfirmed(first: Check, why: str) -> Check:
+    """The first check, saying why launches in turn were not made."""
+    return concluded(replace(first, confirmation="unconfirmed", notes=(*first.notes, f"not confirmed: {why}")))
+
+
+def _state_again(row: Row | None) -> RowState:
+    """An improvement seen in turn where a regression was suspected: no regression."""
+    if row is None or row.state in ("listed", "nothing_measured"):
+        return "inconclusive"
+    return "pass" if row.state == "improvement" else row.state
+
+
+def _confirmed(row: Row, fresh: Row | None, again: Check) -> Row:
+    state = _state_again(fresh)
+    words = {
+        "regression": "confirmed by fresh launches in turn",
+        "pass": "not confirmed: fresh launches in turn exclude a regression beyond the margin",
+        "inconclusive": "neither confirmed nor refuted by fresh launches in turn",
+    }  # fmt: skip
+    seen = f" ({fresh.sentence})" if fresh is not None else f" ({again.sentence})"
+    if fresh is None:
+        return replace(row, state=state, suspected=False, sentence=f"{row.sentence}; {words[state]}{seen}")
+    return replace(
+        fresh, state=state, suspected=False, sentence=f"{words[state]}{seen}; suspected because {row.sentence}"
+    )

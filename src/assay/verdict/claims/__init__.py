@@ -1,0 +1,1 @@
+"""Is a published claim sound?"""

@@ -1,0 +1,83 @@
+"""Which pitfalls did a record or a claim fall into, which not, and which could not be examined?
+
+Every audit is one pitfall.  fallen into: it found something of severity invalid, fail or warning.  not examined: nothing of the
+kind, and the audit says what it would have needed.  clear: the rest.  Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from assay import catalog
+from assay.frames.record_data import Measured
+from assay.metrics.base import Results
+from assay.verdict.audits.support.audit import Audit
+from assay.verdict.imported import unexamined
+from assay.verdict.timing import is_timing
+from assay.verdict.types import Finding
+
+State = Literal["fallen into", "not examined", "clear"]
+STATES: tuple[State, ...] = ("fallen into", "not examined", "clear")
+GRAVE = ("invalid", "fail", "warning")
+# What a record that times one command or function can fall into: it has no steps, no quality and no base.
+OF_TIMINGS = frozenset({
+    "cherry_picked", "contention", "instrument_errors", "launches", "looks", "overhead", "sealed",
+    "copied_rows", "counter_readings", "order_of_times", "processor_time", "row_counts",
+})  # fmt: skip
+UNSEEN = "_not_measured"  # a note whose rule ends so says that the audit saw nothing
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pitfall:
+    """One pitfall, and how a record or claim stands to it."""
+
+    name: str  # the audit's name
+    title: str
+    question: str
+    state: State
+    findings: tuple[Finding, ...]
+    reason: str  # why it could not be examined; empty otherwise
+
+
+def of_record(measured: Measured, results: Results) -> tuple[Pitfall, ...]:
+    """Every pitfall of a record, the fallen ones first."""
+    audits: Mapping[str, Audit] = catalog.load_all("verdict.audits")
+    senseless = unexamined(measured, audits)
+    made = []
+    for audit in audits.values():
+        if (
+            audit.of_records
+            and measured.subject in audit.about
+            and (not is_timing(measured) or audit.name in OF_TIMINGS)
+        ):
+            if audit.name in senseless:
+                made.append(_pitfall(audit, (), senseless[audit.name]))
+                continue
+            found = audit.examine(measured, results)
+            unseen = audit.blind(measured, results) if audit.blind is not None else _unseen(found)
+            made.append(_pitfall(audit, found, unseen or ""))
+    return ordered(made)
+
+
+def ordered(pitfalls: list[Pitfall]) -> tuple[Pitfall, ...]:
+    """Fallen into first, the gravest of them at the top; then not examined, then clear."""
+    return tuple(sorted(pitfalls, key=lambda pitfall: (STATES.index(pitfall.state), _gravity(pitfall), pitfall.title)))
+
+
+def _pitfall(audit: Audit, found: tuple[Finding, ...], unseen: str) -> Pitfall:
+    fallen = any(finding.severity in GRAVE for finding in found)
+    state: State = "fallen into" if fallen else "not examined" if unseen else "clear"
+    return Pitfall(
+        name=audit.name, title=audit.called, question=audit.question, state=state, findings=found, reason="" if fallen else unseen,
+    )  # fmt: skip
+
+
+def _unseen(found: tuple[Finding, ...]) -> str:
+    return next((finding.evidence for finding in found if finding.rule.endswith(UNSEEN)), "")
+
+
+def _gravity(pitfall: Pitfall) -> int:
+    levels = ("invalid", "fail", "warning", "note")
+    return min((levels.index(finding.severity) for finding in pitfall.findings), default=len(levels))

@@ -1,0 +1,188 @@
+"""May these records be compared, and if not, which field forbids it?
+
+Every field of the catalogue of conditions is compared between the baseline and each other side.  A difference in identity
+or hardware forbids the comparison unless it is declared as what is studied (`varying`) or follows from that; everything
+else is told and forbids nothing.  A refusal names the field, all values, why it matters, and the override.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from assay.errors import Problem, SpecError
+from assay.verdict.comparison.types import ConditionClass, Mismatch, Side
+from assay.verdict.conditions.catalogue import CONDITIONS, known_names
+from assay.verdict.conditions.condition import Condition
+from assay.verdict.conditions.phrases import text_of
+
+NOT_RECORDED: Final = "not recorded"
+REFUSING: Final[tuple[ConditionClass, ...]] = ("identity", "hardware")
+ORDER: Final[tuple[ConditionClass, ...]] = ("identity", "hardware", "condition", "context")
+
+_MACHINE = tuple(
+    dict.fromkeys(c.name for c in CONDITIONS if c.kind == "hardware" and not c.name.startswith("software."))
+)
+_CODE = ("workload.script_sha256", "workload.script", "workload.git")
+# What people say -> the fields that differ when they say it.
+ALIASES: Final[Mapping[str, tuple[str, ...]]] = {
+    "code": _CODE,
+    "script": _CODE,
+    "arguments": ("workload.arguments",),
+    "environment": ("workload.environment", "workload.variables"),
+    "engine": (
+        *_CODE, "workload.runner", "workload.arguments", "workload.environment", "conditions.engine", "launcher.kind",
+        "software", "warm_up", "engine", "engines", "target", "serving.tokens_from",
+    ),
+    "objectives": ("serving.objectives",),
+    "prompts": ("serving.prompts", "serving.files", "serving.schedules"),
+    "client": ("serving.client",),
+    "machine": (*_MACHINE, "host", "noise", "doctor", "gpu", "cpu"),
+    "software": ("software", "host.kernel", "host.os", "gpu.driver"),
+    "launcher": ("launcher",),
+    "model": ("conditions.model", "model", "serving.model", "serving.tokenizer", "engine.model"),
+    "dataset": ("conditions.dataset", "dataset", "samples"),
+    "batch": ("conditions.batch", "conditions.batch_size", "conditions.global_batch", "batch"),
+}  # fmt: skip
+# A declared field -> what follows from it: nobody should have to name the same change twice.
+FOLLOWS: Final[Mapping[str, tuple[str, ...]]] = {
+    "workload.script_sha256": _CODE,
+    "workload.script": _CODE,
+    "conditions.model": ("model",),
+    "conditions.dataset": ("dataset", "samples"),
+    "conditions.batch": ("batch",),
+    "conditions.batch_size": ("batch",),
+    "conditions.global_batch": ("batch",),
+    "serving.model": ("engine.model", "serving.tokenizer"),
+    "serving.prompts": ("serving.files", "serving.schedules"),
+    "serving.files": ("serving.schedules",),
+    "serving.tokenizer": ("serving.files",),
+    "engine.backend": ("engines", "serving.tokens_from"),
+    "gpu.models": ("gpu",),
+    "cpu.model": ("cpu", "host.machine"),
+    "software.torch.version": ("software.torch", "software.packages.triton"),
+}
+
+
+def differences(sides: Sequence[Side], varying: Sequence[str] = ()) -> tuple[Mismatch, ...]:
+    """All conditions in which a side differs from the first one: those that refuse first, then by class and catalogue.
+
+    Raises:
+        SpecError: a name in `varying` is no condition; the closest ones are named.
+    """
+    found = [
+        mismatch
+        for condition in CONDITIONS
+        for mismatch in _of_condition(condition, [condition.fields(s.measured, s.judgement.results) for s in sides])
+    ]
+    declared = declare(varying, [mismatch.field for mismatch in found], _conditions_of(sides))
+    marked = [_declared(mismatch, covers(mismatch.field, declared)) for mismatch in found]
+    return tuple(sorted(marked, key=lambda m: (not m.refuses or m.declared, ORDER.index(m.kind))))
+
+
+def refusing(mismatches: Iterable[Mismatch]) -> tuple[Mismatch, ...]:
+    """Those that forbid the comparison."""
+    return tuple(mismatch for mismatch in mismatches if mismatch.refuses and not mismatch.declared)
+
+
+def unknown_on_all(sides: Sequence[Side]) -> tuple[str, ...]:
+    """Identity fields that no side recorded: they were not compared, and could differ."""
+    results = [(side.measured, side.judgement.results) for side in sides]
+    subjects = {side.measured.subject for side in sides}
+    return tuple(
+        c.name for c in CONDITIONS
+        if c.kind == "identity" and subjects & set(c.about) and c.family is None and c.absent == "differs" and c.name != "workload.script"
+        and not any(c.fields(*one) for one in results)
+    )  # fmt: skip
+
+
+def _of_condition(condition: Condition, values: Sequence[Mapping[str, Any]]) -> list[Mismatch]:
+    fields = list(dict.fromkeys(field for one in values for field in one))
+    found = (_of_field(condition, field, values) for field in fields)
+    return [mismatch for mismatch in found if mismatch is not None]
+
+
+def _of_field(condition: Condition, field: str, values: Sequence[Mapping[str, Any]]) -> Mismatch | None:
+    """One field over all sides; None where they agree."""
+    absent = [field not in one for one in values]
+    if any(absent) and condition.family is not None and condition.absent == "skip" and all(values):
+        return None  # a configuration that only one side has
+    present = [one[field] for one in values if field in one]
+    equal = all(condition.same(present[0], other) for other in present[1:])
+    if equal and not any(absent):
+        return None
+    silent = equal and condition.kind != "identity"  # a gap in hardware or below is told, and forbids nothing
+    optional = equal and condition.kind == "identity" and condition.absent == "note"
+    return Mismatch(
+        field=field, kind=condition.kind, declared=False, why=condition.why, override=f"--varying {field}, or --force",
+        values=tuple(_shown(condition, field, one) for one in values),
+        refuses=condition.kind in REFUSING and not silent and not optional,
+    )  # fmt: skip
+
+
+def _shown(condition: Condition, field: str, values: Mapping[str, Any]) -> str:
+    if field in values:
+        return text_of(values[field])
+    spoken = condition.family in ("workload.environment.", "conditions.") or (condition.family is not None and values)
+    return "not set" if spoken else NOT_RECORDED
+
+
+def _declared(mismatch: Mismatch, declared: bool) -> Mismatch:
+    return replace(mismatch, declared=declared)
+
+
+# ---- what is studied -------------------------------------------------------------------------------------------------
+
+
+def declare(varying: Sequence[str], seen: Iterable[str], conditions: Iterable[str]) -> frozenset[str]:
+    """The fields and beginnings of fields that the names stand for, with what follows from them.
+
+    `seen` are fields that do differ, `conditions` the keys of `[conditions]` on any side.
+    """
+    known, keys = {*seen, *known_names()}, set(conditions)
+    meant: set[str] = set()
+    problems = []
+    for name in varying:
+        fields = _meaning(name, known, keys)
+        if not fields:
+            problems.append(_unknown(name, known, keys))
+        meant.update(fields)
+    if problems:
+        raise SpecError(tuple(problems), "the comparison")
+    return frozenset(meant | {more for field in meant for more in FOLLOWS.get(field, ())})
+
+
+def covers(field: str, declared: Iterable[str]) -> bool:
+    """Whether a field is declared: itself, or by the beginning of its name."""
+    return any(field == name or field.startswith(f"{name}.") for name in declared)
+
+
+def _meaning(name: str, known: set[str], keys: set[str]) -> tuple[str, ...]:
+    plain = name.removesuffix(".*")
+    key = (f"conditions.{plain}",) if plain in keys else ()
+    if plain in ALIASES:
+        return (*ALIASES[plain], *key)
+    families = [one.removesuffix(".*") for one in known if one.endswith(".*")]
+    if any(plain == one or one.startswith(f"{plain}.") for one in known) or covers(plain, families):
+        return (plain,)
+    return key
+
+
+def _unknown(name: str, known: set[str], keys: set[str]) -> Problem:
+    candidates = sorted({*ALIASES, *keys, *(one.removesuffix(".*") for one in known)})
+    last = [one for one in candidates if name in one.split(".")]
+    close = [*last, *difflib.get_close_matches(name, candidates, n=3)][:3]
+    mend = f"Did you mean {' or '.join(f'--varying {one}' for one in close)}?" if close else ""
+    return Problem(
+        where="--varying", found=repr(name), mend=mend,
+        allowed=f"a condition, the beginning of a group of them, or one of {', '.join(ALIASES)}; docs/reference/conditions.md lists them",
+    )  # fmt: skip
+
+
+def _conditions_of(sides: Sequence[Side]) -> set[str]:
+    return {key for side in sides for key in side.measured.experiment.conditions}
+
+
+__all__ = ["ALIASES", "NOT_RECORDED", "covers", "declare", "differences", "refusing", "unknown_on_all"]

@@ -1,0 +1,274 @@
+"""Which record is better, by how much, and may one ask at all?
+
+Refused unless all identity and hardware conditions match but for what is studied (`assay.verdict.comparison.comparability`).  Then, for
+each side against the first:
+
+    quality     first: examples paired by id, non-inferiority with the baseline's margin, several sides: Holm over them;
+                not held, or a wrong result: performance and cost are struck out
+    primary     one metric, named before anything ran, decides at alpha = 1 - confidence; several sides: Holm over them;
+                less where launches were added until intervals were narrow (`assay.stats.comparing.sequential`)
+    others      Benjamini-Hochberg over all other metrics and configurations of the side
+    floor       the larger of what `assay doctor` found on the sides, for launches made in turn or apart; a smaller change
+                is inconclusive
+
+The unit is the launch: paired by block where both were made in turn.  Two sessions are compared with the variation between
+sessions in the interval (`assay.verdict.comparison.sessions`, the rule of `check` too), which the sentence says.  Fewer than 3 launches a
+side give no verdict (methodology 3.4, rule 7 of Hoefler & Belli).  The minimum detectable effect stands beside every verdict.
+Cannot tell: why two sides differ.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from assay.errors import Problem, SpecError
+from assay.estimates.estimate import Value
+from assay.metrics.base import ALL
+from assay.verdict.comparison.comparability import differences, refusing
+from assay.verdict.comparison.decide import decided
+from assay.verdict.comparison.groups import Arm, compared, qualities
+from assay.verdict.comparison.pairs import pairs_of
+from assay.verdict.comparison.phrases import notes_of, refused_sentence, sentence_of
+from assay.verdict.comparison.rules import rules_of
+from assay.verdict.comparison.sessions import Days
+from assay.verdict.comparison.types import Change, Comparison, Mismatch, Side, State
+
+LEAST_SIDES: Final = 2
+
+
+# ---- what others call ------------------------------------------------------------------------------------------------
+
+
+def compare(
+    sides: Sequence[Side],
+    *,
+    varying: Sequence[str] = (),
+    force: bool = False,
+    primary: str | None = None,
+    at: str | None = None,
+    days: Days | None = None,
+) -> Comparison:
+    """Every side against the first one, at confidence, margin and primary metric of the first one's experiment.
+
+    Args:
+        sides: two or more judged records with distinct labels.
+        varying: conditions that are studied: names of the catalogue, beginnings of names, or aliases.
+        force: compare although conditions differ; everything is then marked exploratory.
+        primary: the metric that decides; default: the one that the baseline's experiment names.
+        at: the configuration that decides; default: the largest one that all sides have.
+        days: what is known about the variation between sessions; default: nothing, so that it is assumed.
+
+    Raises:
+        SpecError: an unknown condition, metric or configuration; the closest one is named.
+    """
+    _check_labels([side.label for side in sides])
+    mismatches = differences(sides, varying)
+    common = _common(sides)
+    configuration = _decisive(at, common) if common else ""
+    inadmissible = _inadmissible(sides)
+    refused = (*inadmissible, *refusing(mismatches))
+    arms = [[Arm(label=s.label, side=s, configuration=name) for s in sides] for name in common]
+    return _compare(
+        arms, configuration, primary, varying=tuple(varying), mismatches=(*inadmissible, *mismatches), refused=refused,
+        forced=force and not inadmissible and bool(common), days=days,
+    )  # fmt: skip
+
+
+def compare_configurations(side: Side, configurations: Sequence[str], *, primary: str | None = None) -> Comparison:
+    """Configurations of one record against the first one named: launches are paired by block.
+
+    Raises:
+        SpecError: an unknown configuration or metric, or fewer than two configurations.
+    """
+    _check_labels(list(configurations))
+    for name in configurations:
+        _decisive(name, compared(side.measured))
+    arms = [Arm(label=name, side=side, configuration=name) for name in configurations]
+    inadmissible = _inadmissible([side])
+    return _compare(
+        [arms], configurations[0], primary, varying=("configuration",), mismatches=inadmissible, refused=inadmissible,
+        forced=False,
+    )  # fmt: skip
+
+
+def compare_at(
+    sides: Sequence[Side], configurations: Sequence[str], *, varying: Sequence[str] = (), force: bool = False,
+    primary: str | None = None, days: Days | None = None,
+) -> Comparison:  # fmt: skip
+    """Each side at a configuration of its own, against the first: one worker, several workers, a quantised model.
+
+    A record may be named several times with different configurations.  That worker counts differ is what is studied.
+
+    Raises:
+        SpecError: an unknown configuration, condition or metric, or the same configuration of a record twice.
+    """
+    labels = [f"{side.label} {name}" for side, name in zip(sides, configurations, strict=True)]
+    _check_labels(labels)
+    for side, name in zip(sides, configurations, strict=True):
+        _decisive(name, compared(side.measured))
+    mismatches, inadmissible = differences(sides, (*varying, "factor.levels")), _inadmissible(sides)
+    refused = (*inadmissible, *refusing(mismatches))
+    arms = [
+        Arm(label=label, side=side, configuration=name)
+        for label, side, name in zip(labels, sides, configurations, strict=True)
+    ]
+    return _compare(
+        [arms], configurations[0], primary, varying=(*varying, "configuration"), mismatches=(*inadmissible, *mismatches),
+        refused=refused, forced=force and not inadmissible, days=days,
+    )  # fmt: skip
+
+
+def compare_engines(
+    side: Side, engines: Sequence[str] = (), *, primary: str | None = None, at: float | None = None
+) -> Comparison:
+    """Engines of one record against the first one named, at every scenario and load that they have in common.
+
+    Launches are paired by block.  The largest load decides, or the load `at`; of several scenarios the last one asked for.
+
+    Raises:
+        SpecError: an unknown engine, load or metric, or fewer than two engines.
+    """
+    measured = side.measured
+    known = list(dict.fromkeys(one.target for one in measured.varied if one.target))
+    names = list(engines) or known
+    _check_labels(names)
+    for name in names:
+        _among(name, known, "engines")
+    rows = _same_loads(side, names)
+    deciding = rows[-1]
+    if at is not None:
+        loads = {one.name: one.load for one in measured.varied}
+        _among(f"{at:g}", [f"{load:g}" for load in dict.fromkeys(loads.values()) if load is not None], "--at")
+        deciding = next(row for row in reversed(rows) if loads[row[0].configuration] == at)
+    inadmissible = _inadmissible([side])
+    return _compare(
+        rows, deciding[0].configuration, primary, varying=("engine",), mismatches=inadmissible, refused=inadmissible,
+        forced=False,
+    )  # fmt: skip
+
+
+def _same_loads(side: Side, engines: Sequence[str]) -> list[list[Arm]]:
+    """One row for each scenario and load: the engines' configurations, in the order of the engines."""
+    found: dict[tuple[str, float | None], dict[str, str]] = {}
+    for one in side.measured.varied:
+        found.setdefault((one.scenario, one.load), {})[one.target] = one.name
+    return [[Arm(label=name, side=side, configuration=by[name]) for name in engines] for by in found.values()]
+
+
+def _among(name: str, known: Sequence[str], where: str) -> None:
+    if name not in known:
+        close = difflib.get_close_matches(name, known, n=1)
+        mend = f"Did you mean {close[0]}?" if close else ""
+        problem = Problem(where=where, found=repr(name), allowed=f"one of {', '.join(known)}", mend=mend)
+        raise SpecError((problem,), "the comparison")
+
+
+# ---- may one ask? ----------------------------------------------------------------------------------------------------
+
+
+def _check_labels(labels: Sequence[str]) -> None:
+    if len(labels) < LEAST_SIDES or len(set(labels)) != len(labels):
+        raise SpecError((Problem(
+            where="sides", found=", ".join(labels) or "none", allowed="two or more, each with a name of its own",
+            mend="A comparison needs a baseline and something to compare with it.",
+        ),), "the comparison")  # fmt: skip
+
+
+def _common(sides: Sequence[Side]) -> tuple[str, ...]:
+    """Configurations that all sides have, by ascending worker count."""
+    return tuple(name for name in compared(sides[0].measured) if all(name in compared(s.measured) for s in sides))
+
+
+def _decisive(at: str | None, known: Sequence[str]) -> str:
+    if at is None:
+        return known[-1]
+    if at not in known:
+        close = difflib.get_close_matches(at, known, n=1)
+        mend = f"Did you mean --at {close[0]}?" if close else ""
+        problem = Problem(where="--at", found=repr(at), allowed=f"one of {', '.join(known)}", mend=mend)
+        raise SpecError((problem,), "the comparison")
+    return at
+
+
+def _inadmissible(sides: Sequence[Side]) -> tuple[Mismatch, ...]:
+    """An INVALID record is no evidence, whatever it is compared with; nothing overrides that."""
+    statuses = tuple(side.judgement.verdict.status for side in sides)
+    if not any(side.inadmissible(candidate=side is not sides[0]) for side in sides):
+        return ()
+    why = "; ".join(
+        f"{side.label}: {finding.evidence}"
+        for side in sides for finding in side.judgement.verdict.findings if finding.severity == "invalid"
+    )  # fmt: skip
+    return (Mismatch(
+        field="verdict.status", kind="identity", values=statuses, declared=False, override="", refuses=True,
+        why=f"an inadmissible record is no evidence ({why})",
+    ),)  # fmt: skip
+
+
+# ---- the comparison --------------------------------------------------------------------------------------------------
+
+
+def _compare(
+    arms: Sequence[Sequence[Arm]],  # configuration x side, the baseline first
+    configuration: str,
+    primary: str | None,
+    *,
+    varying: tuple[str, ...],
+    mismatches: tuple[Mismatch, ...],
+    refused: tuple[Mismatch, ...],
+    forced: bool,
+    days: Days | None = None,
+) -> Comparison:
+    if refused and not forced:
+        return _refusal(arms, configuration, primary, varying, mismatches, refused)
+    deciding = next((row for row in arms if row[0].configuration == configuration), arms[0])
+    rules = rules_of(deciding, primary, exploratory=bool(refused), varying=varying, days=days or Days())
+    held = {(label, row[0].configuration): one for row in arms for label, one in qualities(row[0], row[1:]).items()}
+    changes = decided(pairs_of(arms, deciding, held, rules), rules)
+    state: State = "exploratory" if rules.exploratory else "compared"
+    if not any(_was_measured(change) for change in changes if change.primary):
+        state = "nothing_measured"
+    made = Comparison(
+        state=state, sides=tuple(arm.label for arm in deciding), varying=varying, mismatches=mismatches, refused=refused,
+        primary=rules.primary, configuration=configuration, changes=changes, table=_table(deciding),
+        quality={arm.label: held[arm.label, deciding[0].configuration].held for arm in deciding[1:]},
+        confidence=rules.confidence, floor=rules.floor, notes=(), sentence="", equivalence=rules.equivalence,
+        smallest_effect=rules.smallest_effect,
+    )  # fmt: skip
+    noted = replace(made, notes=notes_of(made, deciding, held))
+    return replace(noted, sentence=sentence_of(noted, deciding, held))
+
+
+def _was_measured(change: Change) -> bool:
+    return change.low is not None
+
+
+def _table(deciding: Sequence[Arm]) -> dict[str, dict[str, Value]]:
+    """side -> metric -> value at the deciding configuration; metrics of the whole experiment are left out."""
+    return {
+        arm.label: {name: arm.value(name) for name, values in arm.side.judgement.results.items() if ALL not in values}
+        for arm in deciding
+    }
+
+
+def _refusal(
+    arms: Sequence[Sequence[Arm]], configuration: str, primary: str | None, varying: tuple[str, ...],
+    mismatches: tuple[Mismatch, ...], refused: tuple[Mismatch, ...],
+) -> Comparison:  # fmt: skip
+    """Nothing is compared, and the sentence says why and what would change that."""
+    sides = [arm.label for arm in arms[0]] if arms else _labels(mismatches)
+    base = arms[0][0].measured if arms else None
+    asked = base.experiment.comparison if base else None
+    return Comparison(
+        state="incomparable", sides=tuple(sides), varying=varying, mismatches=mismatches, refused=refused,
+        primary=primary or (asked.primary if asked else "auto"), configuration=configuration, changes=(), table={},
+        quality={}, confidence=base.confidence if base else 0.95, floor=0.0, notes=(),
+        sentence=refused_sentence(sides, refused),
+    )  # fmt: skip
+
+
+def _labels(mismatches: Sequence[Mismatch]) -> list[str]:
+    return [f"side {place + 1}" for place in range(len(mismatches[0].values))] if mismatches else []

@@ -1,0 +1,258 @@
+"""What is compared with what?  A configuration of a record, with its launch values, their blocks and its scores.
+
+Launches are paired by block only where both arms were made in turn: two configurations of one record, or two records of
+one session (`manifest.session.id`).  Everything else is two independent groups; nothing is ever paired by its number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+import polars as pl
+
+from assay.estimates.estimate import Absent, Value
+from assay.estimates.format import bracketed, count, given
+from assay.frames.links.collective_calls import asked_cells
+from assay.frames.quality_floor import at_floor
+from assay.frames.record_data import Measured
+from assay.frames.score_clusters import clusters_of, examples_words, undeclared
+from assay.spec.experiment import Quality as AskedQuality
+from assay.stats.comparing.comparison import Difference, compare_paired, compare_welch, scale_of
+from assay.stats.comparing.noninferiority import Decision, crossed, largest_change
+from assay.stats.comparing.noninferiority_unpaired import unpaired
+from assay.units import SCORE
+from assay.verdict.comparison.types import Side
+
+Held = Literal["HELD", "DEGRADED", "INCONCLUSIVE", "NOT_MEASURED"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Arm:
+    """One configuration of one side."""
+
+    label: str
+    side: Side
+    configuration: str
+
+    @property
+    def measured(self) -> Measured:
+        """The record."""
+        return self.side.measured
+
+    def value(self, metric: str) -> Value:
+        """A metric's value here; Absent where the metric knows no such configuration."""
+        missing = Absent(reason="not_applicable", detail=f"{metric} has no value for {self.configuration}")
+        return self.side.judgement.results.get(metric, {}).get(self.configuration, missing)
+
+    def wrong(self) -> tuple[str, ...]:
+        """Why its result is wrong, whatever its speed: the findings of severity fail."""
+        findings = self.side.judgement.verdict.findings
+        return tuple(f.rule for f in findings if f.severity == "fail" and f.configuration in (None, self.configuration))
+
+    def blocks(self) -> list[int]:
+        """The block of every timed launch, ascending as launch values are."""
+        timed = self.measured.timed.filter(pl.col("configuration") == launched(self.measured, self.configuration))
+        return sorted(timed["block"].to_list())
+
+
+def compared(measured: Measured) -> tuple[str, ...]:
+    """What of a record can be held against the same of another: its configurations; of collectives every operation, then every size."""
+    if measured.subject != "collectives":
+        return measured.configurations
+    cells = asked_cells(measured)
+    return (*dict.fromkeys(cell.group for cell in cells), *(cell.name for cell in cells))
+
+
+def launched(measured: Measured, name: str) -> str:
+    """The configuration whose launches measured it: of collectives one launch holds every size."""
+    return name.partition(" ")[0] if measured.subject == "collectives" else name
+
+
+def in_turn(a: Arm, b: Arm) -> bool:
+    """Whether the two share blocks, more than one if some were made apart."""
+    if a.measured is b.measured:
+        return a.configuration != b.configuration
+    ours, theirs = a.measured.session, b.measured.session
+    if ours is None or theirs is None or ours.get("id") is None or ours.get("id") != theirs.get("id"):
+        return False
+    # after an interruption: what then is left in common must carry a comparison
+    apart = _made_alone(a) | _made_alone(b)
+    return not apart or len((set(a.blocks()) & set(b.blocks())) - apart) > 1
+
+
+# ---- numbers ---------------------------------------------------------------------------------------------------------
+
+
+def launch_values(value: Value) -> tuple[float, ...]:
+    """One number per launch; of a count that was the same in all launches, that number for each."""
+    if isinstance(value, Absent):
+        return ()
+    exact = value.confidence == 1.0 and value.low == value.high
+    return value.launch_values or ((value.value,) * value.n_launches if exact else ())
+
+
+def difference(a: Arm, b: Arm, metric: str, confidence: float, smallest_effect: float) -> Difference | None:
+    """b against a on launch level; None where a side has no value per launch."""
+    ours, theirs = launch_values(a.value(metric)), launch_values(b.value(metric))
+    if not ours or not theirs:
+        return None
+    scale = scale_of(ours, theirs)
+    least = smallest_effect if scale == "ratio" else None
+    pairs = _pairs(a, b, ours, theirs) if in_turn(a, b) else []
+    if len(pairs) > 1:
+        first, second = zip(*pairs, strict=True)
+        return compare_paired(first, second, confidence, scale=scale, smallest_effect=least)
+    return compare_welch(ours, theirs, confidence, scale=scale, smallest_effect=least)
+
+
+def _pairs(a: Arm, b: Arm, ours: Sequence[float], theirs: Sequence[float]) -> list[tuple[float, float]]:
+    """Values of common blocks; none where a value's block is not certain (a launch without a value, a block twice)."""
+    first, second = by_block(a.blocks(), ours), by_block(b.blocks(), theirs)
+    apart = _made_alone(a) | _made_alone(b) if a.measured is not b.measured else set()
+    return [(first[block], second[block]) for block in sorted((first.keys() & second.keys()) - apart)]
+
+
+def _made_alone(arm: Arm) -> set[int]:
+    """Blocks that an interrupted session's arm made later, without the other arms: they share no hour with them."""
+    return set((arm.measured.session or {}).get("alone", ()))
+
+
+def by_block(blocks: Sequence[int], values: Sequence[float]) -> dict[int, float]:
+    """block -> value; empty where a value's block is not certain."""
+    if len(blocks) != len(values) or len(set(blocks)) != len(blocks):
+        return {}
+    return dict(zip(blocks, values, strict=True))
+
+
+def definition(value: Value) -> Mapping[str, str]:
+    """What a signature says about the meaning of a number, without sample size and kind of interval."""
+    if isinstance(value, Absent):
+        return {}
+    name, *tags = value.signature.split("|")
+    pairs = (tag.partition(":") for tag in tags if ":" in tag)
+    return {"metric": name, **{key: text for key, _, text in pairs if key not in ("k", "conf", "ci", "agg", "of")}}
+
+
+# ---- quality ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quality:
+    """Whether a side kept the baseline's result."""
+
+    held: Held
+    sentence: str
+
+
+def qualities(base: Arm, others: Sequence[Arm]) -> dict[str, Quality]:
+    """label -> whether it kept the base's quality, so that the chance of one or more wrong HELD among them stays below
+    1 - confidence: Holm's steps, done with bounds.  DEGRADED, which holds nothing, is decided for each by itself.
+    """
+    found = {arm.label: quality(base, arm) for arm in others}
+    open_ = [arm for arm in others if found[arm.label].held == "HELD"]
+    tested = sum(1 for one in found.values() if one.held != "NOT_MEASURED")
+    if tested <= 1:
+        return found
+    error, left, kept = 1.0 - base.measured.confidence, tested, set[str]()
+    while True:
+        stricter = {
+            arm.label: quality(base, arm, confidence=1.0 - error / left) for arm in open_ if arm.label not in kept
+        }
+        found |= stricter
+        new = {label for label, one in stricter.items() if one.held == "HELD"}
+        if not new:
+            break
+        kept |= new
+        left -= len(new)
+    return {
+        label: replace(one, sentence=f"{one.sentence} (Holm over {tested} sides)")
+        if label in {a.label for a in open_}
+        else one
+        for label, one in found.items()
+    }
+
+
+def quality(a: Arm, b: Arm, *, confidence: float | None = None) -> Quality:
+    """Was the quality of a kept by b?  Examples paired by id, the margin of a's experiment, and its confidence unless another is given."""
+    asked = a.measured.experiment.quality
+    if asked is None:
+        return Quality(
+            held="NOT_MEASURED", sentence="quality was not measured: the baseline's experiment names no metric"
+        )
+    ours, theirs = (_scores(arm, asked.metric) for arm in (a, b))
+    if ours.height == 0 or theirs.height == 0:
+        who = a.label if ours.height == 0 else b.label
+        return Quality(held="NOT_MEASURED", sentence=f"quality was not measured: {who} has no scores of {asked.metric}")
+    decided = _decide(a, b, ours, theirs, asked, confidence or a.measured.confidence)
+    if isinstance(decided, str):
+        return _undecided(decided)
+    if decided.verdict == "HELD" and decided.low <= 0.0 and (why := at_floor(ours, asked)) is not None:
+        return _undecided(f"{a.label} cannot show a loss: {why}")
+    return _said(decided, asked.metric, asked.margin)
+
+
+def _scores(arm: Arm, metric: str) -> pl.DataFrame:
+    """(launch, block, example, score, cluster, empty) of the timed launches of an arm."""
+    measured = arm.measured
+    timed = measured.timed.filter(pl.col("configuration") == arm.configuration).select("launch", "block")
+    # of serving, scored from the answers: by the metric that the record's own experiment names
+    rows = measured.scores if measured.subject == "serving" else measured.scores_of(metric)
+    return timed.join(rows, on="launch").sort("launch", "example")
+
+
+def _decide(
+    a: Arm, b: Arm, ours: pl.DataFrame, theirs: pl.DataFrame, asked: AskedQuality, confidence: float
+) -> Decision | str:
+    """The decision, or why there is none."""
+    examples = sorted(set(ours["example"].to_list()) & set(theirs["example"].to_list()))
+    odd = max(ours["example"].n_unique(), theirs["example"].n_unique()) - len(examples)
+    if odd:
+        return f"{count(odd, 'examples')} were scored on one side only"
+    if len(examples) < 2:
+        return "one example carries no interval"
+    clusters = clusters_of(pl.concat([ours, theirs]), examples)
+    wrong = clusters if isinstance(clusters, Absent) else undeclared(clusters, asked.cluster)
+    if wrong is not None or isinstance(clusters, Absent):
+        return wrong.detail if wrong is not None else ""
+    key = "block" if in_turn(a, b) else "launch"
+    first, second = (_matrix(frame, key, len(examples)) for frame in (ours, theirs))
+    if first is None or second is None:
+        return "some launch lacks the score of an example, or has one that is no finite number"
+    r, c = (np.stack(list(side.values())) for side in (first, second))
+    sign, most = (-1.0 if asked.direction == "lower" else 1.0), asked.largest_change
+    most = most or largest_change(r, c, clusters)
+    shared = sorted(first.keys() & second.keys()) if key == "block" else []
+    if len(shared) > 1:
+        differences = np.stack([sign * (second[one] - first[one]) for one in shared])
+        return crossed(differences, asked.margin, confidence, most, clusters)
+    return unpaired(sign * r, sign * c, asked.margin, confidence, most, clusters)
+
+
+def _matrix(frame: pl.DataFrame, key: str, examples: int) -> dict[int, np.ndarray] | None:
+    """block or launch -> scores in the order of the examples; None where one is missing or not finite."""
+    found = {
+        int(group[key][0]): group["score"].to_numpy() for group in frame.partition_by("launch", maintain_order=True)
+    }
+    whole = all(len(row) == examples and bool(np.isfinite(row).all()) for row in found.values())
+    return found if whole else None
+
+
+def _undecided(why: str) -> Quality:
+    return Quality(held="INCONCLUSIVE", sentence=f"whether quality was held is not known: {why}")
+
+
+def _said(decided: Decision, metric: str, margin: float) -> Quality:
+    """One sentence with the bounds."""
+    text, interval = bracketed(decided.estimate, decided.low, decided.high, SCORE, beside=(-margin,))
+    words = {"HELD": "held", "DEGRADED": "lost", "INCONCLUSIVE": "not shown to be held"}[decided.verdict]
+    needed = (decided.launches_needed, decided.items_needed)
+    more = f"; {count(needed[1], 'examples')} would decide" if decided.verdict == "INCONCLUSIVE" and needed[1] else ""
+    more = f"; {count(needed[0], 'launches')} would decide" if decided.verdict == "INCONCLUSIVE" and needed[0] else more
+    return Quality(
+        held=decided.verdict,
+        sentence=f"{metric} {words}: changed by {text}, one-sided bounds {interval}, margin {given(margin)}{more}; "
+        f"{examples_words(decided.items, decided.clusters, decided.alone)}",
+    )

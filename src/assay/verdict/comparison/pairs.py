@@ -1,0 +1,115 @@
+"""Which numbers of two sides are set beside each other, and which of the pairs are worth showing?
+
+Every metric of performance and cost that has a better direction and a value for each configuration, at every configuration
+that is compared; the primary metric at the deciding one always.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from assay.estimates.estimate import Absent, Value
+from assay.metrics.base import ALL, Metric
+from assay.stats.comparing.comparison import Difference
+from assay.verdict.comparison.groups import Arm, Quality, definition, launch_values
+from assay.verdict.comparison.rules import TESTED, Rules
+from assay.verdict.comparison.sessions import Found, found_between
+from assay.verdict.judge import Judgement
+
+NOT_THE_WORKLOADS: Final = frozenset({"instrument_overhead"})
+Untested = Literal["not measured", "not compared", "not tested"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pair:
+    """One metric of one side's configuration beside the baseline's, before it is decided."""
+
+    metric: Metric
+    a: Arm
+    b: Arm
+    held: Quality
+    found: Found | None
+    primary: bool
+    untested: Untested | None = (
+        None  # there is no difference: a side has no number, two definitions, or none for each launch
+    )
+    reason: str = ""  # why
+
+    @property
+    def difference(self) -> Difference | None:
+        """What is decided with."""
+        return None if self.found is None else self.found.difference
+
+    @property
+    def p_value(self) -> float:
+        """Of no difference; 1 where nothing was tested."""
+        return 1.0 if self.difference is None else self.difference.p_value
+
+
+def pairs_of(
+    arms: Sequence[Sequence[Arm]], deciding: Sequence[Arm], held: Mapping[tuple[str, str], Quality], rules: Rules
+) -> list[Pair]:
+    """Everything that is tested, the primary metric at the deciding configuration first."""
+    found = []
+    for row in arms:
+        for arm in row[1:]:
+            for name, metric in _tested(row[0].side.judgement, rules.primary).items():
+                first = name == rules.primary and row is deciding
+                pair = _pair(metric, row[0], arm, held[arm.label, row[0].configuration], rules, primary=first)
+                found += [pair] if first or _worth_showing(pair) else []
+    return sorted(found, key=lambda pair: (not pair.primary, pair.a.configuration != deciding[0].configuration))
+
+
+def _tested(judgement: Judgement, primary: str) -> dict[str, Metric]:
+    return {
+        name: metric for name, metric in judgement.metrics.items()
+        if name == primary or (
+            metric.dimension in TESTED and metric.better != "neither" and name not in NOT_THE_WORKLOADS
+            and ALL not in judgement.results.get(name, {ALL: None})
+        )
+    }  # fmt: skip
+
+
+def _pair(metric: Metric, a: Arm, b: Arm, held: Quality, rules: Rules, *, primary: bool) -> Pair:
+    ours, theirs = a.value(metric.name), b.value(metric.name)
+    untested, reason = _incomparable_values(a, b, ours, theirs)
+    found = None if untested else found_between(
+        a, b, metric.name, confidence=rules.confidence, smallest_effect=rules.smallest_effect, days=rules.days
+    )  # fmt: skip
+    if found is None and not untested:
+        untested, reason = "not tested", "it has no value for each launch, so it is listed and not tested"
+    return Pair(metric=metric, a=a, b=b, held=held, found=found, primary=primary, untested=untested, reason=reason)
+
+
+def _incomparable_values(a: Arm, b: Arm, ours: Value, theirs: Value) -> tuple[Untested | None, str]:
+    """What forbids a test, and why."""
+    for arm, value in ((a, ours), (b, theirs)):
+        if isinstance(value, Absent):
+            return "not measured", f"not measured on {arm.label}: {value.detail}"
+    if a.side is b.side:
+        return None, ""
+    first, second = definition(ours), definition(theirs)
+    unlike = sorted(key for key in first.keys() & second.keys() if first[key] != second[key])
+    if not unlike:
+        return None, ""
+    return "not compared", f"defined differently ({', '.join(f'{k}: {first[k]} / {second[k]}' for k in unlike)})"
+
+
+def _worth_showing(pair: Pair) -> bool:
+    """A number on some side, and a test or the reason why one side lacks it; equal counts (a speedup of the base) need none."""
+    if all(_exact(arm.value(pair.metric.name)) for arm in (pair.a, pair.b)) and nothing_varies(pair):
+        return False
+    one_side = isinstance(pair.a.value(pair.metric.name), Absent) != isinstance(pair.b.value(pair.metric.name), Absent)
+    return pair.difference is not None or (one_side and pair.metric.primary) or pair.untested == "not compared"
+
+
+def _exact(value: Value) -> bool:
+    return not isinstance(value, Absent) and value.confidence == 1.0
+
+
+def nothing_varies(pair: Pair) -> bool:
+    """All launches of both sides gave the same number: equal, whatever the scale."""
+    values = [*launch_values(pair.a.value(pair.metric.name)), *launch_values(pair.b.value(pair.metric.name))]
+    return len(set(values)) == 1 and pair.difference is not None and min(pair.difference.k_a, pair.difference.k_b) >= 3

@@ -1,0 +1,105 @@
+"""By which rules is a comparison decided?  The baseline's experiment names metric, confidence and margins.
+
+Confidence is raised where launches were added until intervals were narrow (`assay.stats.comparing.sequential`); the floor is the larger
+of what `assay doctor` found on the sides, for launches made in turn or apart.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from assay.errors import Problem, SpecError
+from assay.frames.record_data import Subject
+from assay.metrics.base import ALL
+from assay.stats.comparing.sequential import comparison_confidence
+from assay.verdict.comparison.groups import Arm, in_turn, launch_values
+from assay.verdict.comparison.sessions import Days
+
+AUTO: Final[Mapping[Subject, tuple[str, ...]]] = {
+    "training": ("throughput", "step_time", "trial_time", "wall_time"),
+    "calls": ("throughput", "step_time", "trial_time", "wall_time"),
+    # Goodput where objectives were asked for; of answers without tokens (embeddings) the requests.
+    "serving": ("goodput", "output_throughput", "request_throughput", "ttft_p95", "e2e_p95"),
+    "collectives": ("collective_time",),
+    "network": ("link_rate",),
+}  # fmt: skip
+OTHERWISE: Final[Mapping[Subject, str]] = {
+    "training": "wall_time",
+    "calls": "wall_time",
+    "serving": "output_throughput",
+    "collectives": "collective_time",
+    "network": "link_rate",
+}
+TESTED: Final = ("performance", "cost")  # dimensions; quality has its own test, and faults are made once
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rules:
+    """What decides, from the baseline's experiment."""
+
+    primary: str
+    confidence: float
+    equivalence: float
+    smallest_effect: float
+    floor: float
+    exploratory: bool
+    varying: tuple[str, ...]  # what is studied
+    days: Days  # what is known about the variation between sessions
+
+
+def rules_of(
+    deciding: Sequence[Arm], primary: str | None, *, exploratory: bool, varying: tuple[str, ...], days: Days
+) -> Rules:
+    """Those for the sides at the configuration that decides, the baseline first.
+
+    Raises:
+        SpecError: the primary metric is not known, or has no better direction.
+    """
+    base = deciding[0]
+    asked = base.measured.experiment.comparison
+    return Rules(
+        primary=_primary(primary or asked.primary, deciding), confidence=_confidence(deciding),
+        equivalence=asked.equivalence, smallest_effect=asked.smallest_effect, exploratory=exploratory,
+        days=days, varying=varying,
+        floor=max(_floor(arm, base) for arm in deciding),
+    )  # fmt: skip
+
+
+def _confidence(deciding: Sequence[Arm]) -> float:
+    """The baseline's, raised where records stopped when their intervals were narrow: their spread is underestimated."""
+    base = deciding[0].measured
+    looked = {id(arm.measured) for arm in deciding if arm.measured.looks}
+    return max(base.confidence, comparison_confidence(base.experiment.launches.confidence, len(looked)))
+
+
+def _floor(arm: Arm, base: Arm) -> float:
+    """What the machine can show of records made apart is less than of launches made in turn."""
+    together = arm is base or in_turn(arm, base)
+    return (arm.measured.noise_floor if together else arm.measured.noise_floor_apart) or 0.0
+
+
+def _primary(name: str, deciding: Sequence[Arm]) -> str:
+    known = deciding[0].side.judgement.metrics
+    if name == "auto":
+        subject = deciding[0].measured.subject
+        names = AUTO[subject]
+        there = [one for one in names if all(launch_values(arm.value(one)) for arm in deciding)]
+        partly = [one for one in names if one in known and any(launch_values(arm.value(one)) for arm in deciding)]
+        return (*there, *partly, OTHERWISE[subject])[0]
+    if (
+        name in known
+        and ALL not in deciding[0].side.judgement.results.get(name, {})
+        and known[name].better != "neither"
+    ):
+        return name
+    able = [one for one, metric in known.items() if metric.dimension in TESTED and metric.better != "neither"]
+    close = difflib.get_close_matches(name, able, n=1)
+    mend = f"Did you mean {close[0]}?" if close else ""
+    problem = Problem(
+        where="--primary", found=repr(name), mend=mend,
+        allowed="a metric that has a value for every configuration and a better direction; docs/reference/metrics.md lists them",
+    )  # fmt: skip
+    raise SpecError((problem,), "the comparison")

@@ -1,0 +1,217 @@
+"""What does a difference between two sides mean: were they measured in turn, or on two occasions?  The one rule for all verdicts.
+
+    in turn       two configurations of one record, or two records of one session: launches are paired by block, and the
+                  difference stands as it is
+    alternating   two records of one host whose launches were made alternately, in 3 or more sittings each: the sittings are
+                  the unit, with a linear drift taken out (`assay.stats.comparing.between_records.alternating`)
+    history       two sessions, and 5 or more comparable ones that say how much sessions differ: that is put into the interval
+    assumed       two sessions, and nobody knows: a deviation between sessions is assumed (15 %, or --day-to-day)
+    constant      a count that did not vary at all: it does not vary with the day either
+
+A machine differs from session to session, and no number of launches within one shows that.  What only the launches of two
+sessions carry is *suspected*: it is told, and decides nothing.  `compare`, `check` and `reproduce` all ask here.
+Sources: Kalibera & Jones, ISMM 2013; docs/decisions/0030-between-sessions.md; false alarms and power are in
+benchmarks/results/between_days.md.  Cannot tell: why two sessions differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from itertools import groupby, pairwise
+from typing import Final, Literal
+
+import polars as pl
+
+from assay.estimates.estimate import Estimate, Value
+from assay.metrics.base import Better
+from assay.stats.comparing.between_records import (
+    LEAST_SITTINGS,
+    Between,
+    Sitting,
+    alternating,
+    assumed,
+    detectable_with_days,
+    level,
+    widened,
+)
+from assay.stats.comparing.comparison import Decision, Difference, decide
+from assay.verdict.checking.history import histories
+from assay.verdict.comparison.groups import Arm, by_block, difference, in_turn, launch_values, launched
+from assay.verdict.comparison.types import Side
+
+DAYS: Final = 0.15  # deviation between sessions that is assumed without a history; hosted machines reach it
+COUNTED: Final = ("count", "B", "steps", "workers", "FLOP")  # units of what may be the same on every day
+Evidence = Literal["in turn", "alternating", "history", "assumed", "constant"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Days:
+    """What is known about the variation between sessions."""
+
+    past: tuple[Side, ...] = ()  # comparable records of other sessions
+    assumed: float = DAYS
+    _seen: dict[tuple[str, str], tuple[str, Between | None]] = field(default_factory=dict, repr=False, compare=False)
+
+    def between(self, metric: str, configuration: str) -> tuple[str, Between | None]:
+        """The scale of the past values of a metric, and how they vary; None for fewer than 5."""
+        if not self.past or metric not in self.past[0].judgement.metrics:
+            return "", None
+        key = (metric, configuration)
+        if key not in self._seen:
+            one = histories(self.past, [key])[0]
+            self._seen[key] = (one.scale, one.days)
+        return self._seen[key]
+
+
+def days_of(past: Sequence[Side], sides: Sequence[Side], deviation: float = DAYS) -> Days:
+    """What the past says, without the sides themselves: their own luck must not speak about how much days differ."""
+    own = {side.measured.manifest.get("id") for side in sides}
+    return Days(past=tuple(one for one in past if one.measured.manifest.get("id") not in own), assumed=deviation)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Found:
+    """b against a: what the launches say, and what is decided with."""
+
+    launches: Difference
+    difference: Difference
+    evidence: Evidence
+    days: Between | None = None  # of a history
+    assumed: float = 0.0
+
+    @property
+    def apart(self) -> bool:
+        """Whether the days of two sessions are in the interval."""
+        return self.evidence in ("history", "assumed")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judged:
+    """A decision, and whether only the launches of two sessions carry a change."""
+
+    decision: Decision
+    alone: Decision  # what the launches would say without the variation between sessions
+    suspected: bool  # they would say higher or lower, and the decision does not
+
+
+def found_between(
+    a: Arm, b: Arm, metric: str, *, confidence: float, smallest_effect: float, days: Days
+) -> Found | None:
+    """b against a; None where a side has no value per launch."""
+    raw = difference(a, b, metric, confidence, smallest_effect)
+    if raw is None:
+        return None
+    if in_turn(a, b):
+        return Found(launches=raw, difference=raw, evidence="in turn")
+    ours, theirs = a.value(metric), b.value(metric)
+    if sittings := _sittings(a, b, ours, theirs, raw):
+        made = alternating(sittings, raw)
+        return Found(launches=raw, difference=made, evidence="alternating")
+    return _apart(a, b, metric, raw, days)
+
+
+def judged(
+    found: Found, *, better: Better, margin: float, smallest_effect: float, floor: float, p_adjusted: float | None
+) -> Judged:
+    """The decision; margins are relative and count on the ratio scale only."""
+
+    def ask(one: Difference, p: float | None) -> Decision:
+        relative = one.scale == "ratio"
+        return decide(
+            one, better=better, margin=margin if relative else None, smallest_effect=smallest_effect if relative else None,
+            floor=floor if relative else 0.0, p_adjusted=p,
+        )  # fmt: skip
+
+    decision = ask(found.difference, p_adjusted)
+    if found.evidence in ("in turn", "constant"):
+        return Judged(decision=decision, alone=decision, suspected=False)
+    # More launches of the same sessions do not make the days alike, and the degrees of freedom are those of the days.
+    widened_by_days = found.difference.standard_error != found.launches.standard_error
+    effect = detectable_with_days(found.difference, max(smallest_effect, floor)) if widened_by_days else None
+    decision = replace(
+        decision, launches_needed=decision.launches_needed if decision.reason == "few_launches" else None,
+        minimum_detectable_effect=decision.minimum_detectable_effect if effect is None else effect,
+    )  # fmt: skip
+    alone = ask(found.launches, _as_corrected(found, p_adjusted))
+    only = alone.verdict in ("higher", "lower") and alone.verdict != decision.verdict
+    return Judged(decision=decision, alone=alone, suspected=only)
+
+
+def _as_corrected(found: Found, p_adjusted: float | None) -> float | None:
+    """The p-value of the launches alone, corrected as that of the difference was."""
+    if p_adjusted is None or found.difference.p_value <= 0.0:
+        return p_adjusted
+    return min(1.0, found.launches.p_value * p_adjusted / found.difference.p_value)
+
+
+def _apart(a: Arm, b: Arm, metric: str, raw: Difference, days: Days) -> Found:
+    """With the variation between sessions in it."""
+    ours, theirs = (launch_values(arm.value(metric)) for arm in (a, b))
+    first, second = level(ours, raw.scale), level(theirs, raw.scale)
+    known = [days.between(metric, name) for name in dict.fromkeys((a.configuration, b.configuration))]
+    fitting = [one for scale, one in known if one is not None and scale == raw.scale]
+    if fitting and len(fitting) == len(known):
+        widest = max(fitting, key=lambda one: one.total)
+        return Found(
+            launches=raw, difference=widened(raw, first, second, widest), evidence="history", days=widest
+        )  # fmt: skip
+    if first.variance == second.variance == 0.0 and _counted(a.value(metric)):
+        return Found(launches=raw, difference=raw, evidence="constant")
+    made = assumed(raw, first, second, days.assumed)
+    return Found(launches=raw, difference=made, evidence="assumed", assumed=days.assumed)
+
+
+def _counted(value: Value) -> bool:
+    """A count or a size may be the same on every day; a time that did not vary was read from too coarse a clock."""
+    return isinstance(value, Estimate) and value.unit in COUNTED
+
+
+# ---- made alternately ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True, order=True)
+class _Made:
+    begin_s: float
+    end_s: float
+    side: int
+    value: float
+
+
+def _sittings(a: Arm, b: Arm, ours: Value, theirs: Value, raw: Difference) -> list[Sitting]:
+    """Stretches of launches of one side alone, in time; none where the two were not made alternately on one host."""
+    if _host(a) is None or _host(a) != _host(b):
+        return []
+    made = sorted([*_made(a, 0, ours), *_made(b, 1, theirs)])
+    if any(after.begin_s < before.end_s and after.side != before.side for before, after in pairwise(made)):
+        return []  # at the same time: each disturbed the other
+    found = []
+    for side, group in groupby(made, key=lambda one: one.side):
+        launches = list(group)
+        mean = level([one.value for one in launches], raw.scale).mean
+        found.append(Sitting(side=side, at_s=(launches[0].begin_s + launches[-1].end_s) / 2.0, mean=mean))
+    enough = min((sum(one.side == side for one in found) for side in (0, 1)), default=0) >= LEAST_SITTINGS
+    return found if enough else []
+
+
+def _host(arm: Arm) -> str | None:
+    host = arm.measured.before.get("host")
+    name = host.get("name") if isinstance(host, dict) else None
+    return str(name) if name else None
+
+
+def _made(arm: Arm, side: int, value: Value) -> list[_Made]:
+    """The launches of an arm with their values; none where a value's launch is not certain."""
+    values = by_block(arm.blocks(), launch_values(value))
+    timed = arm.measured.timed.filter(pl.col("configuration") == launched(arm.measured, arm.configuration))
+    found = []
+    for block, begin, begin_ns, end_ns in timed.select("block", "begin_utc", "begin_ns", "end_ns").iter_rows():
+        try:
+            begin_s = datetime.fromisoformat(str(begin)).timestamp()
+        except ValueError:
+            return []
+        if block in values and end_ns is not None:
+            end_s = begin_s + (end_ns - begin_ns) / 1e9
+            found.append(_Made(begin_s=begin_s, end_s=end_s, side=side, value=values[block]))
+    return found

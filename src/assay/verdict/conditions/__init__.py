@@ -1,0 +1,1 @@
+"""Under which conditions was a record made?"""

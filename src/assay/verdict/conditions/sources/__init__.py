@@ -1,0 +1,1 @@
+"""Where is each condition of a record read?"""

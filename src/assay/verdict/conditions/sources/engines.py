@@ -1,0 +1,56 @@
+"""Which engines served a load, how are they set, and what do they say of themselves?"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from assay.frames.record_data import Measured
+from assay.metrics.base import Results
+from assay.spec.plan import targets_of
+from assay.spec.sections.serving import Serving, Target
+from assay.verdict.conditions.condition import Read
+from assay.verdict.conditions.sources.environment import seen
+from assay.verdict.conditions.sources.experiment import NOT_ASKED
+
+
+def of(read: Callable[[Measured, Target, Serving], Mapping[str, Any]]) -> Read:
+    """Facts of every engine: "fact", or "name.fact" where a record has several."""
+
+    def found(measured: Measured, _: Results) -> Any:
+        serving = measured.experiment.serving
+        if serving is None:
+            return None
+        targets = targets_of(serving)
+        return {
+            fact if len(targets) == 1 else f"{target.name}.{fact}": value
+            for target in targets for fact, value in read(measured, target, serving).items()
+        }  # fmt: skip
+
+    return found
+
+
+def asked(measured: Measured, target: Target, serving: Serving) -> Mapping[str, Any]:
+    """What is done with an engine, without where it listens and who may use it."""
+    return {
+        "backend": target.backend, "model": target.model or serving.model or NOT_ASKED, "command": list(target.command),
+        "router": list(target.router), "environment": dict(target.environment), "options": dict(target.options),
+        "replicas": len(target.urls) or target.replicas, "balance": target.balance, "headers": sorted(target.headers),
+        "restart": target.restart if target.command else NOT_ASKED,
+    }  # fmt: skip
+
+
+def version(measured: Measured, target: Target, _: Serving) -> Mapping[str, Any]:
+    """What the engine says of its version, where it says anything (environment.before.engines)."""
+    said = seen(measured, "engines", target.name, "said")
+    try:
+        told = json.loads(said) if isinstance(said, str) else said
+    except ValueError:  # cut, because it was long
+        told = None
+    version = told.get("version") if isinstance(told, Mapping) else None
+    return {"version": version} if isinstance(version, str | int | float) else {}
+
+
+def place(_: Measured, target: Target, __: Serving) -> Mapping[str, Any]:
+    return {"name": target.name, "urls": list(target.urls) or NOT_ASKED}

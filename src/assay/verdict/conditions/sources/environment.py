@@ -1,0 +1,131 @@
+"""What does the manifest say of the machine, its software and the record itself?
+
+Nothing here is compared: a reading that could not be taken is None, so that its absence is told and no value is made up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from assay.frames.record_data import Measured
+from assay.metrics.base import Results
+from assay.verdict.conditions.condition import Read
+
+# Packages that do the work, or the numbers, of a typical workload; the record holds all of them.
+PACKAGES: Final = (
+    "accelerate", "cupy", "deepspeed", "flash-attn", "jax", "jaxlib", "lightning", "megatron-core", "mpi4py", "numpy",
+    "onnxruntime", "polars", "pytorch-lightning", "ray", "scikit-learn", "scipy", "sglang", "tensorflow", "torchvision",
+    "transformer-engine", "transformers", "triton", "vllm", "xformers",
+)  # fmt: skip
+
+
+def seen(measured: Measured, *path: str, when: str = "before") -> Any:
+    """A key of the captured environment; None where it was not recorded or could not be read."""
+    found: Any = (measured.manifest.get("environment") or {}).get(when)
+    for key in path:
+        found = found.get(key) if isinstance(found, Mapping) else None
+    return None if isinstance(found, Mapping) and "absent" in found else found
+
+
+def of(*path: str) -> Read:
+    """A key of the environment before the first launch."""
+    return lambda measured, _: seen(measured, *path)
+
+
+def manifest(key: str) -> Read:
+    """A key of the manifest itself."""
+    return lambda measured, _: measured.manifest.get(key) or None
+
+
+def leading(read: Read, numbers: int) -> Read:
+    """A version by its leading numbers: 6.18.44-fc -> 6.18."""
+
+    def shortened(measured: Measured, results: Results) -> Any:
+        value = read(measured, results)
+        return ".".join(value.split(".")[:numbers]) if isinstance(value, str) else value
+
+    return shortened
+
+
+def usable(measured: Measured, _: Results) -> Any:
+    return seen(measured, "cpu", "usable", "count")
+
+
+def numa(measured: Measured, _: Results) -> Any:
+    nodes = seen(measured, "cpu", "numa")
+    return len(nodes) if isinstance(nodes, list) else None
+
+
+def devices(key: str) -> Read:
+    """One reading of every GPU, sorted: the order of the slots does not matter."""
+
+    def read(measured: Measured, _: Results) -> Any:
+        devices = seen(measured, "gpu", "nvidia", "devices")
+        values = [device.get(key) for device in devices] if isinstance(devices, list) else []
+        found = [value for value in values if isinstance(value, str | int | float)]
+        return sorted(found) if len(found) == len(values) and found else None
+
+    return read
+
+
+def gpu_count(measured: Measured, _: Results) -> Any:
+    devices = seen(measured, "gpu", "nvidia", "devices")
+    return len(devices) if isinstance(devices, list) else None
+
+
+def container(measured: Measured, _: Results) -> Any:
+    hints = seen(measured, "host", "container")
+    return (sorted(hints) or "none seen") if isinstance(hints, list) else None
+
+
+def quota(measured: Measured, _: Results) -> Any:
+    quota = seen(measured, "cgroup", "cpu_quota")
+    return quota.get("processors", "none") if isinstance(quota, Mapping) else None
+
+
+def memory_limit(measured: Measured, _: Results) -> Any:
+    limit = seen(measured, "cgroup", "memory_limit")
+    return limit.get("bytes", "none") if isinstance(limit, Mapping) else None
+
+
+def packages(measured: Measured, _: Results) -> Any:
+    """Versions of the packages that matter; one that is not installed has its word, so that its absence is seen."""
+    found = seen(measured, "software", "packages")
+    return {name: found.get(name, "not installed") for name in PACKAGES} if found else None
+
+
+def variables(measured: Measured, _: Results) -> Any:
+    return seen(measured, "workload", "variables")
+
+
+def load(measured: Measured, _: Results) -> Any:
+    """Runnable tasks for each usable processor just before the first launch."""
+    runnable, processors = seen(measured, "noise", "load", "1min"), usable(measured, {})
+    return round(runnable / processors, 3) if isinstance(runnable, int | float) and processors else None
+
+
+def steal(measured: Measured, _: Results) -> Any:
+    """Share of processor time that the hypervisor took between the two captures."""
+    ticks = [seen(measured, "noise", "cpu_ticks", when=when) for when in ("before", "after")]
+    if not all(isinstance(one, Mapping) for one in ticks):
+        return None
+    spent = {key: ticks[1].get(key, 0) - ticks[0].get(key, 0) for key in ticks[0]}
+    return round(spent.get("steal", 0) / sum(spent.values()), 4) if sum(spent.values()) > 0 else None
+
+
+def pressure(resource: str) -> Read:
+    """Share of the time between the two captures in which some task waited for the resource."""
+
+    def read(measured: Measured, _: Results) -> Any:
+        waited = [seen(measured, "noise", f"pressure_{resource}", "some_us", when=when) for when in ("before", "after")]
+        up = [seen(measured, "host", "uptime_s", when=when) for when in ("before", "after")]
+        if None in (*waited, *up) or up[1] <= up[0]:
+            return None
+        return round((waited[1] - waited[0]) / 1e6 / (up[1] - up[0]), 3)
+
+    return read
+
+
+def floor(measured: Measured, _: Results) -> Any:
+    return measured.noise_floor

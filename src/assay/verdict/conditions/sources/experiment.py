@@ -1,0 +1,53 @@
+"""What did the experiment ask for?"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from assay.frames.record_data import Measured
+from assay.metrics.base import Results
+from assay.verdict.conditions.condition import Read
+from assay.verdict.conditions.sources.environment import seen
+
+NOT_ASKED: Final = "not asked for"
+
+
+def of(*path: str) -> Read:
+    """A key of the experiment; "not asked for" where it says nothing."""
+
+    def read(measured: Measured, _: Results) -> Any:
+        found: Any = measured.experiment
+        for key in path:
+            found = getattr(found, key, None)
+            if found is None:
+                return NOT_ASKED
+        return list(found) if isinstance(found, tuple) else found
+
+    return read
+
+
+def script(measured: Measured, _: Results) -> Any:
+    """The script's name where its content was not recorded: else the digest says more. Of a load it is the engine's address."""
+    if measured.subject == "serving":
+        return NOT_ASKED
+    return None if seen(measured, "script", "sha256") else measured.experiment.workload.script
+
+
+def prices(measured: Measured, _: Results) -> Any:
+    prices = measured.experiment.prices
+    return NOT_ASKED if prices is None else prices.model_dump(mode="json", by_alias=True)
+
+
+def levels(measured: Measured, _: Results) -> Any:
+    return list(measured.configurations)
+
+
+def base(measured: Measured, _: Results) -> Any:
+    """What speedups are relative to; a load has none."""
+    return NOT_ASKED if measured.subject == "serving" else measured.base
+
+
+def ending(measured: Measured, _: Results) -> str:
+    """When a launch ends: after a number of steps, or with its script."""
+    steps = measured.experiment.workload.every_step
+    return "with the script" if steps is None else f"after {steps} steps"

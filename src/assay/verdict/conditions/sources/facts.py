@@ -1,0 +1,102 @@
+"""Which facts about the work follow from the raw rows, and from the signatures of the estimates?"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import polars as pl
+
+from assay.estimates.estimate import Estimate
+from assay.frames.record_data import Measured
+from assay.frames.training.sample_ledger import known_samples
+from assay.metrics.base import Results
+from assay.verdict.conditions.condition import Read
+
+
+def fingerprint(what: str) -> Read:
+    """A number that the script told: one value, or the sorted values where launches disagree."""
+
+    def read(measured: Measured, _: Results) -> Any:
+        rows = (
+            measured.table("fingerprints").filter(pl.col("what") == what).join(measured.timed, on="launch", how="semi")
+        )
+        values = sorted(value for value in rows["value"].drop_nulls().unique().to_list())
+        return (values[0] if len(values) == 1 else values) if values else None
+
+    return read
+
+
+def _per_configuration(measured: Measured, frame: pl.DataFrame) -> dict[str, Any]:
+    """configuration -> median over its timed launches of a frame (launch, value), in the order of configurations."""
+    joined = measured.timed.join(frame, on="launch").group_by("configuration").agg(pl.col("value").median())
+    found = dict(zip(joined["configuration"].to_list(), joined["value"].to_list(), strict=True))
+    return {name: found[name] for name in measured.configurations if name in found}
+
+
+def items_per_step(measured: Measured, _: Results) -> Any:
+    counted = measured.global_steps.filter(pl.col("items").is_not_null())
+    return _per_configuration(measured, counted.group_by("launch").agg(pl.col("items").median().alias("value")))
+
+
+def steps(measured: Measured, _: Results) -> Any:
+    return _per_configuration(measured, measured.global_steps.group_by("launch").agg(pl.len().alias("value")))
+
+
+def warm_up_trials(measured: Measured, _: Results) -> Any:
+    """Whether trials were made and left out before the counted ones."""
+    trials = measured.table("trials")
+    if trials.height == 0:
+        return None
+    return "made" if trials["warm_up"].sum() > 0 else "none"
+
+
+def examples(measured: Measured, _: Results) -> Any:
+    """Digest of the set of scored examples, with its size; never their order or scores."""
+    ids = measured.table("examples").select("metric", "example").unique().sort("metric", "example")
+    return _digest(ids["metric"] + "\x1f" + ids["example"], "examples") if ids.height else None
+
+
+def samples(measured: Measured, _: Results) -> Any:
+    """Digest of the set of training samples, where an epoch was whole: a part of one depends on the seed."""
+    ids = known_samples(measured).select(pl.col("ids").explode()).drop_nulls().unique().sort("ids")
+    whole = fingerprint("dataset_size")(measured, {})
+    return _digest(ids["ids"].cast(pl.String), "samples") if ids.height and ids.height == whole else None
+
+
+def _digest(ids: pl.Series, what: str) -> str:
+    text = "\n".join(ids.to_list())
+    return f"{len(ids):,} {what}, {hashlib.sha256(text.encode()).hexdigest()[:16]}"
+
+
+def definitions(_: Measured, results: Results) -> Any:
+    """metric -> version of its definition, from the signatures of its estimates."""
+    found: dict[str, str] = {}
+    for name, values in results.items():
+        versions = {
+            tag
+            for value in values.values()
+            if isinstance(value, Estimate)
+            for tag in value.signature.split("|")
+            if tag[:2] == "v:"
+        }
+        if versions:
+            found[name] = "|".join(sorted(versions))
+    return found or None
+
+
+def tag(metric: str, tag: str) -> Read:
+    """A tag of a metric's signature; None where the metric is absent."""
+
+    def read(_: Measured, results: Results) -> Any:
+        values = (value for value in results.get(metric, {}).values() if isinstance(value, Estimate))
+        parts = (part for value in values for part in value.signature.split("|"))
+        return next((part.partition(":")[2] for part in parts if part.startswith(f"{tag}:")), None)
+
+    return read
+
+
+def sentinel(measured: Measured, _: Results) -> Any:
+    """Median of the fixed work that the coordinator times around each launch, seconds."""
+    rows = measured.table("telemetry").filter(pl.col("device") == "sentinel")
+    return rows["value"].median() if rows.height else None

@@ -1,0 +1,47 @@
+"""Which program measured, what do its numbers mean, and does it say on what they were measured?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from assay.frames.record_data import Measured, Subject
+from assay.metrics.base import Results
+from assay.verdict.conditions.condition import Read
+
+OURS: Final[Mapping[str, str]] = {  # what an imported record says of its tool (runners/foreign), said of assay
+    "tool": "assay", "clock": "scheduled", "first_token": "the first chunk with text: content, reasoning or a tool call",
+    "end": "the last chunk with text", "tokens": "the server's usage, else the tokenizer",
+    "connection": "kept alive; a new one is set up inside of the latency", "stamps": "monotonic, at the socket read, before parsing",
+    "left_out": "nothing", "environment": "recorded",
+}  # fmt: skip
+
+
+def meaning(key: str) -> Read:
+    """Who measured, and what its numbers mean; the same for all of our own records of loads."""
+
+    def read(measured: Measured, _: Results) -> Any:
+        foreign = measured.foreign
+        if measured.subject != "serving":
+            return None
+        if foreign is None:
+            return OURS[key]
+        return foreign.get(key) if key in ("tool", "clock") else (foreign.get("meanings") or {}).get(key)
+
+    return read
+
+
+def unseen(subject: Subject) -> Read:
+    """No imported file says on what it was measured; two unknown machines are never known to be the same."""
+
+    def read(measured: Measured, _: Results) -> Any:
+        foreign = measured.foreign
+        if measured.subject != subject:
+            return None
+        return (
+            OURS["environment"]
+            if foreign is None
+            else f"not said by {foreign.get('file')} ({str(foreign.get('sha256'))[:8]})"
+        )
+
+    return read

@@ -1,0 +1,122 @@
+"""Which load was sent, and who counted its tokens?"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+import polars as pl
+
+from assay.frames.record_data import Measured
+from assay.metrics.base import Results
+from assay.verdict.conditions.condition import Read, equal, overlap
+from assay.verdict.conditions.sources.environment import seen
+from assay.verdict.conditions.sources.experiment import NOT_ASKED
+
+
+def of(*path: str) -> Read:
+    """A key below [serving]; "not asked for" where it says nothing."""
+
+    def read(measured: Measured, _: Results) -> Any:
+        found: Any = measured.experiment.serving
+        if found is None:
+            return None
+        for key in path:
+            found = getattr(found, key, None)
+            if found is None or found == "":
+                return NOT_ASKED
+        return list(found) if isinstance(found, tuple) else found
+
+    return read
+
+
+def path(measured: Measured, _: Results) -> Any:
+    """The ways that the requests took; None where nothing was sent."""
+    found = measured.table("requests").filter(pl.col("sent_ns").is_not_null())["transport"].unique().sort().to_list()
+    return (found[0] if len(found) == 1 else found) if found else None
+
+
+def stages(measured: Measured, _: Results) -> Any:
+    serving = measured.experiment.serving
+    if serving is None:
+        return None
+    return (
+        NOT_ASKED
+        if not serving.arrivals.stages
+        else [stage.model_dump(mode="json") for stage in serving.arrivals.stages]
+    )
+
+
+def scenarios_fit(a: Any, b: Any) -> bool:
+    """One in common, if both sides name their scenarios in their configurations; else the very same."""
+    if isinstance(a, list) and isinstance(b, list) and len(a) > 1 and len(b) > 1:
+        return overlap(a, b)
+    return equal(a, b)
+
+
+def kinds(measured: Measured, _: Results) -> Any:
+    """Whether loads are numbers in flight or rates: 8 of the one are not 8 of the other."""
+    serving = measured.experiment.serving
+    if serving is None:
+        return None
+    return "concurrency" if serving.concurrency else "rate" if serving.rate else "as the arrivals say"
+
+
+def objectives(measured: Measured, _: Results) -> Any:
+    serving = measured.experiment.serving
+    if serving is None:
+        return None
+    asked = serving.objectives.model_dump()
+    return {name: NOT_ASKED if value is None else value for name, value in asked.items()}
+
+
+def prompts(measured: Measured, _: Results) -> Any:
+    serving = measured.experiment.serving
+    return None if serving is None else serving.prompts.model_dump(exclude={"source"})
+
+
+def checks_sent(measured: Measured, _: Results) -> Any:
+    """Requests that are sent for a check are part of the load."""
+    serving = measured.experiment.serving
+    return None if serving is None else serving.correctness.model_dump(exclude={"grade"})
+
+
+def schedules(measured: Measured, _: Results) -> Any:
+    """What fixes a schedule -> digest of everything that was to be sent; None: nothing was digested.
+
+    The key holds configuration, seed and all settings that a schedule follows from: where these differ a field of their own says so.
+    """
+    digests, serving = measured.manifest.get("schedules"), measured.experiment.serving
+    if serving is None or not isinstance(digests, Mapping):
+        return None
+    settings = serving.model_dump_json(include={"task", "scenarios", "tokenizer", "arrivals", "prompts", "correctness"})
+    replicas = {one.name: one.workers for one in measured.varied}
+    found: dict[str, set[str]] = {}
+    for launch, configuration, seed in measured.timed.select("launch", "configuration", "seed").iter_rows():
+        entry = digests.get(str(launch))
+        if isinstance(entry, Mapping) and entry.get("sha256"):
+            fixed = hashlib.sha256(f"{settings} {replicas.get(configuration)}".encode()).hexdigest()[:8]
+            found.setdefault(f"{configuration} seed={seed} settings={fixed}", set()).add(str(entry["sha256"])[:16])
+    return {key: sorted(digests) for key, digests in found.items()} or None
+
+
+def files(measured: Measured, _: Results) -> Any:
+    """Key of the experiment -> digest of the file that it names: prompts, tokenizer, trace."""
+    return seen(measured, "files")
+
+
+def tokens_from(measured: Measured, _: Results) -> Any:
+    """Where the counts of output tokens come from; None: there are none. An import says it in foreign.tokens."""
+    if measured.subject != "serving" or measured.foreign is not None:
+        return None
+    told = measured.table("requests").filter((pl.col("status") == "ok") & (pl.col("phase") == "main"))
+    if told.height == 0:
+        return None
+    if told["tokens_out"].is_not_null().mean() == 1.0:
+        return "the server's usage"
+    counted = measured.table("token_counts").select("launch", "request", pl.col("tokens_out").alias("counted"))
+    both = told.select("launch", "request", "tokens_out").join(counted, on=["launch", "request"], how="left")
+    if both["tokens_out"].is_not_null().any():
+        return "the server's usage in part"
+    return "the tokenizer" if both["counted"].is_not_null().any() else None

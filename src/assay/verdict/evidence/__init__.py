@@ -1,0 +1,1 @@
+"""Which facts do several audits rest on?"""

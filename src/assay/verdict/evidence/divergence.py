@@ -1,0 +1,257 @@
+"""Replicas were equal and then are not: what parted them?  The first of these whose evidence is in the record.
+
+    learning_rate_differs_by_rank      a chosen step was trained with other learning rates, or other settings of the optimizer
+    (optimizer_settings_differ_by_rank)
+    optimizer_states_differ            the optimizer's state differed before the parameters did (restored on one rank alone)
+    parameters_changed_on_one_rank     gradients are equal, and some parameters only differ: something else changed them
+    gradients_not_synchronised         the gradients are not known to be equal
+
+Gradients that are equal in the steps that were looked at are taken to be equal in those between only as far as something else speaks for it:
+other states of the optimizer, or parameters that do not differ although they are trained.
+Of three ranks and more the odd one is named; of two nobody can tell by hashes which of them was changed.  Pure.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import polars as pl
+
+from assay.estimates.format import count, given
+from assay.frames.record_data import Measured, effective_steps
+from assay.frames.training.first_gradients import First, firsts, laters
+from assay.frames.training.hashed_state import hashes
+
+MANY: Final = 3  # parameters that are named
+DIGITS: Final = 8  # of a parameter's hash
+STATELESS: Final = hashlib.blake2b(digest_size=16).hexdigest()  # the hash of an optimizer without any state
+SYNCHRONISE: Final = (
+    "synchronise gradients in every optimizer step: wrap the model in DDP, and leave no_sync() before the last backward"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cause:
+    """What parted the replicas."""
+
+    fault: str
+    evidence: str
+    remedy: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parting:
+    """Where the replicas of a launch are first seen apart: finished steps, and those of the last look at which they were equal."""
+
+    measured: Measured
+    launch: int
+    step: int
+    equal: int
+
+    @property
+    def words(self) -> str:
+        """When, in words."""
+        return f"parameter hashes are equal after {count(self.equal, 'steps')} and differ after {self.step} (launch {self.launch})"
+
+
+def cause(measured: Measured, launch: int, step: int) -> Cause:
+    """What parted the replicas of a launch, which are first seen apart after so many steps."""
+    looks = hashes(measured).filter((pl.col("launch") == launch) & (pl.col("step") < step) & pl.col("agree"))
+    parting = Parting(measured=measured, launch=launch, step=step, equal=int(looks["step"].max() or 0))  # type: ignore[arg-type]
+    for test in (_settings, _states_before, _changed, _states_after):
+        found = test(parting)
+        if found is not None:
+            return found
+    return Cause(fault="gradients_not_synchronised", evidence=_seen_apart(parting), remedy=SYNCHRONISE)
+
+
+def settings_apart(measured: Measured) -> Iterator[tuple[int, int, str, Mapping[int, Any]]]:
+    """(launch, step, setting, rank -> value) of the optimizer's settings that are not the same on all ranks, of timed launches in order;
+    the learning rate before all others."""
+    rows = effective_steps(measured.table("fingerprints").filter(pl.col("what") == "optimizer_settings"))
+    timed = measured.timed.filter(pl.col("workers") > 1).select("launch", "workers")
+    of_step = (
+        rows.join(timed, on="launch").sort("launch", "step", "rank").partition_by("launch", "step", maintain_order=True)
+    )
+    for own in of_step:
+        if own["text"].n_unique() > 1 and own["rank"].n_unique() == own["workers"][0]:
+            groups = {rank: json.loads(text) for rank, text in own.select("rank", "text").iter_rows()}
+            yield int(own["launch"][0]), int(own["step"][0]), *_first_difference(groups)
+
+
+def _first_difference(groups: Mapping[int, Sequence[Mapping[str, Any]]]) -> tuple[str, Mapping[int, Any]]:
+    most = max(len(own) for own in groups.values())
+    for place in range(most):
+        of_rank = {rank: own[place] if place < len(own) else {} for rank, own in groups.items()}
+        names = sorted({name for own in of_rank.values() for name in own}, key=lambda name: (name != "lr", name))
+        for name in names:
+            values = {rank: own.get(name) for rank, own in of_rank.items()}
+            if len({json.dumps(value) for value in values.values()}) > 1:
+                return ("learning rate" if name == "lr" else name) + (f" of group {place}" if most > 1 else ""), values
+    return "number of groups", {rank: len(own) for rank, own in groups.items()}
+
+
+def of_settings(launch: int, step: int, name: str, values: Mapping[int, Any]) -> Cause:
+    """The finding about settings that differ between ranks."""
+    told = ", ".join(f"{_number(value)} on {_ranks(ranks)}" for value, ranks in _grouped(values).items())
+    rate = name.startswith("learning rate")
+    return Cause(
+        fault="learning_rate_differs_by_rank" if rate else "optimizer_settings_differ_by_rank",
+        evidence=f"the {name} in step {step} of launch {launch} is {told}",
+        remedy="give every rank the same learning rate and schedule, from the step and not from the rank, and step the scheduler equally often on all"
+        if rate else "make the optimizer alike on every rank",
+    )  # fmt: skip
+
+
+def _number(text: str) -> str:
+    value = json.loads(text)
+    return given(value, digits=6) if isinstance(value, int | float) and not isinstance(value, bool) else text
+
+
+def _grouped(values: Mapping[int, Any]) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = {}
+    for rank in sorted(values):
+        found.setdefault(json.dumps(values[rank]), []).append(rank)
+    return found
+
+
+def _ranks(ranks: Sequence[int]) -> str:
+    return f"rank{'s' if len(ranks) > 1 else ''} {', '.join(map(str, ranks))}"
+
+
+# ---- the causes ------------------------------------------------------------------------------------------------------
+
+
+def _settings(parting: Parting) -> Cause | None:
+    for launch, step, name, values in settings_apart(parting.measured):
+        if launch == parting.launch and step < parting.step:
+            found = of_settings(launch, step, name, values)
+            return Cause(fault=found.fault, evidence=f"{found.evidence}; {parting.words}", remedy=found.remedy)
+    return None
+
+
+def _states_before(parting: Parting) -> Cause | None:
+    """Other states at a look at which the parameters were still equal."""
+    states = _states(parting).filter((pl.col("step") <= parting.equal) & ~pl.col("agree"))
+    return _restored(parting, int(states["step"][0]), "before the parameters do") if states.height else None
+
+
+def _states_after(parting: Parting) -> Cause | None:
+    """Other states at the same look, where the gradients are known to be equal."""
+    states = _states(parting).filter((pl.col("step") == parting.step) & ~pl.col("agree"))
+    equal = _equal_steps(parting)
+    if not states.height or not equal:
+        return None
+    return _restored(parting, parting.step, f"while the gradients of {_steps(equal)} are equal")
+
+
+def _restored(parting: Parting, step: int, when: str) -> Cause:
+    texts = _texts(parting, "optimizer_hash", step)
+    return Cause(
+        fault="optimizer_states_differ",
+        evidence=f"the optimizer's state differs between ranks after {count(step, 'steps')} of launch {parting.launch}{_odd(texts)}, {when}; "
+        f"{parting.words}",
+        remedy="load the optimizer's state on every rank from the same checkpoint, or on none",
+    )  # fmt: skip
+
+
+def _changed(parting: Parting) -> Cause | None:
+    """Equal gradients, and parameters that are trained and do not differ; or all differ, and neither gradients nor states can have done it."""
+    equal = _equal_steps(parting)
+    names, of_rank = _of_parameters(parting)
+    if not equal or not names:
+        return None
+    apart = [name for place, name in enumerate(names) if len({texts[place] for texts in of_rank.values()}) > 1]
+    if not apart or not (_trained(parting) - set(apart) or _exonerated(parting, equal)):
+        return None
+    more = f" and {len(apart) - MANY} more" if len(apart) > MANY else ""
+    odd = _odd({rank: "".join(texts) for rank, texts in of_rank.items()})
+    return Cause(
+        fault="parameters_changed_on_one_rank",
+        evidence=f"{', '.join(apart[:MANY])}{more} of {count(len(names), 'parameters')} {'is' if len(apart) == 1 else 'are'} not the same on all ranks after "
+        f"{count(parting.step, 'steps')} of launch {parting.launch}{odd}; all were after {parting.equal}, and the gradients of {_steps(equal)} are equal: "
+        "no update did it",
+        remedy="look for code that writes parameters on some ranks only (load_state_dict, averaging, clamping, tying); where there is none, suspect the "
+        "memory or the device of the odd rank: a flipped bit looks like this",
+    )  # fmt: skip
+
+
+def _exonerated(parting: Parting, equal: Sequence[int]) -> bool:
+    """Whether no gradient between the looks can have differed: all were looked at, or the optimizer's state, which holds them, is equal."""
+    states = _states(parting).filter(pl.col("step") == parting.step)
+    if states.filter(~pl.col("agree")).height:
+        return False
+    every = {*range(parting.equal, parting.step)} <= {*equal}
+    return every or states.filter(pl.col("text") != STATELESS).height > 0
+
+
+# ---- what the record says --------------------------------------------------------------------------------------------
+
+
+def _seen_apart(parting: Parting) -> str:
+    equal = _equal_steps(parting)
+    but = f"; the gradients of {_steps(equal)} are equal, those of the others were not looked at" if equal else ""
+    return f"parameter hashes are equal at the start and differ after {count(parting.step, 'steps')} (launch {parting.launch}){but}"
+
+
+def _equal_steps(parting: Parting) -> tuple[int, ...]:
+    """The steps between the two looks, or if there are none after them, whose gradients are known to be equal on all ranks."""
+    known = [one for one in (*firsts(parting.measured), *laters(parting.measured)) if one.launch == parting.launch]
+    equal = [one.step for one in known if _is_equal(one)]
+    inside = tuple(step for step in equal if parting.equal <= step < parting.step)
+    return inside or tuple(step for step in equal if step >= parting.step)
+
+
+def _is_equal(one: First) -> bool:
+    known = any(own.norm is not None for own in one.own.values())
+    return known and len(one.of_rank) == one.workers and not one.apart()
+
+
+def _trained(parting: Parting) -> set[str]:
+    """The parameters whose gradient is not zero."""
+    known = [one for one in (*firsts(parting.measured), *laters(parting.measured)) if one.launch == parting.launch]
+    inside = [one for one in known if parting.equal <= one.step < parting.step] or known
+    return {name for one in inside for name, own in one.own.items() if own.norm}
+
+
+def _states(parting: Parting) -> pl.DataFrame:
+    return hashes(parting.measured, what="optimizer_hash").filter(pl.col("launch") == parting.launch)
+
+
+def _texts(parting: Parting, what: str, step: int | None = None) -> dict[int, str]:
+    rows = parting.measured.table("fingerprints").filter(
+        (pl.col("launch") == parting.launch) & (pl.col("what") == what) & (pl.col("incarnation") == 0)
+    )
+    own = rows if step is None else rows.filter(pl.col("step") == step)
+    return dict(own.sort("rank").select("rank", "text").iter_rows())
+
+
+def _of_parameters(parting: Parting) -> tuple[list[str], dict[int, list[str]]]:
+    """The names of the parameters, and each rank's hash of each; nothing where they are not known of all ranks."""
+    named, of_rank = _texts(parting, "parameter_names"), _texts(parting, "parameter_hashes", parting.step)
+    names = next(iter(named.values()), "").splitlines()
+    cut = {
+        rank: [text[place : place + DIGITS] for place in range(0, len(text), DIGITS)] for rank, text in of_rank.items()
+    }
+    if not names or any(len(own) != len(names) for own in cut.values()) or set(named.values()) != {"\n".join(names)}:
+        return [], {}
+    return names, cut
+
+
+def _odd(texts: Mapping[int, str]) -> str:
+    """Which ranks are unlike most; nothing where no side is larger."""
+    sizes = Counter(texts.values()).most_common()
+    if len(sizes) < 2 or sizes[0][1] == sizes[1][1]:
+        return ""
+    odd = [rank for rank in sorted(texts) if texts[rank] != sizes[0][0]]
+    return f" ({_ranks(odd)} unlike the other {sizes[0][1]})"
+
+
+def _steps(steps: Sequence[int]) -> str:
+    some = ", ".join(map(str, steps[:MANY]))
+    return f"step {some}" if len(steps) == 1 else f"steps {some}{' and more' if len(steps) > MANY else ''}"

@@ -1,0 +1,111 @@
+"""What happened to the requests of a load?  Folds over the tables `arrivals` and `requests`, shared by the audits of serving.
+
+The measured part of a load is what has phase main: requests that were due after the warm-up.  A launch's load begins at its
+event `load_begin`, and nothing becomes due later than warm_up_s + duration_s after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import polars as pl
+
+from assay.frames.record_data import Measured
+from assay.spec.plan import measured_seconds, plan
+from assay.spec.sections.serving import Serving
+from assay.units import NS_PER_S
+from assay.verdict.types import Finding, Severity
+
+MOST_NAMED = 8  # launches that a finding names
+
+
+def serving_of(measured: Measured) -> Serving:
+    """What was asked for; only of a record about serving."""
+    assert measured.experiment.serving is not None
+    return measured.experiment.serving
+
+
+def rows(measured: Measured, *columns: str, role: str | None = "timed", **folded: pl.Expr) -> pl.DataFrame:
+    """(launch, configuration, role, request, phase, *columns) of the requests of successful launches; role None: of every role.
+
+    folded: further columns, made of the table before anything is copied: what lists say, without the lists.
+    """
+    launches = measured.table("launches").filter(pl.col("status") == "ok")
+    if role is not None:
+        launches = launches.filter(pl.col("role") == role)
+    wanted = dict.fromkeys(("launch", "request", "phase", *columns))
+    requests = measured.table("requests").select(*wanted, **folded)  # before the join: lists of chunk times are large
+    return requests.join(launches.select("launch", "configuration", "role"), on="launch")
+
+
+def main(measured: Measured, *columns: str, **folded: pl.Expr) -> pl.DataFrame:
+    """`rows` of the measured part of the timed launches."""
+    return rows(measured, *columns, role="timed", **folded).filter(pl.col("phase") == "main")
+
+
+def planned(measured: Measured, *columns: str) -> pl.DataFrame:
+    """(launch, request, *columns) of the arrivals."""
+    return measured.table("arrivals").select(list(dict.fromkeys(("launch", "request", *columns))))
+
+
+def begins(measured: Measured) -> pl.DataFrame:
+    """(launch, load_ns): when the load of each launch began."""
+    events = measured.table("events").filter(pl.col("kind") == "load_begin")
+    return events.group_by("launch").agg(pl.col("ns").min().alias("load_ns"))
+
+
+def lengths(measured: Measured) -> pl.DataFrame:
+    """(launch, length_ns): how long requests became due in each launch, warm-up included; longer where something was broken."""
+    warm_up_s = serving_of(measured).arrivals.warm_up_s
+    known = {one.slot: warm_up_s + measured_seconds(measured.experiment, one) for one in plan(measured.experiment)}
+    rows = measured.table("launches").select("launch", "slot").iter_rows()
+    found = [(launch, round(known[slot] * NS_PER_S) if slot in known else length_ns(measured)) for launch, slot in rows]
+    return pl.DataFrame(found, schema={"launch": pl.Int32, "length_ns": pl.Int64}, orient="row")
+
+
+def length_ns(measured: Measured) -> int:
+    """How long requests become due in a timed launch, nanoseconds, warm-up included."""
+    arrivals = serving_of(measured).arrivals
+    return round((arrivals.warm_up_s + arrivals.duration_s) * NS_PER_S)
+
+
+def by_configuration(measured: Measured, frame: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame]]:
+    """The rows of each configuration that has any, in the order of reports."""
+    for name in measured.configurations:
+        own = frame.filter(pl.col("configuration") == name)
+        if own.height:
+            yield name, own
+
+
+def most(hit: int, whole: int) -> bool:
+    """Whether it is at least half of the launches: one launch that stumbled is named, and does not condemn the others."""
+    return 2 * hit >= whole
+
+
+def in_launches(launches: Iterable[int]) -> str:
+    """ "launch 3", "launches 0, 2"."""
+    numbers = sorted(set(launches))
+    shown = ", ".join(map(str, numbers[:MOST_NAMED])) + (" ..." if len(numbers) > MOST_NAMED else "")
+    return f"launch {shown}" if len(numbers) == 1 else f"launches {shown}"
+
+
+def finding(rule: str, severity: Severity, configuration: str | None, evidence: str, remedy: str) -> Finding:
+    """A finding of an audit of serving."""
+    return Finding(rule=rule, severity=severity, configuration=configuration, evidence=evidence, remedy=remedy)
+
+
+def seconds(column: str, since: str) -> pl.Expr:
+    """The time between two columns of nanoseconds."""
+    return (pl.col(column) - pl.col(since)) / NS_PER_S
+
+
+def number(values: pl.Series) -> float | None:
+    """The median of a series as a number; None of an empty one."""
+    found = values.median()
+    return float(found) if isinstance(found, int | float) else None
+
+
+def some(names: Sequence[str], shown: int = 3) -> str:
+    """ "a, b, c and 2 more"."""
+    more = len(names) - shown
+    return ", ".join(names[:shown]) + (f" and {more} more" if more > 0 else "")

@@ -1,0 +1,1 @@
+"""Are this machine and this client fit to measure?"""

@@ -1,0 +1,146 @@
+"""Is this client fit to measure on this machine?  Its calibration against a limit each, with what to do about it.
+
+fit: a time that it tells is right to 0.2 ms in the middle and to 1 ms in 99 of 100.  noisy: to five times that, good enough
+for answers that take seconds.  unfit: beyond, or where more than one first token in 100 did not come when the client says, give or take
+the uncertainty that it says.  That is also provoked, by a client that is stopped and by one that is kept waiting: it may then not
+know a time, but must say so.  The limits are the promise of the serving part (issue 4), not derived from a use.
+Cannot tell: encrypted connections, other answers than short words, and a machine between client and server.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from assay.estimates.format import count, number, percent
+from assay.spec.sections.serving import Client
+from assay.verdict.fitness.machine import Check, Fitness
+
+LIMITS_MS: Final[Mapping[str, float]] = {"p50": 0.2, "p99": 1.0}
+COARSE: Final = 5.0  # times the limit: noisy up to here
+FOREIGN: Final = 0.15  # cores that other programs may use
+TIMER_MS: Final = 2.0  # lateness of a timer; the audit send_lag judges it against the latencies of a run
+WORDS: Final = {"ttft_ms": "time to first token", "itl_ms": "time between tokens"}
+WITHIN: Final = 0.99  # of the first tokens that must have come when the client says, give or take what it says
+STATES: Final[Mapping[str, str]] = {
+    "": "",
+    "stopped": "stopped again and again",
+    "busy": "beside a busy loop on every processor",
+}
+WRONG: Final = (
+    "tell us: this client is surer of its times than it may be; until then trust no time that it tells on this machine"
+)
+QUIET: Final = "end other programs, or measure at a quieter time"
+
+
+def examine_client(
+    errors: Sequence[Mapping[str, Any]], ceiling: Mapping[str, Any] | None, timer: Mapping[str, float] | None,
+    provoked: Sequence[Mapping[str, Any]] = (),
+) -> tuple[Check, ...]:  # fmt: skip
+    """Every check, the fewest streams first."""
+    known = (*errors, *provoked)
+    return (
+        *(check for one in errors for check in _errors(one)), *(check for one in known for check in _uncertainty(one)),
+        *_ceiling(ceiling), *_timer(timer),
+    )  # fmt: skip
+
+
+def inadmissible(one: Mapping[str, Any]) -> bool:
+    """Whether a record of such times would be INVALID for what is not known of them (audit stamp_uncertainty, with its defaults)."""
+    limits = Client()
+    admissible_ms = max(limits.most_uncertainty * one["told_ms"]["p50"], 1e3 * limits.free_uncertainty_s)
+    return bool(one["unsure_ms"]["p99"] > admissible_ms)
+
+
+def _uncertainty(one: Mapping[str, Any]) -> Iterator[Check]:
+    """Whether its times are right within what it says of them."""
+    how = STATES[str(one.get("disturbed", ""))]
+    name = f"uncertainty at {count(int(one['streams']), 'streams')}{how and ', '}{how}"
+    within, unsure = one.get("within"), one.get("unsure_ms")
+    if within is None or not unsure:
+        words = "nothing says how unsure its times are: no answer came in time, or its kernel does not stamp"
+        yield Check(
+            name=name, fitness="unknown", evidence=words, mend="give it more time: assay doctor client --seconds 120"
+        )
+        return
+    evidence = (
+        f"a first token came within its own uncertainty in {percent(float(within), 3, way='down')} of "
+        f"{count(int(one['requests']), 'answers')}; p99 of the uncertainty {number(unsure['p99'], 2)} ms"
+        f"{', for which a record is INVALID' if inadmissible(one) else ''}"
+    )
+    right = within >= WITHIN
+    yield Check(name=name, fitness="fit" if right else "unfit", evidence=evidence, mend="" if right else WRONG)
+
+
+def _errors(one: Mapping[str, Any]) -> Iterator[Check]:
+    streams = int(one["streams"])
+    for key, words in WORDS.items():
+        yield _error(f"{key.removesuffix('_ms').upper()} at {count(streams, 'streams')}", words, one[key], one)
+    if one["unpaired"]:
+        evidence = (
+            f"{count(int(one['unpaired']), 'answers')} at {count(streams, 'streams')} were not what the server had sent"
+        )
+        yield Check(name="answers", fitness="unfit", evidence=evidence, mend="tell us: this is our own client at fault")
+
+
+def _error(name: str, words: str, spread: Mapping[str, float], one: Mapping[str, Any]) -> Check:
+    if not spread:
+        return Check(
+            name=name,
+            fitness="unknown",
+            evidence="no answer came in time",
+            mend="give it more time: assay doctor client --seconds 120",
+        )
+    fitness = _worst(spread[key] / limit for key, limit in LIMITS_MS.items())
+    evidence = f"a {words} is off by {number(spread['p50'], 2)} ms in the middle, by at most {number(spread['p99'], 2)} ms in 99 of 100"
+    foreign = one.get("foreign_cores")
+    disturbed = isinstance(foreign, int | float) and foreign > FOREIGN
+    if disturbed:
+        evidence += f" (other programs used {number(float(foreign or 0.0), 2)} cores)"
+    return Check(name=name, fitness=fitness, evidence=evidence, mend="" if fitness == "fit" else _mend(one, disturbed))
+
+
+def _mend(one: Mapping[str, Any], disturbed: bool) -> str:
+    if disturbed:
+        return QUIET
+    if one["streams"] == 1:
+        return "the processor sleeps between tokens and wakes up late: turn deep idle states off, or load it with more streams"
+    return (
+        "share the streams out over more client processes (serving.client.processes), on a machine with more processors"
+    )
+
+
+def _worst(shares: Iterator[float]) -> Fitness:
+    worst = max(shares)
+    return "fit" if worst <= 1.0 else "noisy" if worst <= COARSE else "unfit"
+
+
+def _ceiling(ceiling: Mapping[str, Any] | None) -> Iterator[Check]:
+    for key, words in (("requests", "requests"), ("chunks", "chunks")) if ceiling else ():
+        assert ceiling is not None
+        found = ceiling[key]
+        per_s = f"{_round(found['measured'])} {words} per second at {ceiling['streams']} streams of {ceiling['tokens']} tokens"
+        if found["limited_by"] == "client":
+            evidence = f"one client process carries {per_s}"
+        else:
+            evidence = (
+                f"one client process carries at least {per_s}; {_who(found['limited_by'])} the limit, and at the processor time that it "
+                f"took ({percent(float(found['client_cores']))} of a core) it would carry about {_round(found['reachable'])}"
+            )
+        yield Check(name=f"ceiling, {words}", fitness="fit", evidence=evidence, mend="")
+
+
+def _round(per_s: float) -> str:
+    """A rate to three digits."""
+    return count(int(float(f"{per_s:.3g}")))
+
+
+def _who(limit: str) -> str:
+    return "the reference server was" if limit == "server" else "other programs on this machine were"
+
+
+def _timer(timer: Mapping[str, float] | None) -> Iterator[Check]:
+    if timer:
+        evidence = f"a request leaves {number(timer['p50'], 2)} ms after it is due in the middle, at most {number(timer['p99'], 2)} ms in 99 of 100"
+        fitness: Fitness = "fit" if timer["p99"] <= TIMER_MS else "noisy"
+        yield Check(name="timer", fitness=fitness, evidence=evidence, mend="" if fitness == "fit" else QUIET)

@@ -1,0 +1,61 @@
+"""What must a gate's file declare?  One file holds one `GATE`; its stem is the gate's name.
+
+A gate compares an estimate with a threshold that was written down before anything ran.  PASS and FAIL need the whole
+interval on one side of the threshold; an interval that straddles it is INCONCLUSIVE.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from assay.estimates.estimate import Absent, Value
+from assay.estimates.format import asked, count, show
+from assay.frames.record_data import Measured, Subject
+from assay.metrics.base import LAUNCHED, Results
+from assay.verdict.types import GateResult, Status
+
+FEWEST_LAUNCHES = 3  # below that an interval between launches says nothing (methodology 3.1: k >= 5, never < 3)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gate:
+    """A gate's name, question and check. A gate that was not asked for gives no results."""
+
+    name: str
+    question: str
+    check: Callable[[Measured, Results], tuple[GateResult, ...]]
+    about: tuple[Subject, ...] = LAUNCHED  # the records that it looks at
+
+
+def threshold(
+    gate: str, configuration: str, title: str, value: Value, bound: Value, side: Literal["at least", "at most"]
+) -> GateResult:
+    """Is the whole interval on the right side of the bound?"""
+    if isinstance(value, Absent):
+        status: Status = "NOT_MEASURED" if value.reason in ("not_measured", "not_applicable") else "INCONCLUSIVE"
+        return GateResult(gate=gate, configuration=configuration, status=status, sentence=f"{title}: {value.detail}")
+    assert not isinstance(bound, Absent)
+    limit, shown = asked(bound.value, bound.unit), show(value, beside=(bound.value,))
+    status = _status(value.low, value.high, bound.value, side)
+    few = value.n_launches < FEWEST_LAUNCHES and value.confidence < 1.0  # equal values of two launches are luck
+    if few:
+        status = "INCONCLUSIVE"
+    words = {"PASS": "meets", "FAIL": "misses", "INCONCLUSIVE": "may or may not meet"}[status]
+    sentence = f"{title} {shown.full} {words} the gate of {side} {limit}"
+    if few:
+        sentence += f"; {too_few(value.n_launches)}"
+    return GateResult(gate=gate, configuration=configuration, status=status, sentence=sentence)
+
+
+def too_few(launches: int) -> str:
+    """Why so few launches decide nothing."""
+    verb = "carries" if launches == 1 else "carry"
+    return f"{count(launches, 'launches')} {verb} no verdict, use at least {FEWEST_LAUNCHES}"
+
+
+def _status(low: float, high: float, bound: float, side: str) -> Literal["PASS", "FAIL", "INCONCLUSIVE"]:
+    if side == "at least":
+        return "PASS" if low >= bound else "FAIL" if high < bound else "INCONCLUSIVE"
+    return "PASS" if high <= bound else "FAIL" if low > bound else "INCONCLUSIVE"

@@ -1,0 +1,509 @@
+"""How honestly were these numbers made?  The twelve rules of Hoefler and Belli, answered by the record.
+
+Each rule is answered from what was done, not from what the program can do: a rule that the record does not keep says
+so, with what to do.  Sources: Hoefler & Belli, "Scientific Benchmarking of Parallel Computing Systems", SC'15, table of
+rules (the wording here is ours); the artifact fields are those that the NeurIPS paper checklist asks for (error bars,
+compute resources, settings, seeds) and what ACM's artifact badges need to be argued.
+Cannot tell: whether the workload stands for what the reader cares about.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import polars as pl
+
+from assay.estimates.estimate import Estimate, Value
+from assay.estimates.format import count, given, show
+from assay.frames.record_data import Measured
+from assay.metrics.base import ALL, Results
+from assay.spec.plan import plan
+from assay.stats.series.normality import shapiro, skewness
+from assay.units import NS_PER_S
+from assay.verdict.judge import Judgement
+from assay.verdict.timing import is_timing, own
+
+Answer = Literal["kept", "in part", "not kept", "not applicable"]
+ENOUGH_LAUNCHES = 5  # as the audit `launches`
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rule:
+    """One of the twelve rules, answered."""
+
+    number: int
+    demand: str
+    answer: Answer
+    evidence: str
+    mend: str = ""  # what would make it kept; empty if it is
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArtifactField:
+    """One thing that a paper's checklist asks for, as far as the record knows it."""
+
+    name: str
+    text: str
+    known: bool
+
+
+def checklist(measured: Measured, judgement: Judgement) -> tuple[Rule, ...]:
+    """All twelve rules in order."""
+    results = own(judgement.results) if is_timing(measured) else judgement.results
+    answered = (
+        _base(measured, results), _subset(measured), _means(measured), _ratios(measured, results),
+        _determinism(measured, results), _normality(measured, results), _comparison(measured, results),
+        _statistic(measured, results), _factors(measured), _parallel_timing(measured), _bounds(measured, results),
+        _pictures(measured),
+    )  # fmt: skip
+    return tuple(
+        Rule(number=number, demand=DEMANDS[number - 1], answer=answer, evidence=evidence, mend=mend)
+        for number, (answer, evidence, mend) in enumerate(answered, start=1)
+    )
+
+
+DEMANDS = (
+    "A speedup names its base and the base's absolute performance",
+    "A subset of the planned measurements is explained",
+    "Costs are averaged arithmetically, rates harmonically",
+    "Ratios are not averaged where costs or rates could be",
+    "Variation is reported with intervals, or determinism is shown",
+    "Normal distribution is not assumed without a check",
+    "Comparisons are made with sound statistics",
+    "The statistic fits the question: median and tails beside the mean",
+    "Every factor and its levels, hardware and software are documented",
+    "Parallel time: how it was taken, synchronised and summarised is told",
+    "Performance is shown against an upper bound",
+    "Pictures show the data, and join points only where that means something",
+)
+_Answered = tuple[Answer, str, str]
+
+
+# ---- the rules ---------------------------------------------------------------------------------------------------
+
+
+def _base(measured: Measured, results: Results) -> _Answered:
+    speedups = [value for value in results.get("speedup", {}).values() if isinstance(value, Estimate)]
+    if len(measured.levels) < 2 or not speedups:
+        return "not applicable", "no speedup is reported", ""
+    base = count(measured.experiment.base_level, "workers")
+    time = _first(results, ("step_time", "wall_time"), measured.base)
+    if time is None:
+        return "not kept", f"speedups are relative to {base}, whose absolute time was not measured", "measure the base"
+    told = f"speedups are relative to the same program on {base}: {time}"
+    return (
+        "in part",
+        f"{told}; whether a better serial program exists was not measured",
+        ("measure the best serial program too, and compare the records with assay compare"),
+    )
+
+
+def _subset(measured: Measured) -> _Answered:
+    launches = measured.table("launches")
+    status = dict(launches.group_by("status").len().iter_rows())
+    bad = {name: number for name, number in status.items() if name != "ok"}
+    told = f"{count(launches.height, 'launches')} were started and all are in the record"
+    if waiting := _never_started(measured):
+        return (
+            "not kept",
+            f"{told}; {count(waiting, 'planned launches')} were never started ({measured.state} record)",
+            ("go on with assay resume"),
+        )
+    if not bad:
+        return "kept", f"{told}, every one ended well", ""
+    kinds = ", ".join(f"{number} {name}" for name, number in sorted(bad.items()))
+    unexplained = launches.filter((pl.col("status") != "ok") & (pl.col("reason") == "")).height
+    if unexplained:
+        return "not kept", f"{told}; {kinds}, {unexplained} without a reason", "look at the logs in the record"
+    return "kept", f"{told}; {kinds}, each with its reason", ""
+
+
+def _never_started(measured: Measured) -> int:
+    """Planned launches without a row; those that adaptive launches did not need are none."""
+    if "looks_ended" in measured.manifest:
+        return 0
+    made = set(measured.table("launches")["slot"].to_list())
+    return sum(planned.slot not in made for planned in plan(measured.experiment))
+
+
+def _means(measured: Measured) -> _Answered:
+    if measured.subject == "serving":
+        return "kept", OF_LOADS, ""
+    return (
+        "kept",
+        (
+            "a launch's value is the median of its trials, or work divided by time for a rate; over the launches of one "
+            "configuration the centre is that of their logarithms, which is the same for a time and its rate; "
+            "nothing is averaged over different workloads"
+        ),
+        "",
+    )
+
+
+OF_LOADS = (
+    "a rate is a sum over launches divided by their time, a share by the requests that were due; a percentile is that of all "
+    "requests of the launches together, and percentiles are never averaged; nothing is averaged over loads or scenarios"
+)
+
+
+def _ratios(measured: Measured, results: Results) -> _Answered:
+    if not any(isinstance(value, Estimate) for value in results.get("speedup", {}).values()):
+        return "not applicable", "no ratio is reported", ""
+    return (
+        "kept",
+        (
+            "a ratio is taken inside each block, between launches that shared the hour, and only blocks of the same pair of "
+            "configurations are summarised; no mean over different workloads or configurations is shown"
+        ),
+        "",
+    )
+
+
+def _determinism(measured: Measured, results: Results) -> _Answered:
+    numbers = [value for row in results.values() for value in row.values() if isinstance(value, Estimate)]
+    bounded = [value for value in numbers if value.low > float("-inf") and value.high < float("inf")]
+    exact = sum(value.low == value.high for value in bounded)
+    open_ended = len(numbers) - len(bounded)
+    told = f"{count(len(bounded), 'numbers')} have an interval between launches, of which {exact} are exact counts"
+    if open_ended:
+        return "in part", f"{told}; {count(open_ended, 'numbers')} of one launch only, without", "use more launches"
+    return ("kept", told, "") if numbers else ("not applicable", "no number is reported", "")
+
+
+def _normality(measured: Measured, results: Results) -> _Answered:
+    value = _primary(measured, results)
+    if value is None or len(value.launch_values) < 3 or min(value.launch_values) <= 0.0:
+        return (
+            "in part",
+            "intervals rest on Student t of logarithms; too few launches to look at their shape",
+            ("use at least 5 launches per configuration"),
+        )
+    skewness, p_value = shape(value.launch_values)
+    verdict = "gives no sign of another shape" if p_value > 0.05 else "suggests another shape"
+    return (
+        "in part",
+        (
+            f"intervals rest on Student t of the logarithms of {count(len(value.launch_values), 'launch values')}; their "
+            f"skewness is {given(skewness, 2)} and Shapiro's test {verdict} (p = {given(p_value, 2)}), "
+            "which so few values can seldom settle"
+        ),
+        "nothing that a test could settle: more launches make the interval depend less on the shape",
+    )
+
+
+def _comparison(measured: Measured, results: Results) -> _Answered:
+    if len(measured.levels) < 2:
+        return "not applicable", "one configuration only", ""
+    each = (measured.timed.filter(pl.col("configuration") == name).height for name in measured.configurations)
+    k = min(each, default=0)
+    told = f"configurations are compared inside randomised blocks, at least {count(k, 'launches')} each"
+    if k < ENOUGH_LAUNCHES:
+        return "not kept", f"{told}, which is too few", f"use launches.per_configuration = {ENOUGH_LAUNCHES} or more"
+    return "kept", f"{told}, with intervals of the paired differences", ""
+
+
+def _statistic(measured: Measured, results: Results) -> _Answered:
+    if measured.subject == "serving":
+        return _statistic_of_load(results)
+    if is_timing(measured):
+        return (
+            "kept",
+            "the median of a launch's trials stands beside the fastest and the slowest of all; outliers are counted",
+            "",
+        )
+    tails = [results.get(name, {}) for name in ("step_time_p95", "step_time_p99")]
+    shown = [value for row in tails for value in row.values() if isinstance(value, Estimate)]
+    if any(isinstance(value, Estimate) for value in results.get("step_time", {}).values()):
+        if shown:
+            return "kept", "the median step stands beside its tails, each with an interval between launches", ""
+        return (
+            "in part",
+            "the median step is reported; the launches are too short or too few to carry its tails",
+            ("run more steps per launch: the tail metrics say how many"),
+        )
+    return "in part", "only whole launches are timed, so nothing is known of the spread inside them", "mark the steps"
+
+
+def _statistic_of_load(results: Results) -> _Answered:
+    tails = [name for name in ("ttft_p95", "ttft_p99", "e2e_p95", "e2e_p99") if _any(results, name)]
+    if not _any(results, "e2e_p50"):
+        return "in part", "no latency was measured", "look why no request was answered"
+    if tails:
+        return (
+            "kept",
+            f"medians stand beside tails ({', '.join(tails)}), and beside both the share that met the objectives",
+            "",
+        )
+    return (
+        "in part",
+        "medians are reported; the launches are too short or too few to carry tails",
+        "ask for more requests",
+    )
+
+
+def _any(results: Results, name: str) -> bool:
+    return any(isinstance(value, Estimate) for value in results.get(name, {}).values())
+
+
+def _factors(measured: Measured) -> _Answered:
+    known, missing = _facts(measured.before)
+    if not known:
+        return "not kept", "the record holds no environment", "run with assay run, which captures it"
+    told = f"{known} facts about machine and software are in the record, {missing} could not be read and say why"
+    extra = len(measured.experiment.conditions)
+    if measured.subject == "serving":
+        return _factors_of_load(measured, told)
+    if extra == 0 and is_timing(measured):
+        mend = "name them with --name, or time a script that holds them"
+        return "in part", f"{told}; what it read (files, settings) is known only through its words", mend
+    if extra == 0:
+        return (
+            "in part",
+            f"{told}; model, data and precision are known only through the script's digest",
+            ("name them under [conditions] in the experiment"),
+        )
+    return "kept", f"{told}; {count(extra, 'conditions')} were named by the experimenter", ""
+
+
+def _factors_of_load(measured: Measured, told: str) -> _Answered:
+    digests = measured.manifest.get("schedules") or {}
+    if not digests:
+        return (
+            "in part",
+            f"{told}; what was sent was not digested",
+            "measure with assay, which names every schedule by its content",
+        )
+    said = measured.before.get("engines")
+    traffic = f"{told}; traffic, lengths, sampling and objectives stand in the experiment, and {count(len(digests), 'schedules')} by their digest"
+    if not isinstance(said, Mapping) or all(isinstance(one, Mapping) and "absent" in one for one in said.values()):
+        return (
+            "in part",
+            f"{traffic}; the engines tell no version of themselves",
+            "name engine and version under [conditions]",
+        )
+    return "kept", f"{traffic}; the engines' own description is kept", ""
+
+
+def _parallel_timing(measured: Measured) -> _Answered:
+    if measured.subject == "serving":
+        clients = (
+            count(measured.experiment.serving.client.processes, "client process") if measured.experiment.serving else ""
+        )
+        return "kept", f"{TIMING_OF_LOAD} ({clients})", ""
+    if max(measured.levels) < 2:
+        return "not applicable", "no configuration has more than one worker", ""
+    if measured.table("steps").height == 0:
+        return (
+            "in part",
+            (
+                "whole launches were timed from outside, from the first process's start to the last one's end, on one monotonic clock"
+            ),
+            "mark the steps (from assay import probe)",
+        )
+    nodes = measured.experiment.launcher.nodes
+    clocks = "one host, one monotonic clock" if nodes == 1 else f"{nodes} nodes, each by its own monotonic clock"
+    return (
+        "kept",
+        (
+            f"a step's time is its slowest rank's, from before it waits for data to the next step; {clocks}; values of every "
+            "rank are kept; no barrier is added"
+        ),
+        "",
+    )
+
+
+TIMING_OF_LOAD = (
+    "a request's time runs from when it was due, by a schedule made before the load, to the socket read that brought its text; "
+    "one host, one monotonic clock; the lag of the client is told beside it, and a client that lagged makes the record inadmissible"
+)
+
+
+def _bounds(measured: Measured, results: Results) -> _Answered:
+    if measured.subject == "serving":
+        mend = "`assay doctor client` measures what the client can do; a bound of the hardware needs FLOP counts or bandwidth"
+        return "in part", "shown against the load that was offered; no hardware bound was measured", mend
+    if is_timing(measured):
+        mend = "a bound of the hardware needs FLOP counts or the bytes that are moved"
+        return "in part", "what an empty call or start takes is told beside it; no hardware bound was measured", mend
+    ceiling = results.get("amdahl_ceiling", {}).get(ALL)
+    if not isinstance(ceiling, Estimate):
+        return (
+            "in part",
+            "shown against linear speedup; no hardware bound (FLOP/s, bandwidth) was measured",
+            ("a bound of the hardware needs FLOP counts or a communication measurement"),
+        )
+    return (
+        "in part",
+        (f"shown against linear speedup and Amdahl's ceiling {show(ceiling).full}; no hardware bound was measured"),
+        "a bound of the hardware needs FLOP counts or a communication measurement",
+    )
+
+
+def _pictures(measured: Measured) -> _Answered:
+    if is_timing(measured):
+        return "not applicable", "the report of a timing has no picture", ""
+    return (
+        "kept",
+        (
+            "every launch is a dot beside its interval; lines join points only along a fitted model or one launch's steps"
+        ),
+        "",
+    )
+
+
+def shape(values: tuple[float, ...]) -> tuple[float, float]:
+    """Skewness and the p-value of Shapiro and Wilk's test of the logarithms of positive values (3 or more)."""
+    logs = [math.log(value) for value in values]
+    if min(logs) == max(logs):
+        return 0.0, 1.0
+    return skewness(logs), shapiro(logs)[1]
+
+
+# ---- what papers are asked for -----------------------------------------------------------------------------------
+
+
+def artifact(measured: Measured, judgement: Judgement) -> tuple[ArtifactField, ...]:
+    """The fields of the NeurIPS checklist and of an artifact's description, as far as the record knows them."""
+    return tuple(
+        ArtifactField(name=name, text=text or missing, known=bool(text)) for name, text, missing in _fields(measured)
+    )
+
+
+def _fields(measured: Measured) -> Iterator[tuple[str, str, str]]:
+    experiment, launches = measured.experiment, measured.table("launches")
+    before = measured.before
+    yield (
+        "Error bars",
+        (
+            f"{given(100 * measured.confidence, 4)} % Student t intervals on logarithms; the source of variation is the launch: "
+            f"{_what_is_fresh(measured)}"
+        ),
+        "",
+    )
+    if not is_timing(measured):
+        yield "Seeds", f"launches.seed = {experiment.launches.seed} fixes order and training seeds", ""
+    yield "Settings", _settings(measured), ""
+    yield "Code", _code(before), "no commit was recorded: the script is no part of a repository"
+    yield "Processors", _text(before, "cpu", "model"), "not recorded"
+    yield "Accelerators", _gpus(before), "none seen"
+    yield "Memory", _bytes(before), "not recorded"
+    if not is_timing(measured):
+        yield "Time of a run", _times(measured), "no launch ended well"
+    seconds = float(((launches["end_ns"] - launches["begin_ns"]) / NS_PER_S).sum()) if launches.height else 0.0
+    yield (
+        "Compute in total",
+        (
+            f"{count(launches.height, 'launches')}, failed and fault launches included: {given(seconds, 4)} s of wall time"
+        ),
+        "",
+    )
+    yield "Energy and cost", _spent(measured), "no price was given"
+    yield "Environment", _software(before), "not recorded"
+    yield "Repeat it", "assay reproduce RECORD runs the same plan again and compares metric by metric", ""
+
+
+def _what_is_fresh(measured: Measured) -> str:
+    if is_timing(measured):
+        return "fresh processes"
+    fresh = "fresh processes" if measured.subject != "serving" else "a load of its own by fresh client processes"
+    return f"{fresh}, own place in a random order, seeds shared inside a block"
+
+
+def _settings(measured: Measured) -> str:
+    """How the workload was called, or what the load was."""
+    serving, workload = measured.experiment.serving, measured.experiment.workload
+    if serving is None:
+        return " ".join((workload.script, *workload.arguments))
+    arrivals = serving.arrivals
+    words = [
+        f"{serving.task} with {serving.model or 'the model of the server'}", f"lengths {', '.join(serving.scenarios)}",
+        f"{arrivals.process} arrivals for {given(arrivals.duration_s)} s after {given(arrivals.warm_up_s)} s",
+        f"loads {', '.join(given(load) for load in (*serving.concurrency, *serving.rate))}" if serving.concurrency or serving.rate else "",
+        f"temperature {given(serving.temperature)}", f"prompts {serving.prompts.source}",
+    ]  # fmt: skip
+    return "; ".join(word for word in words if word)
+
+
+def _facts(value: object) -> tuple[int, int]:
+    """How many facts an environment holds, and how many it says are absent."""
+    if isinstance(value, Mapping):
+        if set(value) == {"absent"}:
+            return 0, 1
+        parts = [_facts(inner) for inner in value.values()]
+        return sum(known for known, _ in parts), sum(missing for _, missing in parts)
+    return 1, 0
+
+
+def _text(before: Mapping[str, Any], group: str, name: str) -> str:
+    found = (before.get(group) or {}).get(name)
+    return found if isinstance(found, str) else ""
+
+
+def _code(before: Mapping[str, Any]) -> str:
+    git = (before.get("workload") or {}).get("git") or {}
+    commit = git.get("commit") if isinstance(git, Mapping) else None
+    if not isinstance(commit, str):
+        return ""
+    return f"commit {commit[:12]}{', with uncommitted changes' if git.get('dirty') is True else ''}"
+
+
+def _gpus(before: Mapping[str, Any]) -> str:
+    devices = ((before.get("gpu") or {}).get("nvidia") or {}).get("devices") or ()
+    names = [device.get("name") for device in devices if isinstance(device, Mapping)]
+    found = [name for name in names if isinstance(name, str)]
+    return ", ".join(f"{found.count(name)} x {name}" for name in dict.fromkeys(found))
+
+
+def _bytes(before: Mapping[str, Any]) -> str:
+    total = (before.get("memory") or {}).get("total_bytes")
+    return f"{total / 2**30:.0f} GiB" if isinstance(total, int) else ""
+
+
+def _software(before: Mapping[str, Any]) -> str:
+    software = before.get("software") or {}
+    python, torch = software.get("python") or {}, software.get("torch") or {}
+    words = [_text(before, "host", "os"), _text(before, "host", "kernel")]
+    words += [f"Python {python['version']}"] if isinstance(python.get("version"), str) else []
+    words += [f"torch {torch['version']}"] if isinstance(torch.get("version"), str) else []
+    packages = software.get("packages")
+    words += (
+        [f"{len(packages)} packages with their versions"]
+        if isinstance(packages, Mapping) and "absent" not in packages
+        else []
+    )
+    return ", ".join(word for word in words if word)
+
+
+def _times(measured: Measured) -> str:
+    wall = measured.timed.with_columns(seconds=(pl.col("end_ns") - pl.col("begin_ns")) / NS_PER_S)
+    if measured.subject == "serving":
+        return f"{given(float(wall['seconds'].median()), 3)} s a launch" if wall.height else ""  # type: ignore[arg-type]
+    medians = dict(wall.group_by("workers").agg(pl.col("seconds").median()).sort("workers").iter_rows())
+    return ", ".join(f"{given(seconds, 3)} s on {count(workers, 'workers')}" for workers, seconds in medians.items())
+
+
+def _spent(measured: Measured) -> str:
+    prices = measured.experiment.prices
+    if prices is None:
+        return ""
+    return f"${given(prices.usd_per_worker_hour)} per worker-hour ({prices.as_of.isoformat()}, {prices.source})"
+
+
+def _first(results: Results, names: tuple[str, ...], configuration: str) -> str | None:
+    for name in names:
+        value = results.get(name, {}).get(configuration)
+        if isinstance(value, Estimate):
+            return f"{show(value).full} ({name.replace('_', ' ')})"
+    return None
+
+
+def _primary(measured: Measured, results: Results) -> Estimate | None:
+    """The base's time of a call, of a step, of a launch, or of a request."""
+    values: list[Value | None] = [
+        results.get(name, {}).get(measured.base)
+        for name in ("trial_time", "step_time", "wall_time", "e2e_p50", "output_throughput")
+    ]
+    return next((value for value in values if isinstance(value, Estimate)), None)

@@ -1,0 +1,58 @@
+"""What can and what cannot be asked of a record that was imported from another program?
+
+An import says nothing of the machine, of the client that sent, and often not of when requests were sent or due.  Audits that need
+it would see nothing and call that clear; here they are named as not examined, with the reason.  Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any, Final
+
+from assay.frames.record_data import Measured
+
+ALWAYS: Final = ("sealed", "launches", "foreign", "looks", "cherry_picked")  # can be asked of totals too
+OF_THE_CLIENT: Final = "another program sent this load: nothing is known of its client"
+OF_THE_MACHINE: Final = "another program made these measurements, and nobody watched the machine"
+OF_TIMES: Final = "the imported file does not say when each request was sent"
+OF_DUE: Final = "the imported file does not say when requests were due, only when they were sent"
+TOTALS: Final = "the imported file holds totals only, no requests"
+
+
+def unexamined(measured: Measured, audits: Collection[str]) -> Mapping[str, str]:
+    """Audit -> why this record cannot be asked its question; empty for a record of our own."""
+    foreign = measured.foreign
+    if foreign is None:
+        return {}
+    if measured.subject == "collectives":
+        return {name: OF_THE_MACHINE for name in audits if name == "contention"}
+    if not foreign.get("requests"):
+        return {name: TOTALS for name in audits if name not in ALWAYS}
+    found = {
+        "client_ceiling": OF_THE_CLIENT, "transport": OF_THE_CLIENT, "contention": OF_THE_MACHINE,
+        "mlperf": "MLPerf's rules are for its own load generator, and for loads that follow them",
+    }  # fmt: skip
+    if foreign.get("clock") != "scheduled":
+        found["send_lag"] = OF_DUE
+    if measured.timeless:
+        found |= dict.fromkeys(("stall", "littles_law", "send_lag"), OF_TIMES)
+    return {name: why for name, why in found.items() if name in audits}
+
+
+def origin(measured: Measured) -> str:
+    """The end of a sentence about an imported record: who measured, and where its latencies begin. Empty for our own."""
+    foreign = measured.foreign
+    if foreign is None:
+        return ""
+    clock = (
+        "when a request was due"
+        if foreign.get("clock") == "scheduled"
+        else "when a request was sent, not when it was due"
+    )
+    what = f"its latencies begin {clock}" if foreign.get("requests") else "it holds totals only"
+    return f" Imported from {titled(foreign)}, not measured by assay: {what}; what the file does not say is not known."
+
+
+def titled(foreign: Mapping[str, Any]) -> str:
+    """ "vLLM bench serve 0.11"."""
+    return " ".join(str(word) for word in (foreign.get("title"), foreign.get("version")) if word)

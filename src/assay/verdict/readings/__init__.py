@@ -1,1 +1,0 @@
-"""Where do the values of the conditions come from?  One file for each kind of source."""

@@ -1,0 +1,95 @@
+"""Does `assay load` do what its help says, and does it explain itself where it cannot?"""
+
+from __future__ import annotations
+
+import json
+import socket
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from assay import cli
+from assay.instruments.reference_server.server import serving
+from assay.instruments.reference_server.settings import Settings
+from assay.record.reader import open_record, record_folders
+from assay.spec.load import from_mapping
+
+URL = "http://127.0.0.1:9"
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def test_a_dry_run_shows_the_plan_and_sends_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["load", URL, "--concurrency", "1,8", "--duration", "10s", "--warm-up", "2s", "--dry-run"]) == 0
+    out, err = capsys.readouterr()
+    assert "concurrency=8" in out
+    assert "6 launches; expected time: 1 min 12 s of load, and starts and ends beside" in out  # 2 x 3 x 12 s
+    assert "no tokenizer was given" in err
+
+
+def test_the_dry_run_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["load", URL, "--rate", "2.5", "--launches", "4", "--dry-run", "--json"]) == 0
+    plan = json.loads(capsys.readouterr().out)["launches"]
+    assert [one["configuration"] for one in plan] == ["rate=2.5"] * 4
+
+
+def test_the_experiment_as_a_file(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["load", URL, "--model", "M", "--rate", "5", "--slo", "ttft=0.2", "--toml"]) == 0
+    made = from_mapping(tomllib.loads(capsys.readouterr().out))
+    assert made.serving is not None
+    assert (made.serving.model, made.serving.rate, made.serving.objectives.ttft_s) == ("M", (5.0,), 0.2)
+
+
+def test_wrong_flags_are_told_together(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["load", "localhost:8000", "--slo", "speed=1", "--concurrency", "0"]) == 2
+    err = capsys.readouterr().err
+    assert "3 problems in the flags" in err
+    assert "Write http://localhost:8000" in err
+
+
+def test_concurrency_and_rate_together_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["load", URL, "--concurrency", "1", "--rate", "1", "--dry-run"]) == 2
+
+
+def test_where_nothing_listens_the_exit_code_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{free.getsockname()[1]}"
+    assert cli.main(["load", url, "--quiet"]) == 7
+    assert f"nothing answers at {url}" in capsys.readouterr().err
+    assert record_folders(tmp_path / "records") == []
+
+
+@pytest.mark.slow
+def test_a_small_load_ends_in_a_sealed_record_and_its_verdict(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving(Settings(first_s=0.005, next_s=0.001)) as server:
+        words = [
+            "load", server.url, "--model", "reference", "--scenario", "D(10,8)", "--concurrency", "2", "--launches", "1",
+            "--duration", "0.5s", "--warm-up", "0.1s", "--slo", "ttft=5", "--json",
+        ]  # fmt: skip
+        code = cli.main(words)
+    out, err = capsys.readouterr()
+    report = json.loads(out)
+    (path,) = record_folders(tmp_path / "records")
+    assert code in (0, 3, 4)  # one launch carries no verdict; a busy machine may send late
+    assert report["record"]["name"] == "reference"
+    assert open_record(path).state == "complete"
+    assert "[1/1] concurrency=2 block 0 ok" in err
+
+
+@pytest.mark.parametrize("flag", ["--toml", "--dry-run"])
+def test_a_secret_is_refused_before_anything_is_printed(flag: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["load", URL, "--header", "Authorization: Bearer sk-Abcdefghijklmnopqrstuvwx12", flag]) == 2
+    out, err = capsys.readouterr()
+    assert "sk-Abc" not in out + err
+
+
+def test_what_mlperf_would_miss_is_said_beforehand(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["load", URL, "--rate", "5", "--arrival", "server", "--duration", "30s", "--dry-run"]) == 0
+    assert "MLPerf Server valid: no, 30 s of 600 s" in capsys.readouterr().err

@@ -1,0 +1,124 @@
+"""`assay run` measures, seals, judges and reports in one go; its exit code is the verdict's."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from assay.cli import main
+from assay.cli.verbs.report import EXIT_OF_STATUS, judged
+from assay.record.reader import open_record
+
+WORDS = ["run", "--workers", "1", "--launches", "2", "--launcher", "plain"]
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "train.py").write_text("pass")
+
+
+def only_record() -> Path:
+    [path] = Path("records").iterdir()
+    return path
+
+
+def test_a_script_is_measured_sealed_judged_and_reported(capsys: pytest.CaptureFixture[str]) -> None:
+    code = main([*WORDS, "--", "train.py"])
+    path = only_record()
+    assert open_record(path).sealed
+    assert code == EXIT_OF_STATUS[judged(path)[1]]
+    told = capsys.readouterr().out
+    assert told.startswith(
+        f"record {path}: 2 launches\n[1/2] workers=1 block 0 started\n[1/2] workers=1 block 0 ok after "
+    )
+    assert f"report: {path / 'reports' / 'report.html'}\n" in told
+    assert (path / "reports" / "report.html").stat().st_size > 0
+    assert "\x1b" not in told
+
+
+def test_json_is_alone_on_stdout(capsys: pytest.CaptureFixture[str]) -> None:
+    main([*WORDS, "--json", "--", "train.py"])
+    told = capsys.readouterr()
+    assert json.loads(told.out)["record"]["sealed"] is True
+    assert "[2/2] workers=1 block 1 ok" in told.err
+
+
+def test_quiet_shows_the_result_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    main([*WORDS, "--quiet", "--", "train.py"])
+    told = capsys.readouterr()
+    assert "block 0" not in told.out + told.err
+    assert "report: " in told.out
+
+
+def test_the_record_is_made_where_it_is_asked_for() -> None:
+    main([*WORDS, "--quiet", "--root", "some where/else", "--", "train.py"])
+    assert len(list(Path("some where/else").iterdir())) == 1
+
+
+def test_a_workload_that_fails_gives_exit_code_5_and_its_reason(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("train.py").write_text("import no_such_package")
+    assert main([*WORDS, "--quiet", "--", "train.py"]) == 5
+    told = capsys.readouterr().err
+    assert "assay: no launch succeeded (2 failed). workers=1: the script needs a package that is absent" in told
+    assert "pip install no_such_package" in told
+    assert str(only_record()) in told
+
+
+def test_a_missing_script_gives_exit_code_2_and_no_record(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*WORDS, "--", "trian.py"]) == 2
+    assert "train.py" in capsys.readouterr().err
+    assert not Path("records").exists()
+
+
+def test_a_dry_run_shows_the_plan_in_order_and_starts_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "--workers", "2,1", "--launches", "2", "--fault", "kill", "--dry-run", "--", "train.py"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split() == ["slot", "block", "order", "configuration", "role", "seed", "fault"]
+    rows = [line.split() for line in lines[2:7]]
+    assert [row[0] for row in rows] == ["0", "1", "2", "3", "4"]
+    assert [row[1] for row in rows] == ["0", "0", "1", "1", "2"]
+    assert sorted(row[3] for row in rows[:2]) == ["workers=1", "workers=2"]
+    assert rows[0][5] == rows[1][5]  # one seed for a block
+    assert rows[4][3:5] == ["workers=2", "fault"]
+    assert rows[4][6] == "kill"
+    assert lines[8] == (
+        "5 launches; expected time: unknown: no complete record in records ran this workload at all of these levels"
+    )
+    assert lines[10] == "What it will be able to show:"
+    assert lines[12].startswith("  verdict: 2 launches per configuration decide nothing")
+    assert not Path("records").exists()
+
+
+def test_a_dry_run_of_adaptive_launches_gives_a_bound(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["run", "--workers", "1", "--precision", "0.02", "--at-most", "7", "--dry-run", "--", "train.py"]
+    assert main(words) == 0
+    assert "\nat most 7 launches; expected time: at most unknown" not in (shown := capsys.readouterr().out)
+    assert "\nat most 7 launches; expected time: unknown" in shown
+
+
+def test_a_dry_run_as_json_holds_the_same_plan(capsys: pytest.CaptureFixture[str]) -> None:
+    assert (
+        main(["run", "--workers", "2,1", "--launches", "2", "--fault", "kill", "--dry-run", "--json", "--", "train.py"])
+        == 0
+    )
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["expected_s"] is None
+    assert [launch["slot"] for launch in shown["launches"]] == [0, 1, 2, 3, 4]
+    assert [launch["workers"] for launch in shown["launches"]][-1] == 2
+    assert shown["launches"][-1]["fault"]["kind"] == "kill"
+    assert shown["able_to_show"][0]["subject"] == "verdict"
+    assert shown["able_to_show"][0]["possible"] is False
+
+
+def test_a_dry_run_expects_the_time_that_the_same_workload_took_before(capsys: pytest.CaptureFixture[str]) -> None:
+    main([*WORDS, "--quiet", "--", "train.py"])
+    Path("records/no record").mkdir()
+    capsys.readouterr()
+    main([*WORDS, "--dry-run", "--", "train.py"])
+    assert "2 launches; expected time: about " in (shown := capsys.readouterr().out)
+    assert "What it will be able to show:" in shown
+    main([*WORDS, "--dry-run", "--", "train.py", "--epochs", "9"])
+    assert "expected time: unknown" in capsys.readouterr().out

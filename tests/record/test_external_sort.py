@@ -1,0 +1,147 @@
+"""Are streams too large for memory ordered and mended exactly as small ones, whatever their writers left behind?"""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from assay.record import external_sort
+from assay.record.reader import launch_name, read_launch, stream_files
+from assay.record.salvage import batches
+from assay.record.sealing import seal
+from assay.record.tables import TABLES, arrow_schema
+from assay.record.writer import StreamWriter, to_batch
+from tests.record.making import unfinished
+
+
+def request(number: int, client: int, chunks: int) -> tuple[Any, ...]:
+    row: dict[str, Any] = {}
+    for column in arrow_schema("requests"):
+        empty: Any = "x" if pa.types.is_string(column.type) else 0
+        row[column.name] = None if column.nullable else [] if pa.types.is_list(column.type) else empty
+    row |= {"request": number, "client": client, "chunk_ns": list(range(chunks)), "text": "wörd " * chunks}
+    return tuple(row.values())
+
+
+def write(path: Path, numbers: list[int], *, writer: str, rows_each: int) -> Path:
+    """A stream of requests in that order, so many rows to a batch."""
+    folder = path / "streams" / launch_name(0)
+    folder.mkdir(parents=True, exist_ok=True)
+    stream = StreamWriter(folder, writer, flush_s=60.0)
+    for begin in range(0, len(numbers), rows_each):
+        rows = [request(number, ord(writer), number % 5) for number in numbers[begin : begin + rows_each]]
+        batch = to_batch("requests", rows)
+        assert batch is not None
+        stream.append_batch("requests", batch)
+        stream.flush()
+    stream.close()
+    return folder / f"requests.{writer}.arrows"
+
+
+def ordered(path: Path, monkeypatch: pytest.MonkeyPatch | None = None) -> tuple[pa.Table | None, list[str]]:
+    """Both ways; they must agree. What they give, and what they say was lost."""
+    expected, lost = read_launch(path, 0, "requests")
+    found = external_sort.scan(stream_files(path, 0, "requests"), "requests")
+    parts = list(external_sort.groups(found))
+    if expected is None:
+        assert parts == []
+        return None, list(lost)
+    table = pa.concat_tables(parts)
+    assert table.schema == expected.schema
+    assert table.equals(expected)
+    assert {file.name: size for file, size in found.lost.items()} == {
+        note.split(":")[0].split("/")[-1]: int(note.split("the last ")[1].split(" bytes")[0])
+        for note in lost
+        if "bytes" in note
+    }
+    return table, list(lost)
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    st.lists(st.integers(0, 400), min_size=0, max_size=120, unique=True), st.integers(1, 3), st.integers(1, 40),
+    st.integers(1, 4000), st.booleans(), st.integers(0, 900),
+)  # fmt: skip
+def test_rows_are_those_of_the_short_way(
+    tmp_path_factory: pytest.TempPathFactory, numbers: list[int], writers: int, rows_each: int, group: int, shuffled: bool, cut: int
+) -> None:  # fmt: skip
+    """In any order, of any number of writers, in groups of any size, with a stream that was cut off anywhere."""
+    path = tmp_path_factory.mktemp("large")
+    if not shuffled:
+        numbers = sorted(numbers)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(external_sort, "GROUP_BYTES", group)
+        for place in range(writers):
+            file = write(path, numbers[place::writers], writer="abc"[place], rows_each=rows_each)
+            if place == 0 and cut and file.exists():
+                content = file.read_bytes()
+                file.write_bytes(content[: max(0, len(content) - cut)])
+        ordered(path)
+
+
+def test_a_damaged_batch_ends_its_stream_and_no_other(tmp_path: Path) -> None:
+    file = write(tmp_path, list(range(0, 40, 2)), writer="a", rows_each=5)
+    write(tmp_path, list(range(1, 40, 2)), writer="b", rows_each=5)
+    content = bytearray(file.read_bytes())
+    middle = len(content) // 2
+    content[middle : middle + 200] = random.Random(1).randbytes(200)
+    file.write_bytes(content)
+    table, lost = ordered(tmp_path)
+    assert table is not None
+    assert table["request"].to_pylist()[-10:] == list(range(21, 40, 2))
+    assert len(lost) == 1
+
+
+def test_a_stream_that_was_cut_off_can_be_read_batch_by_batch(tmp_path: Path) -> None:
+    """As it is after a load whose client was killed in the middle of a write."""
+    file = write(tmp_path, list(range(20)), writer="a", rows_each=5)
+    content = file.read_bytes()
+    for cut in (9, 60, 300):
+        file.write_bytes(content[:-cut])
+        assert [batch.num_rows for batch in batches(tmp_path, launch_name(0), "requests")] == [5, 5, 5]
+
+
+def test_groups_are_of_some_megabytes_and_long_rows_make_them_short(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path, list(range(200)), writer="a", rows_each=20)
+    found = external_sort.scan(stream_files(tmp_path, 0, "requests"), "requests")
+    monkeypatch.setattr(external_sort, "GROUP_BYTES", found.bytes // 10)
+    assert [group.num_rows for group in external_sort.groups(found)] == [20] * 10
+    monkeypatch.setattr(external_sort, "GROUP_BYTES", 1)
+    assert [group.num_rows for group in external_sort.groups(found)] == [1] * 200
+    monkeypatch.setattr(external_sort, "GROUP_BYTES", 1 << 40)
+    monkeypatch.setattr(external_sort, "GROUP_ROWS", 150)
+    assert [group.num_rows for group in external_sort.groups(found)] == [150, 50]
+
+
+def test_a_record_is_sealed_the_same_either_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every table of a record, with its notes; the row groups are all that differs."""
+    made = []
+    for bound in (1 << 40, -1):
+        monkeypatch.setattr(seal, "AT_ONCE_BYTES", bound)
+        path = unfinished(tmp_path / str(bound), launches=2, steps=7).path
+        stream = next((path / "streams" / launch_name(1)).glob("steps.*.arrows"))
+        stream.write_bytes(stream.read_bytes()[:-11])
+        notes = seal.compact(path)
+        tables = {
+            file.relative_to(path).as_posix(): pq.read_table(file, partitioning=None) for file in sorted((path / "tables").rglob("*.parquet"))
+        }  # fmt: skip
+        made.append((tables, notes))
+    (short, short_notes), (long, long_notes) = made
+    assert short.keys() == long.keys()
+    assert {name.split("/")[1] for name in short} <= set(TABLES)
+    assert {name: table.num_rows for name, table in short.items()} == {n: t.num_rows for n, t in long.items()}
+    assert len(short_notes) == len(long_notes) == 1
+    for name, table in short.items():
+        shared = [
+            column for column in table.column_names if column not in ("host", "detail", "ns", "begin_ns", "end_ns")
+        ]
+        assert table.select(shared).equals(long[name].select(shared)), name

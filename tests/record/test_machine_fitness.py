@@ -1,0 +1,113 @@
+"""Is the doctor's result kept for this machine, found again, and marked where it is old, foreign or damaged?"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from assay import __version__
+from assay.errors import RecordError
+from assay.record import machine_fitness
+from assay.record.environment import Machine
+
+NOW = datetime(2026, 6, 1, tzinfo=UTC)
+
+
+def machine(root: Path, *, model: str = "Xeon", kernel_kb: int = 0) -> Machine:
+    (root / "proc").mkdir(parents=True, exist_ok=True)
+    (root / "proc" / "cpuinfo").write_text(f"model name : {model}\nphysical id : 0\ncore id : 0\n")
+    (root / "proc" / "meminfo").write_text(f"MemTotal: {16 * 1024**2 - kernel_kb} kB\n")
+    return Machine(root=root, environ={})
+
+
+def result(**changes: Any) -> dict[str, Any]:
+    return {"utc": NOW.isoformat(), "assay_version": __version__, "noise_floor": 0.02, "fitness": "fit", **changes}
+
+
+def test_what_is_written_is_carried_without_the_raw_values(tmp_path: Path) -> None:
+    path = machine_fitness.write(result(launch_values_s=[1.0]), at=tmp_path)
+    carried = machine_fitness.carried(NOW, at=tmp_path)
+    assert path.parent == tmp_path
+    assert carried["noise_floor"] == 0.02
+    assert "launch_values_s" not in carried
+    assert "stale" not in carried
+
+
+def test_a_machine_that_was_never_examined_says_so(tmp_path: Path) -> None:
+    assert machine_fitness.carried(NOW, at=tmp_path) == {"absent": machine_fitness.NEVER}
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{}", '{"version": "1"}', "\udcff"])
+def test_a_damaged_file_is_as_none_with_the_reason(tmp_path: Path, content: str) -> None:
+    machine_fitness.write(result(), at=tmp_path).write_bytes(content.encode("utf-8", "surrogateescape"))
+    assert list(machine_fitness.carried(NOW, at=tmp_path)) == ["absent"]
+
+
+def test_a_newer_file_is_not_guessed_at(tmp_path: Path) -> None:
+    machine_fitness.write(result(version=machine_fitness.VERSION + 1), at=tmp_path)
+    assert "newer assay" in machine_fitness.read(at=tmp_path)["absent"]
+
+
+def test_an_old_result_and_one_of_another_version_are_stale(tmp_path: Path) -> None:
+    machine_fitness.write(result(), at=tmp_path)
+    later = NOW + timedelta(days=machine_fitness.STALE_DAYS + 1)
+    assert "31 days old" in machine_fitness.carried(later, at=tmp_path)["stale"]
+    machine_fitness.write(result(assay_version="0.0.1"), at=tmp_path)
+    assert "made by assay 0.0.1" in machine_fitness.carried(NOW, at=tmp_path)["stale"]
+
+
+def test_the_key_is_the_machines_and_not_a_readings(tmp_path: Path) -> None:
+    key = machine_fitness.machine_key(machine(tmp_path))
+    assert (
+        machine_fitness.machine_key(machine(tmp_path, kernel_kb=5000)) == key
+    )  # another kernel reserves some memory more
+    assert machine_fitness.machine_key(machine(tmp_path, model="Epyc")) != key
+
+
+def test_a_machine_that_says_nothing_has_a_key_too(tmp_path: Path) -> None:
+    assert len(machine_fitness.machine_key(Machine(root=tmp_path, environ={}))) == 12
+
+
+def test_the_folder_is_the_users_state_folder() -> None:
+    assert machine_fitness.folder({"XDG_STATE_HOME": "/state", "HOME": "/home/x"}) == Path("/state/assay/doctor")
+    assert machine_fitness.folder({"XDG_STATE_HOME": "relative", "HOME": "/home/x"}) == Path(
+        "/home/x/.local/state/assay/doctor"
+    )
+
+
+def test_a_state_folder_that_cannot_be_written_is_an_error_with_its_path(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(RecordError, match="assay doctor"):
+        machine_fitness.write(result(), at=tmp_path / "file" / "below")
+
+
+def test_the_machines_and_the_clients_results_leave_each_other_as_they_are(tmp_path: Path) -> None:
+    client = {"utc": NOW.isoformat(), "assay_version": __version__, "ceiling": {"requests_per_s": 9000.0}, "checks": []}
+    machine_fitness.write_client(client, at=tmp_path)
+    assert machine_fitness.read(at=tmp_path) == {"absent": machine_fitness.NEVER}
+    assert machine_fitness.read_client(at=tmp_path) == client
+
+    machine_fitness.write(result(), at=tmp_path)
+    assert machine_fitness.read(at=tmp_path)["noise_floor"] == 0.02
+    assert machine_fitness.read_client(at=tmp_path) == client
+
+    machine_fitness.write_client({**client, "seconds": 3.0}, at=tmp_path)
+    assert "client" not in machine_fitness.read(at=tmp_path)
+    carried = machine_fitness.carried(NOW, at=tmp_path)
+    assert carried["noise_floor"] == 0.02
+    assert carried["client"]["ceiling"] == {"requests_per_s": 9000.0}
+    assert "checks" not in carried["client"]
+    later = machine_fitness.carried(NOW + timedelta(days=machine_fitness.STALE_DAYS + 1), at=tmp_path)
+    assert later["client"]["stale"].endswith("run assay doctor client again")
+    assert later["stale"].endswith("run assay doctor again")
+
+
+def test_a_client_that_was_never_calibrated_says_so_and_a_damaged_file_too(tmp_path: Path) -> None:
+    assert machine_fitness.read_client(at=tmp_path) == {"absent": machine_fitness.NEVER_CLIENT}
+    path = machine_fitness.write(result(), at=tmp_path)
+    assert machine_fitness.read_client(at=tmp_path) == {"absent": machine_fitness.NEVER_CLIENT}
+    path.write_text("{")
+    assert "cannot be read" in machine_fitness.read_client(at=tmp_path)["absent"]

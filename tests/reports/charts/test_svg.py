@@ -1,0 +1,230 @@
+"""The pictures: valid specifications, SVG in the page's colours, words where there is nothing to draw."""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from assay.estimates.estimate import Estimate
+from assay.reports.charts import cost_time, launch_timeline
+from assay.reports.charts import svg as charts
+from assay.reports.charts.chart import PLACEHOLDERS, Drawing, Missing, WorkerAxis, colour, has_interval, interval_row
+from assay.reports.charts.training import speedup
+from assay.reports.view import View, build
+from assay.verdict.judge import judge
+from tests import builders
+from tests.metrics.scaling_records import usl_record
+from tests.reports.schema import checked
+
+# Drawn only where links or collectives were seen: pictures/test_wall.py, test_rank_series.py
+OF_SOME = ("wall", "step-timeline")
+NAMES = [name for name, _ in charts.PICTURES if name not in OF_SOME]
+
+
+def drawn(view: View) -> dict[str, list[Drawing | Missing]]:
+    found: dict[str, list[Drawing | Missing]] = {}
+    for name, function in charts.PICTURES:
+        made = function(view)
+        found[name] = list(made) if isinstance(made, Sequence) else [made]
+    return found
+
+
+def test_every_picture_is_drawn_from_a_whole_record(pictures: dict[str, charts.Picture]) -> None:
+    assert list(pictures) == NAMES
+    assert all(picture.svg and not picture.absent for picture in pictures.values())
+
+
+def test_every_specification_is_valid_for_the_schema() -> None:
+    measured = builders.measured(launches=1, levels=(1, 2, 4), steps=6, failed=True)
+    for drawing in (one for several in drawn(build(measured, builders.judgement())).values() for one in several):
+        assert isinstance(drawing, Drawing)
+        checked(drawing.chart)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_picture_is_well_formed_and_takes_every_colour_from_the_page(
+    pictures: dict[str, charts.Picture], name: str
+) -> None:
+    svg = pictures[name].svg
+    ElementTree.fromstring(svg)
+    assert not any(placeholder in svg for placeholder in PLACEHOLDERS.values())
+    assert "var(--main)" in svg
+    fixed = set(re.findall(r'(?:fill|stroke)="([^"]+)"', svg)) - {"none", "transparent"}
+    assert all(value.startswith("var(--") for value in fixed), fixed
+    assert "font-family" not in svg
+    assert re.match(r'<svg [^>]*viewBox="0 0 \d+ \d+"', svg)
+    assert not re.match(r'<svg [^>]* width="', svg)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_picture_can_be_heard(pictures: dict[str, charts.Picture], name: str) -> None:
+    picture = pictures[name]
+    head = picture.svg[:400]
+    assert 'role="img"' in head
+    assert f'aria-labelledby="{name}-title {name}-desc"' in head
+    assert f'<title id="{name}-title">{picture.title}</title>' in picture.svg
+    assert re.search(r"\d", picture.description)
+    assert picture.caption
+
+
+def test_the_description_holds_the_numbers_with_their_intervals(pictures: dict[str, charts.Picture]) -> None:
+    assert "4 workers 2.50 [2.40, 2.60]" in pictures["speedup"].description
+    assert "Amdahl ceiling: 5.90 [5.00, no upper bound]" in pictures["speedup"].description
+    assert "The margin is 0.02." in pictures["quality"].description
+    assert "restart 2.50 s" in pictures["fault"].description
+
+
+@pytest.mark.parametrize(
+    ("metrics", "picture", "sentence"),
+    [
+        (("speedup",), "speedup", "Speedup: not measured (left out by the test)."),
+        (("efficiency",), "efficiency", "Efficiency: not measured (left out by the test)."),
+        (("quality_difference",), "quality", "The difference of quality to the base: not measured (left out by the test)."),
+        (("cost",), "cost-time", "Cost: not measured (left out by the test)."),
+        (("wall_time",), "cost-time", "Time: not measured (left out by the test)."),
+        (
+            ("data_time", "forward_time", "backward_time", "optimizer_time", "unknown_time"), "phases",
+            "The phases of a step: not measured (left out by the test).",
+        ),
+    ],
+)  # fmt: skip
+def test_where_data_are_absent_a_sentence_says_why(metrics: tuple[str, ...], picture: str, sentence: str) -> None:
+    view = build(
+        builders.measured(launches=1, levels=(1, 2), steps=6), builders.without(builders.judgement(), *metrics)
+    )
+    (found,) = drawn(view)[picture]
+    assert isinstance(found, Missing)
+    assert found.reason == sentence
+
+
+def test_a_phase_that_was_not_marked_is_named(pictures: dict[str, charts.Picture]) -> None:
+    assert pictures["phases"].caption.endswith("Not marked by the script: optimizer.")
+
+
+def test_without_steps_faults_and_successes_every_picture_is_a_sentence() -> None:
+    measured = builders.measured(launches=1)
+    measured = replace(measured, tables={name: table.clear() for name, table in measured.tables.items()})
+    view = build(measured, builders.without(builders.judgement(), *builders.judgement().results))
+    finished = charts.draw(view)
+    of_ranks = "ranks"  # of one rank alone there is nothing to say
+    assert [picture.name for picture in finished] == [name for name in NAMES if name != of_ranks]
+    assert all(picture.absent and not picture.svg for picture in finished)
+
+
+def test_a_script_without_steps_still_shows_its_drift() -> None:
+    measured = builders.measured(launches=2)
+    measured = replace(measured, tables={**measured.tables, "steps": measured.tables["steps"].clear()})
+    pictures = {picture.name: picture for picture in charts.draw(build(measured, judge(measured)))}
+    assert pictures["launch-order"].svg
+    assert "No step was recorded" in pictures["launch-timeline"].absent
+
+
+def test_one_launch_is_drawn_without_an_interval_and_the_key_says_so() -> None:
+    measured = builders.measured(launches=1, steps=8)
+    pictures = {picture.name: picture for picture in charts.draw(build(measured, judge(measured)))}
+    assert "speedup, one launch: no interval" in [key.text for key in pictures["speedup"].key]
+    assert "one block" not in [key.text for key in pictures["speedup"].key]
+
+
+def estimate(low: float, high: float, k: int) -> Estimate:
+    return replace(builders.estimate(2.0, 0.5, "ratio"), low=low, high=high, n_launches=k)
+
+
+def test_an_unbounded_end_reaches_the_edge_of_the_picture() -> None:
+    row = interval_row(estimate(1.5, float("inf"), 5), 10.0, 0.0, 40.0)
+    assert (row["low"], row["high"], row["hollow"]) == (15.0, 40.0, False)
+
+
+def test_one_launch_bounds_nothing() -> None:
+    assert not has_interval(estimate(0.0, float("inf"), 1))
+    row = interval_row(estimate(0.0, float("inf"), 1), 10.0, 0.0, 40.0)
+    assert (row["low"], row["high"], row["hollow"]) == (20.0, 20.0, True)
+
+
+@pytest.mark.parametrize(
+    ("serial", "workers", "expected"), [(0.0, 8, 8.0), (1.0, 8, 1.0), (0.0376, 32, 14.77), (0.5, 1, 1.0)]
+)
+def test_amdahls_law(serial: float, workers: int, expected: float) -> None:
+    assert speedup.amdahl(serial, workers) == pytest.approx(expected, abs=0.01)
+
+
+@pytest.mark.parametrize("serial", [-0.05, 1.2])
+def test_a_serial_fraction_outside_0_to_1_is_no_amdahl_curve(serial: float) -> None:
+    judged = builders.judgement()
+    fraction = {"all": builders.estimate(serial, 0.01, "fraction")}
+    judged = replace(judged, results={**judged.results, "serial_fraction": fraction})
+    view = build(builders.measured(launches=1, steps=5), judged)
+    drawing = speedup.draw(replace(view, series=replace(view.series, scaling=None)))
+    assert isinstance(drawing, Drawing)
+    assert "Amdahl’s law, fitted" not in [key.text for key in drawing.key]
+    assert "Serial fraction" in drawing.caption
+
+
+def test_the_law_that_aicc_prefers_is_drawn_with_its_band_and_dashed_where_it_is_predicted() -> None:
+    measured = usl_record((1, 2, 4, 8, 16), alpha=0.05, beta=0.002)
+    drawing = speedup.draw(build(measured, judge(measured)))
+    assert isinstance(drawing, Drawing)
+    keys = [key.text for key in drawing.key]
+    assert "Universal Scalability Law, fitted, band: 95 % interval" in keys
+    assert "the same, predicted" in keys
+    spec = drawing.chart.spec
+    lines = [layer for layer in spec["layer"] if layer["mark"].get("color") == colour("second")]
+    rows = [layer["data"]["values"] for layer in lines]
+    reach = [max(row["x"] for row in each) for each in rows]
+    # band and line, measured and predicted; the law turns at sqrt(.95 / .002) = 21.8, and nothing measured shows the fall
+    assert reach == pytest.approx([16, 16, 21.8, 21.8], rel=0.02)
+    assert "No prediction for N = 32: there the fitted curve would fall" in drawing.caption
+    # X(16)/X(1) = 16 / (1 + .05 * 15 + .002 * 16 * 15)
+    assert rows[1][-1]["y"] == pytest.approx(16 / 2.23, rel=0.01)
+    assert "Law: Universal Scalability Law, by AICc" in drawing.caption
+
+
+def test_a_law_that_does_not_turn_is_drawn_to_twice_the_range_and_no_farther() -> None:
+    measured = usl_record((1, 2, 4, 8), alpha=0.1, beta=0.0)
+    scaling = build(measured, judge(measured)).series.scaling
+    assert scaling is not None
+    assert [scaling.measured[-1].workers, scaling.beyond[-1].workers] == pytest.approx([8, 16])
+    assert scaling.beyond[-1].speedup == pytest.approx(16 / 2.5, rel=0.02)
+    assert scaling.limit == ""
+
+
+def test_a_law_that_missed_the_largest_count_is_not_carried_beyond_it() -> None:
+    measured = usl_record((1, 2, 4), alpha=0.05, beta=0.0)
+    view = build(measured, judge(measured))
+    drawing = speedup.draw(view)
+    assert isinstance(drawing, Drawing)
+    assert view.series.scaling is not None
+    assert view.series.scaling.beyond == ()
+    assert "the same, predicted" not in [key.text for key in drawing.key]
+    assert "No prediction for N = 8: predicting the largest worker count needs at least 3" in drawing.caption
+
+
+def test_wide_worker_counts_get_a_logarithmic_axis_and_labels_that_fit() -> None:
+    assert not WorkerAxis(levels=(1, 2, 4, 8)).logarithmic
+    assert WorkerAxis(levels=(1, 2, 4, 8, 16, 32)).logarithmic
+    assert WorkerAxis(levels=(1, 2, 4, 8, 16, 32)).ticks() == (1, 2, 4, 8, 16, 32)
+    assert len(WorkerAxis(levels=tuple(range(1, 200))).ticks()) <= 20
+    assert WorkerAxis(levels=(4,)).domain == (3.65, 4.35)
+
+
+def test_numbers_beside_points_never_cover_one_another() -> None:
+    points = [(100.0, 100.0), (104.0, 101.0), (108.0, 99.0), (300.0, 20.0)]
+    places = cost_time.placed(points)
+    spots = [(x + cost_time.PLACES[p][0], y + cost_time.PLACES[p][1]) for (x, y), p in zip(points, places, strict=True)]
+    distances = [((a[0] - b[0]) ** 2 + (a[1] - b[1]) ** 2) ** 0.5 for i, a in enumerate(spots) for b in spots[:i]]
+    assert min(distances) > cost_time.CLEARANCE
+
+
+def test_many_launches_are_shown_block_by_block_and_the_rest_is_counted() -> None:
+    measured = builders.measured(launches=8, steps=5)
+    view = build(measured, builders.judgement())
+    timed = [timeline for timeline in view.series.timelines if timeline.role == "timed"]
+    chosen = launch_timeline.chosen_panels(timed, [column.key for column in view.columns])
+    assert [timeline.block for timeline in chosen] == [0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4]
+    drawing = launch_timeline.draw(view)
+    assert isinstance(drawing, Drawing)
+    assert drawing.caption.endswith("15 of 24 launches are shown.")

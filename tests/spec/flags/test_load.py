@@ -1,0 +1,139 @@
+"""Do the flags of `assay load` give the experiment that they describe, and are wrong ones told under their own names?"""
+
+from __future__ import annotations
+
+import argparse
+from datetime import date
+
+import pytest
+
+from assay.errors import SpecError
+from assay.spec.flags.load import FLAGS, add_flags, experiment_from, name_from, notes, objectives, seconds
+from assay.spec.load import from_mapping, to_toml
+
+TODAY = date(2026, 11, 22)
+URL = "http://localhost:8000"
+
+
+def parsed(*words: str) -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    add_flags(parser)
+    return parser.parse_args([*words])
+
+
+def problems(*words: str) -> dict[str, str]:
+    with pytest.raises(SpecError) as caught:
+        experiment_from(parsed(*words), today=TODAY)
+    return {problem.where: problem.allowed for problem in caught.value.problems}
+
+
+def test_the_first_example_of_the_help() -> None:
+    made = experiment_from(
+        parsed(URL, "--model", "M", "--scenario", "D(100,100)", "--concurrency", "1,8,16", "--slo", "ttft=0.2,tpot=0.05"),
+        today=TODAY,
+    )  # fmt: skip
+    serving = made.serving
+    assert serving is not None
+    assert (made.name, made.workload.runner, made.workload.work) == ("M", "serving", "tokens")
+    assert (serving.model, serving.scenarios, serving.concurrency) == ("M", ("D(100,100)",), (1, 8, 16))
+    assert (serving.objectives.ttft_s, serving.objectives.tpot_s, serving.objectives.e2e_s) == (0.2, 0.05, None)
+    assert (serving.arrivals.process, serving.targets[0].urls) == ("closed", (URL,))
+    assert (made.launches.per_configuration, made.gates.efficiency) == (3, None)
+
+
+def test_the_second_example_of_the_help_is_poisson_and_has_objectives() -> None:
+    made = experiment_from(
+        parsed(URL, "--rate", "5,10,20", "--arrival", "poisson", "--duration", "120s", "--goodput"), today=TODAY
+    )
+    assert made.serving is not None
+    assert (made.serving.rate, made.serving.arrivals.process, made.serving.arrivals.duration_s) == (
+        (5.0, 10.0, 20.0),
+        "poisson",
+        120.0,
+    )
+    assert (made.serving.objectives.ttft_s, made.serving.objectives.tpot_s) == (2.0, 0.2)
+    assert made.comparison.primary == "goodput"
+
+
+def test_several_addresses_are_replicas_of_one_engine_each_once() -> None:
+    made = experiment_from(parsed("http://a:1", "http://b:1", "http://a:1"), today=TODAY)
+    assert made.serving is not None
+    assert made.serving.targets[0].urls == ("http://a:1", "http://b:1")
+    assert made.serving.concurrency == (1,)  # nothing was asked for: one at a time
+
+
+def test_a_price_gets_its_date_and_source_and_watts_switch_the_model_on() -> None:
+    made = experiment_from(parsed(URL, "--price", "2.5", "--watts", "300"), today=TODAY)
+    assert made.prices is not None
+    assert (made.prices.usd_per_worker_hour, made.prices.as_of, made.prices.source) == (2.5, TODAY, "given as --price")
+    assert (made.energy.source, made.energy.modelled_watts_per_worker) == ("modelled", 300.0)
+
+
+def test_headers_name_their_variables() -> None:
+    made = experiment_from(
+        parsed(URL, "--header", "X-Team: search", "--header", "Authorization: Bearer {env:KEY}"), today=TODAY
+    )
+    assert made.serving is not None
+    assert made.serving.targets[0].headers == {"X-Team": "search", "Authorization": "Bearer {env:KEY}"}
+
+
+def test_all_wrong_flags_are_told_at_once_under_their_own_names() -> None:
+    found = problems(
+        "localhost:8000", "--concurrency", "1,x", "--duration", "2y", "--slo", "foo=1", "--temperature", "hot"
+    )
+    assert set(found) == {"URL", "--concurrency", "--duration", "--slo", "--temperature"}
+    assert "whole numbers with commas" in found["--concurrency"]
+
+
+def test_a_value_out_of_range_is_told_under_its_flag() -> None:
+    assert set(problems(URL, "--concurrency", "0")) == {"--concurrency"}
+    assert set(problems(URL, "--attainment", "2", "--slo", "ttft=1")) == {"--attainment"}
+
+
+def test_an_unknown_backend_names_those_that_exist() -> None:
+    assert "openai" in problems(URL, "--backend", "opnai")["--backend"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"), [("120s", 120.0), ("2m", 120.0), ("1.5", 1.5), ("500ms", 0.5), ("1h", 3600.0), (".5s", 0.5)]
+)
+def test_times_have_units(text: str, expected: float) -> None:
+    assert seconds(text) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("text", ["", "s", "-1s", "2y", "1 2", "inf", "nan"])
+def test_what_is_no_time_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="a time such as"):
+        seconds(text)
+
+
+def test_objectives_in_our_form_and_in_vllms() -> None:
+    assert objectives("ttft=0.2,tpot=50ms") == {"ttft_s": 0.2, "tpot_s": 0.05}
+    assert objectives("ttft:200 e2el:3000") == {"ttft_s": 0.2, "e2e_s": 3.0}  # vLLM: milliseconds
+
+
+def test_every_flag_stands_for_a_key_that_exists() -> None:
+    from assay.spec.experiment import Experiment
+    from assay.spec.keys import keys
+
+    known = set(keys(Experiment))
+    assert [flag.name for flag in FLAGS if flag.path.replace("[0]", "[]") not in known] == []
+
+
+def test_the_experiment_as_a_file_is_the_same_experiment() -> None:
+    import tomllib
+
+    made = experiment_from(parsed(URL, "--model", "M", "--rate", "0.5", "--slo", "ttft=1"), today=TODAY)
+    assert from_mapping(tomllib.loads(to_toml(made))) == made
+
+
+def test_defaults_that_matter_are_told() -> None:
+    told = notes(parsed(URL, "--goodput"))
+    assert any("2 s and 0.2 s" in note for note in told)
+    assert any("tokenizer" in note for note in told)
+    assert notes(parsed(URL, "--goodput", "ttft=1", "--tokenizer", "t")) == ()
+
+
+def test_a_record_is_named_after_the_model_or_the_host() -> None:
+    assert name_from("org/My Model", URL) == "My-Model"
+    assert name_from("", "http://gpu-3.example:8000/v1") == "gpu-3.example"
